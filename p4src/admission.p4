@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a port may bring in: whole frames with a right checksum, and of our own
+// kinds only those that workers send.
+// Must be applied on the first pass only.
+#ifndef _ADMISSION_
+#define _ADMISSION_
+
+#include "headers.p4"
+
+control Admission(in headers_t hdr,
+                  inout metadata_t meta,
+                  in standard_metadata_t standard_metadata) {
+    apply {
+        if (standard_metadata.parser_error != error.NoError
+                || standard_metadata.checksum_error == 1) {
+            meta.outcome = MALFORMED;
+        } else if (hdr.switchgnn.isValid()) {
+            if (hdr.switchgnn.version != SWITCHGNN_VERSION) {
+                meta.outcome = MALFORMED;
+            } else if (hdr.switchgnn.kind != kind_t.FEATURE
+                       && hdr.switchgnn.kind != kind_t.DONE) {
+                meta.outcome = UNKNOWN_KIND;
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The block barrier. Workers report `done`; the switch keeps one bit for each
+// and multicasts `advance` when the last comes in. Bits, not a count: a `done`
+// that the network repeats changes nothing. A `done` for a later block than the
+// one being collected proves that the earlier one is complete, so a switch that
+// was restarted finds its place by itself (invariant 5).
+//
+// Block 0 of a round is its opening. Its `done`s carry each worker's largest
+// magnitude and its `advance` the maximum: the bits of non-negative float32
+// numbers compare like integers.
+#ifndef _BARRIER_
+#define _BARRIER_
+
+#include "headers.p4"
+
+control Barrier(inout headers_t hdr,
+                inout metadata_t meta,
+                inout standard_metadata_t standard_metadata) {
+    register<tag_t>(1) collected_tag;
+    register<worker_set_t>(1) collected;
+    register<bit<48>>(1) opened;  // session ++ round of the newest opening
+    register<bit<32>>(1) opened_magnitude;
+
+    tag_t tag;
+    worker_set_t before;
+    worker_set_t after;
+    bit<48> opening;
+    bit<32> magnitude;
+
+    action answer(kind_t kind) {
+        hdr.switchgnn.kind = kind;
+        hdr.barrier.magnitude = magnitude;
+        hdr.barrier.plan = meta.plan;
+        hdr.barrier.round = opening[31:0];
+        hdr.barrier.workers = after;
+        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    }
+
+    action collect() {
+        collected_tag.read(tag, 0);
+        collected.read(before, 0);
+        before = tag == meta.tag ? before : 0;
+        after = before | meta.worker_bit;
+        collected_tag.write(0, meta.tag);
+        collected.write(0, after);
+    }
+
+    action read_opening() {
+        opened.read(opening, 0);
+        opened_magnitude.read(magnitude, 0);
+    }
+
+    action open_round() {
+        magnitude = opening == meta.tag[79:32] && magnitude > hdr.barrier.magnitude
+            ? magnitude : hdr.barrier.magnitude;
+        opening = meta.tag[79:32];
+        opened.write(0, opening);
+        opened_magnitude.write(0, magnitude);
+    }
+
+    apply {
+        if (meta.is_worker == 0 || hdr.switchgnn.src_id != (bit<32>) meta.worker) {
+            meta.outcome = WRONG_PORT;
+        } else if (hdr.barrier.plan != meta.plan) {
+            meta.outcome = WRONG_PLAN;
+            read_opening();
+            after = 0;
+            answer(kind_t.WAITING);
+        } else {
+            read_opening();
+            if (hdr.switchgnn.block_id == 0 && meta.tag[79:32] >= opening) {
+                open_round();
+            }
+            collected_tag.read(tag, 0);
+            if (meta.tag < tag) {
+                meta.outcome = DONE_REPEATED;
+                after = meta.members;
+                answer(kind_t.ADVANCE);
+            } else {
+                collect();
+                if (after != meta.members && before == after) {
+                    meta.outcome = DONE_REPEATED;
+                    answer(kind_t.WAITING);
+                } else if (after != meta.members) {
+                    meta.outcome = DONE_COLLECTED;
+                } else if (before == after) {
+                    meta.outcome = DONE_REPEATED;
+                    answer(kind_t.ADVANCE);
+                } else {
+                    meta.outcome = DONE_COLLECTED;
+                    answer(kind_t.ADVANCE);
+                    standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+                }
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Explicit congestion notification: a packet that found its egress queue longer
+// than the threshold is marked, in the SwitchGNN header and, where the sender
+// supports it, in the IPv4 header.
+#ifndef _CONGESTION_
+#define _CONGESTION_
+
+#include "headers.p4"
+
+const bit<2> ECN_NOT_CAPABLE = 0;
+const bit<2> ECN_CONGESTION_EXPERIENCED = 3;
+
+control Congestion(inout headers_t hdr,
+                   inout metadata_t meta,
+                   in standard_metadata_t standard_metadata) {
+    bit<19> limit;
+
+    counter(1, CounterType.packets) marked;
+
+    // threshold is in packets.
+    action set_threshold(bit<19> threshold) {
+        limit = threshold;
+    }
+
+    table threshold {
+        actions = { set_threshold; }
+        default_action = set_threshold(0x7ffff);
+        size = 1;
+    }
+
+    apply {
+        threshold.apply();
+        if (standard_metadata.enq_qdepth > limit) {
+            if (hdr.switchgnn.isValid()) {
+                hdr.switchgnn.ecn = 1;
+                marked.count(0);
+            } else if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5
+                       && hdr.ipv4.ecn != ECN_NOT_CAPABLE) {
+                hdr.ipv4.ecn = ECN_CONGESTION_EXPERIENCED;
+                meta.update_ipv4 = 1;
+                marked.count(0);
+            }
+        }
+    }
+}
+
+#endif

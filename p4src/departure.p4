@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What leaves on a port: the loop copy keeps the feature as it came, the others
+// become a sum, an acknowledgement or a barrier answer, addressed to the worker
+// behind the port.
+#ifndef _DEPARTURE_
+#define _DEPARTURE_
+
+#include "headers.p4"
+#include "sizes.p4"
+
+const bit<16> SUM_LENGTH = 20 + 26 + 128;
+const bit<16> ACK_LENGTH = 20 + 26;
+
+control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
+    action address(bit<48> switch_mac, bit<48> worker_mac,
+                   bit<32> switch_ip, bit<32> worker_ip) {
+        hdr.ethernet.src_addr = switch_mac;
+        hdr.ethernet.dst_addr = worker_mac;
+        hdr.ipv4.src_addr = switch_ip;
+        hdr.ipv4.dst_addr = worker_ip;
+    }
+
+    table departure {
+        key = {
+            egress_port: exact @name("port");
+        }
+        actions = {
+            address;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction;
+        size = MAX_PORTS;
+    }
+
+    action make_sum() {
+        hdr.switchgnn.kind = kind_t.SUM;
+        hdr.switchgnn.src_id = 0;
+        hdr.switchgnn.dst_id = meta.destination;
+        hdr.switchgnn.count = meta.sum_count;
+        hdr.switchgnn.echo = 0;
+        hdr.payload.lanes = meta.sum;
+        hdr.ipv4.total_len = SUM_LENGTH;
+    }
+
+    action make_ack() {
+        hdr.switchgnn.kind = kind_t.ACK;
+        hdr.switchgnn.is_ack = 1;
+        hdr.ipv4.total_len = ACK_LENGTH;
+        hdr.payload.setInvalid();
+    }
+
+    apply {
+        if (meta.send_sum == 1) {
+            make_sum();
+        } else if (meta.send_ack == 1) {
+            make_ack();
+        }
+        hdr.ipv4.ttl = 64;
+        meta.update_ipv4 = 1;
+        departure.apply();
+    }
+}
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Into which slots a source's feature goes: for each hop of the loop at most
+// one (slot, expected count) per bank.
+#ifndef _FANOUT_
+#define _FANOUT_
+
+#include "headers.p4"
+#include "sizes.p4"
+
+control Fanout(in headers_t hdr, inout metadata_t meta) {
+    // count is the number of contributions that the source may carry, last_bank
+    // the highest bank that the entry uses; last_hop says that no entry with a
+    // higher hop follows. expected 0: the bank is not used.
+    action set_slots(count_t count, bit<1> last_hop, bit<4> last_bank,
+                     slot_t slot0, count_t expected0,
+                     slot_t slot1, count_t expected1,
+                     slot_t slot2, count_t expected2,
+                     slot_t slot3, count_t expected3,
+                     slot_t slot4, count_t expected4,
+                     slot_t slot5, count_t expected5,
+                     slot_t slot6, count_t expected6,
+                     slot_t slot7, count_t expected7) {
+        meta.count = count;
+        meta.last_hop = last_hop;
+        meta.last_bank = last_bank;
+        meta.slots = { slot0, expected0, slot1, expected1,
+                       slot2, expected2, slot3, expected3,
+                       slot4, expected4, slot5, expected5,
+                       slot6, expected6, slot7, expected7 };
+    }
+
+    action unknown_block() {
+        meta.outcome = UNKNOWN_BLOCK;
+    }
+
+    table fanout {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            hdr.switchgnn.src_id:   exact @name("src_id");
+            meta.loop.hop:          exact @name("hop");
+        }
+        actions = {
+            set_slots;
+            @defaultonly unknown_block;
+        }
+        const default_action = unknown_block;
+        size = MAX_ENTRIES;
+    }
+
+    apply {
+        if (fanout.apply().hit) {
+            if (hdr.switchgnn.count != meta.count) {
+                meta.outcome = WRONG_COUNT;
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Ordinary traffic between the hosts: Ethernet switching by destination.
+#ifndef _FORWARD_
+#define _FORWARD_
+
+#include "headers.p4"
+#include "sizes.p4"
+
+control Forward(in headers_t hdr,
+                inout metadata_t meta,
+                inout standard_metadata_t standard_metadata) {
+    action forward(port_t port) {
+        meta.outcome = FORWARDED;
+        standard_metadata.egress_spec = port;
+    }
+
+    action flood() {
+        meta.outcome = FLOODED;
+        meta.flood = 1;
+        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+    }
+
+    action unknown_station() {
+        meta.outcome = UNKNOWN_STATION;
+    }
+
+    table station {
+        key = {
+            hdr.ethernet.dst_addr: exact @name("dst_addr");
+        }
+        actions = {
+            forward;
+            flood;
+            @defaultonly unknown_station;
+        }
+        const default_action = unknown_station;
+        size = MAX_STATIONS;
+    }
+
+    apply {
+        station.apply();
+    }
+}
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Frames that are not SwitchGNN's are parsed no further than needed to forward
+// and mark them. A packet that has been through the loop is parsed again.
+#ifndef _PARSER_
+#define _PARSER_
+
+#include "headers.p4"
+
+parser SwitchParser(packet_in packet,
+                    out headers_t hdr,
+                    inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (5, 0, PROTOCOL_SWITCHGNN): parse_switchgnn;
+            default: accept;
+        }
+    }
+
+    state parse_switchgnn {
+        packet.extract(hdr.switchgnn);
+        transition select(hdr.switchgnn.kind) {
+            kind_t.FEATURE: parse_payload;
+            kind_t.SUM:     parse_payload;
+            kind_t.DONE:    parse_barrier;
+            kind_t.ADVANCE: parse_barrier;
+            kind_t.WAITING: parse_barrier;
+            default: accept;
+        }
+    }
+
+    state parse_payload {
+        packet.extract(hdr.payload);
+        transition accept;
+    }
+
+    state parse_barrier {
+        packet.extract(hdr.barrier);
+        transition accept;
+    }
+}
+
+control SwitchDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.switchgnn);
+        packet.emit(hdr.payload);
+        packet.emit(hdr.barrier);
+    }
+}
+
+#endif

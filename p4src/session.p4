@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which install this switch serves. A new install takes a higher session
+// number, which makes all that earlier installs left in the registers old:
+// P4Runtime cannot clear registers on BMv2.
+#ifndef _SESSION_
+#define _SESSION_
+
+#include "headers.p4"
+
+control Session(inout headers_t hdr, inout metadata_t meta) {
+    // members has one bit for every worker of the plan.
+    action set_session(bit<16> session, bit<32> plan, worker_set_t members) {
+        meta.session = session;
+        meta.plan = plan;
+        meta.members = members;
+    }
+
+    table session {
+        actions = { set_session; }
+        default_action = set_session(0, 0, 0);
+        size = 1;
+    }
+
+    apply {
+        session.apply();
+        meta.tag = meta.session ++ hdr.switchgnn.round
+            ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment;
+    }
+}
+
+#endif

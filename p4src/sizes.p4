@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Sizes and fixed numbers of the program. Every table and register takes its
+// size from here; the Python side reads them back from the compiled program.
+#ifndef _SIZES_
+#define _SIZES_
+
+// Aggregator memory, in bytes of feature data. The paper's testbed switch has
+// 10 MB. One slot holds one fragment: 32 lanes of 32 bits.
+#ifndef SLOT_MEMORY_BYTES
+#define SLOT_MEMORY_BYTES 10485760
+#endif
+
+// A pass of a packet may touch each bank once, the rule of the hardware that
+// the paper recirculates for. Eight banks are eight additions per pass.
+#define BANKS 8
+const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
+
+const bit<32> MAX_SOURCES = 1 << 18;
+const bit<32> MAX_ENTRIES = 1 << 22;
+const bit<32> MAX_RESULTS = 1 << 20;
+const bit<32> MAX_PORTS = 256;
+const bit<32> MAX_STATIONS = 1024;
+
+// Virtual ports that nothing is attached to. What is sent there is
+// recirculated. BMv2 gives each port an egress queue of 64 packets, so one
+// port would lose every longer burst: the load is spread over 2^LOOP_LANE_BITS.
+// https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
+const bit<9> FIRST_LOOP_PORT = 256;
+#define LOOP_LANE_BITS 5
+
+const bit<16> ALL_WORKERS_GROUP = 1;
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Whose vertex it is. Sets the outcome when the port does not own the vertex
+// that the packet speaks for (invariant 6).
+#ifndef _SOURCE_
+#define _SOURCE_
+
+#include "headers.p4"
+#include "sizes.p4"
+
+control Source(in headers_t hdr, inout metadata_t meta) {
+    // index is the place of the source in the register of Seen.
+    action set_source(worker_t worker, bit<32> index) {
+        meta.owner = worker;
+        meta.source_index = index;
+    }
+
+    action unknown_vertex() {
+        meta.outcome = UNKNOWN_VERTEX;
+    }
+
+    table source {
+        key = {
+            hdr.switchgnn.src_id: exact @name("src_id");
+        }
+        actions = {
+            set_source;
+            @defaultonly unknown_vertex;
+        }
+        const default_action = unknown_vertex;
+        size = MAX_SOURCES;
+    }
+
+    apply {
+        if (source.apply().hit) {
+            if (meta.is_worker == 0 || meta.owner != meta.worker) {
+                meta.outcome = WRONG_PORT;
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// SwitchGNN for v1model. Each control is in the file of its name, and the class
+// that fills its tables is in the file of the same name in controller/.
+#include <core.p4>
+#include <v1model.p4>
+
+#include "sizes.p4"
+#include "headers.p4"
+#include "parser.p4"
+#include "checksum.p4"
+#include "session.p4"
+#include "admission.p4"
+#include "worker.p4"
+#include "forward.p4"
+#include "barrier.p4"
+#include "source.p4"
+#include "fanout.p4"
+#include "seen.p4"
+#ifdef BANKS_FILE
+#include BANKS_FILE
+#else
+#include "banks.p4"
+#endif
+#include "result.p4"
+#include "loop.p4"
+#include "congestion.p4"
+#include "departure.p4"
+
+// All state is in ingress: BMv2 runs it in one thread, egress in four, and
+// ignores @atomic.
+// https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
+control SwitchIngress(inout headers_t hdr,
+                      inout metadata_t meta,
+                      inout standard_metadata_t standard_metadata) {
+    Session()   session;
+    Admission() admission;
+    Worker()    worker;
+    Forward()   forward;
+    Barrier()   barrier;
+    Source()    source;
+    Fanout()    fanout;
+    Seen()      seen;
+    Banks()     banks;
+    Result()    result;
+    Loop()      loop;
+
+    counter(OUTCOMES, CounterType.packets) outcome;
+
+    // mark_to_drop comes first: it also clears mcast_grp, and whoever sets
+    // mcast_grp or egress_spec after it revives the packet.
+    action arrive() {
+        mark_to_drop(standard_metadata);
+        meta.outcome = AGGREGATED;
+    }
+
+    action remember_port() {
+        meta.loop.port = standard_metadata.ingress_port;
+    }
+
+    action acknowledge() {
+        meta.send_ack = 1;
+        standard_metadata.egress_spec = meta.loop.port;
+    }
+
+    apply {
+        arrive();
+        session.apply(hdr, meta);
+        if (meta.loop.pass_number == 0) {
+            remember_port();
+            admission.apply(hdr, meta, standard_metadata);
+            if (meta.outcome == AGGREGATED) {
+                if (!hdr.switchgnn.isValid()) {
+                    forward.apply(hdr, meta, standard_metadata);
+                } else {
+                    worker.apply(meta, standard_metadata.ingress_port);
+                    if (hdr.switchgnn.kind == kind_t.DONE) {
+                        barrier.apply(hdr, meta, standard_metadata);
+                    } else {
+                        source.apply(hdr, meta);
+                    }
+                }
+            }
+        }
+        if (meta.outcome == AGGREGATED && meta.loop.finished == 0) {
+            fanout.apply(hdr, meta);
+        }
+        if (meta.loop.pass_number == 0) {
+            if (meta.outcome == AGGREGATED) {
+                seen.apply(meta);
+            }
+            outcome.count((bit<32>) meta.outcome);
+        }
+        if (meta.outcome == AGGREGATED) {
+            if (meta.loop.finished == 0) {
+                banks.apply(hdr, meta);
+                if (meta.completed == 1) {
+                    result.apply(hdr, meta);
+                }
+            }
+            loop.apply(hdr, meta, standard_metadata);
+        } else if (meta.outcome == DUPLICATE && hdr.switchgnn.echo == 1) {
+            acknowledge();
+        }
+    }
+}
+
+control SwitchEgress(inout headers_t hdr,
+                     inout metadata_t meta,
+                     inout standard_metadata_t standard_metadata) {
+    Congestion() congestion;
+    Departure()  departure;
+
+    action loop_again() {
+        meta.send_sum = 0;
+        meta.send_ack = 0;
+        recirculate_preserving_field_list(1);
+    }
+
+    apply {
+        congestion.apply(hdr, meta, standard_metadata);
+        if (standard_metadata.egress_port >= FIRST_LOOP_PORT) {
+            loop_again();
+        } else if (hdr.switchgnn.isValid()) {
+            departure.apply(hdr, meta, standard_metadata.egress_port);
+        } else if (meta.flood == 1
+                   && standard_metadata.egress_port == standard_metadata.ingress_port) {
+            mark_to_drop(standard_metadata);
+        }
+    }
+}
+
+V1Switch(SwitchParser(),
+         VerifyChecksums(),
+         SwitchIngress(),
+         SwitchEgress(),
+         ComputeChecksums(),
+         SwitchDeparser()) main;
