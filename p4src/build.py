@@ -33,7 +33,9 @@ def compile_program(
         CompileError: p4c is not on the PATH, or it printed an error or a warning.
     """
     if shutil.which(COMPILER) is None:
-        raise CompileError(f"{COMPILER} is not on the PATH: install p4lang/p4c with its BMv2 backend.")
+        raise CompileError(
+            f"{COMPILER} is not on the PATH: install p4lang/p4c with its BMv2 backend."
+        )
     with tempfile.TemporaryDirectory() as scratch:
         raw = Path(scratch) / "raw.json"
         p4info = Path(scratch) / "p4info.txtpb"

@@ -10,8 +10,8 @@
 #include "headers.p4"
 #include "sizes.p4"
 
-const bit<16> SUM_LENGTH = 20 + 26 + 128;
-const bit<16> ACK_LENGTH = 20 + 26;
+const bit<16> SUM_LENGTH = 20 + 24 + 128;
+const bit<16> ACK_LENGTH = 20 + 24;
 
 control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
     action address(bit<48> switch_mac, bit<48> worker_mac,

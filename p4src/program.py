@@ -32,12 +32,14 @@ class Program:
         p4info: P4Info in protobuf text format.
         digest: SHA-256 (hex) of the P4 sources; a plan names it.
         compiler: version of the p4c that compiled it.
+        slots: the aggregators of all banks together.
     """
 
     json: bytes
     p4info: str
     digest: str
     compiler: str
+    slots: int
 
 
 def sources_digest(folder: Path = SOURCE_FOLDER) -> str:
@@ -57,11 +59,13 @@ def load_program(folder: Path = COMPILED_FOLDER, name: str = NAME) -> Program:
     """
     try:
         origin = json.loads((folder / f"{name}.origin.json").read_text())
+        compiled = (folder / f"{name}.json").read_bytes()
         program = Program(
-            json=(folder / f"{name}.json").read_bytes(),
+            json=compiled,
             p4info=(folder / f"{name}.p4info.txtpb").read_text(),
             digest=origin["sources"],
             compiler=origin["compiler"],
+            slots=_count_slots(compiled),
         )
     except FileNotFoundError as error:
         raise StaleProgramError(
@@ -73,3 +77,8 @@ def load_program(folder: Path = COMPILED_FOLDER, name: str = NAME) -> Program:
             "run `make p4` (needs p4c)."
         )
     return program
+
+
+def _count_slots(compiled: bytes) -> int:
+    registers = json.loads(compiled)["register_arrays"]
+    return sum(register["size"] for register in registers if register["name"].endswith(".state"))

@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's side: packets, links, fixed point, and the exchange."""
+
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.block import Pace
+from switchgnn.host.errors import HostError
+from switchgnn.host.exchange import Exchange, FixedSums
+from switchgnn.host.fixed_point import FixedPoint
+from switchgnn.host.link import InterfaceLink, Link, UdpLink, open_link
+
+__all__ = [
+    "Addresses",
+    "Exchange",
+    "FixedPoint",
+    "FixedSums",
+    "HostError",
+    "InterfaceLink",
+    "Link",
+    "Pace",
+    "UdpLink",
+    "open_link",
+]

@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The worker's side of the block barrier."""
+
+import time
+
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.block import Pace
+from switchgnn.host.errors import (
+    ExchangeTimeoutError,
+    HostError,
+    PlanMismatchError,
+    RoundMismatchError,
+)
+from switchgnn.host.header import (
+    BODY_AT,
+    OPENING_BLOCK,
+    BarrierBody,
+    Header,
+    Kind,
+    unpack_header,
+)
+from switchgnn.host.inbox import Inbox
+from switchgnn.host.link import Link
+
+
+class Barrier:
+    """Reports `done` to the switch and waits for `advance`.
+
+    `done` is repeated until it is answered: the switch counts it once.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        inbox: Inbox,
+        addresses: Addresses,
+        pace: Pace,
+        *,
+        worker: int,
+        workers: int,
+        plan_id: int,
+    ) -> None:
+        self._link = link
+        self._inbox = inbox
+        self._addresses = addresses
+        self._worker = worker
+        self._workers = workers
+        self._plan_id = plan_id
+        self._pace = pace
+
+    def open_round(self, round_number: int, magnitude: int) -> int:
+        """Open a round together with all workers.
+
+        Args:
+            round_number: the round, from 1.
+            magnitude: float32 bits of this worker's largest magnitude.
+
+        Returns:
+            float32 bits of the largest magnitude over all workers.
+        """
+        return self._meet(round_number, OPENING_BLOCK, 0, magnitude).magnitude
+
+    def close_block(self, round_number: int, block_id: int, fragment: int) -> None:
+        """Report this fragment of a block as done and wait until all workers have."""
+        self._meet(round_number, block_id, fragment, 0)
+
+    def _meet(self, round_number: int, block_id: int, fragment: int, magnitude: int) -> BarrierBody:
+        body = BarrierBody(magnitude=magnitude, plan=self._plan_id).pack()
+        done = Header(
+            kind=Kind.DONE,
+            src_id=self._worker,
+            block_id=block_id,
+            fragment=fragment,
+            round=round_number,
+        )
+        frame = self._addresses.frame(done.pack(body))
+        place = (round_number, block_id, fragment)
+        missing: list[int] | None = None
+        deadline = time.monotonic() + self._pace.patience
+        while True:
+            self._link.send(frame)
+            repeat_at = time.monotonic() + self._pace.retry
+            while (now := time.monotonic()) < repeat_at:
+                answer = self._answer(repeat_at - now, place)
+                if answer is None:
+                    continue
+                kind, barrier = answer
+                self._check(barrier, round_number)
+                if kind is Kind.ADVANCE:
+                    return barrier
+                missing = self._not_done(barrier)
+            if time.monotonic() > deadline:
+                raise self._timeout(place, missing)
+
+    def _answer(
+        self, seconds: float, place: tuple[int, int, int]
+    ) -> tuple[Kind, BarrierBody] | None:
+        frame = self._inbox.receive(seconds)
+        header = unpack_header(frame) if frame is not None else None
+        if frame is None or header is None:
+            return None
+        if header.kind is Kind.SUM and (header.round, header.block_id, header.fragment) > place:
+            self._inbox.keep(frame)
+        if header.kind not in (Kind.ADVANCE, Kind.WAITING):
+            return None
+        if (header.round, header.block_id, header.fragment) != place:
+            return None
+        return header.kind, BarrierBody.unpack(frame[BODY_AT : BODY_AT + 28])
+
+    def _check(self, barrier: BarrierBody, round_number: int) -> None:
+        if barrier.plan != self._plan_id:
+            raise PlanMismatchError(
+                f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
+                f"{barrier.plan:08x}: install that plan, `switchgnn controller install PLAN`."
+            )
+        if barrier.round > round_number:
+            raise RoundMismatchError(
+                f"Worker {self._worker} is in round {round_number}, the switch in round "
+                f"{barrier.round}: workers that start anew need a new session, "
+                "`switchgnn controller install --new-session`."
+            )
+
+    def _not_done(self, barrier: BarrierBody) -> list[int]:
+        return [w for w in range(self._workers) if not barrier.workers >> w & 1]
+
+    def _timeout(self, place: tuple[int, int, int], missing: list[int] | None) -> HostError:
+        where = "Round {}, block {}, fragment {}".format(*place)
+        if missing is None and place[1] != OPENING_BLOCK:
+            return ExchangeTimeoutError(
+                f"{where}: the switch on {self._link.name} does not say whether the block is "
+                f"complete, after {self._pace.patience:g} s."
+            )
+        if missing is None:
+            return ExchangeTimeoutError(
+                f"{where}: no answer from the switch on {self._link.name} after "
+                f"{self._pace.patience:g} s. Is it running, with the plan installed "
+                "(`switchgnn controller show`)?"
+            )
+        names = ", ".join(map(str, missing))
+        return ExchangeTimeoutError(
+            f"{where}: worker {self._worker} waited {self._pace.patience:g} s for "
+            f"worker{'s' if len(missing) > 1 else ''} {names}."
+        )

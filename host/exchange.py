@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The exchange: features in, sums over remote neighbours out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.barrier import Barrier
+from switchgnn.host.block import BlockExchange, Pace, Tally
+from switchgnn.host.errors import FeatureError
+from switchgnn.host.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
+from switchgnn.host.header import LANES
+from switchgnn.host.inbox import Inbox
+from switchgnn.host.link import Link
+from switchgnn.host.schedule import block_schedules
+from switchgnn.planner.manifest import Manifest
+from switchgnn.planner.plan import WorkerPart
+
+BlockListener = Callable[[int, int, int], None]
+
+
+@dataclass(frozen=True)
+class FixedSums:
+    """Sums as the switch made them.
+
+    Attributes:
+        values: int32[n, F], one row per vertex of the worker; 0 without remote neighbours.
+        fixed_point: the scale of this round.
+    """
+
+    values: NDArray[np.int32]
+    fixed_point: FixedPoint
+
+    def decode(self) -> NDArray[np.float32]:
+        """Return the sums as float32[n, F]."""
+        return self.fixed_point.decode(self.values)
+
+
+class Exchange:
+    """One worker's part in the neighbour aggregation of all workers.
+
+    All workers of the plan call :meth:`aggregate` together, once per round.
+
+    Args:
+        manifest: the plan's manifest.
+        part: this worker's part of the plan.
+        link: an open link to the switch.
+        addresses: this worker's addresses.
+        pace: bounds on sending and waiting.
+        first_round: number of the first round; must grow within a session.
+        on_block: called with (round, block, fragment) after each one.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        part: WorkerPart,
+        link: Link,
+        addresses: Addresses,
+        *,
+        pace: Pace | None = None,
+        first_round: int = 1,
+        on_block: BlockListener | None = None,
+    ) -> None:
+        self._manifest = manifest
+        self._part = part
+        self._link = link
+        self._inbox = Inbox(link)
+        self._pace = pace or Pace()
+        self._round = first_round
+        self._on_block = on_block
+        self._schedules = block_schedules(part, addresses, self._pace.echo_every)
+        self._barrier = Barrier(
+            link,
+            self._inbox,
+            addresses,
+            self._pace,
+            worker=part.worker,
+            workers=manifest.workers,
+            plan_id=plan_id(manifest),
+        )
+        self.tally = Tally()
+
+    def aggregate(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Sum the features of each vertex's remote in-neighbours.
+
+        Args:
+            features: float32[n, F], one row per vertex of this worker, in the order
+                of ``WorkerPart.vertices``; any F from 1, the same for all workers.
+
+        Returns:
+            float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element.
+
+        Raises:
+            FeatureError: wrong shape or type, NaN, infinity, or an overflow.
+            ExchangeTimeoutError: a packet was lost or a worker is gone.
+        """
+        return self.aggregate_fixed(features).decode()
+
+    def aggregate_fixed(self, features: NDArray[np.float32]) -> FixedSums:
+        """Like :meth:`aggregate`, but return the integers that the switch summed."""
+        self._check(features)
+        round_number = self._round
+        bits = self._barrier.open_round(round_number, largest_magnitude(features))
+        fixed_point = FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(bits))
+        lanes = _pad_to_fragments(fixed_point.encode(features))
+        sums = np.zeros_like(lanes)
+        for schedule in self._schedules:
+            block = BlockExchange(
+                self._link,
+                self._inbox,
+                schedule,
+                pace=self._pace,
+                tally=self.tally,
+                round_number=round_number,
+            )
+            for fragment in range(lanes.shape[1]):
+                received = block.run(fragment, lanes[schedule.send_row, fragment])
+                sums[schedule.receive_row, fragment] += received
+                self._barrier.close_block(round_number, schedule.block_id, fragment)
+                if self._on_block is not None:
+                    self._on_block(round_number, schedule.block_id, fragment)
+        self._round += 1
+        width = features.shape[1]
+        return FixedSums(sums.reshape(len(sums), -1)[:, :width], fixed_point)
+
+    def _check(self, features: NDArray[np.float32]) -> None:
+        rows = len(self._part.vertices)
+        if features.ndim != 2 or features.shape[0] != rows or features.shape[1] < 1:
+            raise FeatureError(
+                f"Worker {self._part.worker} holds {rows} vertices: features must have the shape "
+                f"({rows}, F) with F from 1, not {features.shape}."
+            )
+        if features.dtype != np.float32:
+            raise FeatureError(f"Features must be float32, not {features.dtype}.")
+
+
+def plan_id(manifest: Manifest) -> int:
+    """Return the 32 bits of the plan's digest that barrier packets carry."""
+    return int(manifest.digest[:8], 16)
+
+
+def _pad_to_fragments(values: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return int32[n, F] as int32[n, fragments, 32], padded with zeros."""
+    rows, width = values.shape
+    fragments = -(-width // LANES)
+    padded = np.zeros((rows, fragments * LANES), dtype=np.int32)
+    padded[:, :width] = values
+    return padded.reshape(rows, fragments, LANES)

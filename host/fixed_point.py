@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""float32 to fixed point and back, so that a switch can add.
+
+With n the largest fan-in and m the largest magnitude in the exchange,
+x becomes round(f x) with f = (2^31 - n) / (n m): no sum of n of them can leave
+the int32 range, and a sum is wrong by at most n / (2 f).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.errors import FeatureError
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """The scale of one exchange.
+
+    Attributes:
+        scale: f, steps per unit (float64); 1 when all features are zero.
+        max_fan_in: n, the largest number of contributions to one sum.
+        magnitude: m, the largest absolute value over all workers.
+    """
+
+    scale: float
+    max_fan_in: int
+    magnitude: float
+
+    @classmethod
+    def for_exchange(cls, max_fan_in: int, magnitude: float) -> "FixedPoint":
+        """Choose the scale for a fan-in and a magnitude.
+
+        Raises:
+            FeatureError: a sum of ``max_fan_in`` such features would overflow float32.
+        """
+        if max_fan_in * magnitude > float(np.finfo(np.float32).max):
+            raise FeatureError(
+                f"The largest feature is {magnitude:g} and a vertex sums up to {max_fan_in} of "
+                "them: the sum overflows float32. Scale the features down."
+            )
+        if magnitude == 0.0:
+            return cls(1.0, max_fan_in, 0.0)
+        return cls((2.0**31 - max_fan_in) / (max_fan_in * magnitude), max_fan_in, magnitude)
+
+    def encode(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
+        """Return round(f x), same shape, int32."""
+        return np.rint(features.astype(np.float64) * self.scale).astype(np.int32)
+
+    def decode(self, sums: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return sums / f, same shape, float32."""
+        return (sums / self.scale).astype(np.float32)
+
+    def error_bound(self) -> float:
+        """Return the largest absolute error of a decoded sum.
+
+        Rounding n features costs n / (2 f); the float32 result rounds once more,
+        by at most 2^-24 of its size, which n m bounds.
+        """
+        if self.magnitude == 0.0:
+            return 0.0
+        return self.max_fan_in / (2 * self.scale) + self.max_fan_in * self.magnitude * 2.0**-24
+
+
+def largest_magnitude(features: NDArray[np.float32]) -> int:
+    """Return the float32 bits of the largest absolute value; 0 for no features.
+
+    The bits of non-negative floats compare like integers, which lets the switch
+    take the maximum.
+
+    Raises:
+        FeatureError: a feature is NaN or infinite.
+    """
+    if features.size == 0:
+        return 0
+    largest = np.abs(features).max()
+    if not np.isfinite(largest):
+        bad = np.argwhere(~np.isfinite(features))[0]
+        raise FeatureError(
+            f"Feature {int(bad[1])} of local vertex {int(bad[0])} is "
+            f"{features[bad[0], bad[1]]}: features must be finite."
+        )
+    return int(largest.view(np.uint32))
+
+
+def magnitude_from_bits(bits: int) -> float:
+    """Return the float that :func:`largest_magnitude` wrote as bits."""
+    return float(np.uint32(bits).view(np.float32))

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What one worker sends and awaits in one block, prepared once per plan."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.frames import FeatureFrames
+from switchgnn.planner.plan import WorkerPart
+
+
+@dataclass(frozen=True)
+class BlockSchedule:
+    """One block of one worker's part of the plan.
+
+    Attributes:
+        block_id: number of the block, from 1.
+        frames: the FEATURE frames in send order.
+        send_row: int64[S], local row of each frame's feature.
+        send_place: place of a source id among the frames.
+        receive_vertex: uint32[Q], the vertices whose sums arrive.
+        receive_row: int64[Q], their local rows.
+        receive_count: the contributions each sum must have, in the same order.
+        receive_place: place of a vertex among them.
+    """
+
+    block_id: int
+    frames: FeatureFrames
+    send_row: NDArray[np.int64]
+    send_place: dict[int, int]
+    receive_vertex: NDArray[np.uint32]
+    receive_row: NDArray[np.int64]
+    receive_count: list[int]
+    receive_place: dict[int, int]
+
+
+def block_schedules(
+    part: WorkerPart, addresses: Addresses, echo_every: int
+) -> tuple[BlockSchedule, ...]:
+    """Prepare the blocks of a worker's part, in order."""
+    blocks = len(part.send_indptr) - 1
+    return tuple(
+        _block_schedule(part, addresses, echo_every, block_id) for block_id in range(1, blocks + 1)
+    )
+
+
+def _block_schedule(
+    part: WorkerPart, addresses: Addresses, echo_every: int, block_id: int
+) -> BlockSchedule:
+    sent = slice(part.send_indptr[block_id - 1], part.send_indptr[block_id])
+    received = slice(part.receive_indptr[block_id - 1], part.receive_indptr[block_id])
+    sources = part.send_source[sent]
+    vertices = part.receive_vertex[received]
+    return BlockSchedule(
+        block_id=block_id,
+        frames=FeatureFrames(addresses, block_id, sources, echo_every),
+        send_row=part.send_row[sent],
+        send_place={int(source): place for place, source in enumerate(sources)},
+        receive_vertex=vertices,
+        receive_row=part.receive_row[received],
+        receive_count=[int(count) for count in part.receive_count[received]],
+        receive_place={int(vertex): place for place, vertex in enumerate(vertices)},
+    )

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker process of `switchgnn run`: one worker's exchanges, round after round.
+
+It reports to its parent as JSON lines on standard output and leaves its sums in
+a file. It reads only its own part of the plan and its own features.
+"""
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.block import Pace
+from switchgnn.host.exchange import Exchange
+from switchgnn.host.link import open_link
+from switchgnn.host.workload import features_of_round
+from switchgnn.planner.files import read_manifest, read_worker_part
+
+_REPORT_INTERVAL = 0.1
+
+
+@dataclass(frozen=True)
+class WorkerTask:
+    """What one worker process does.
+
+    Attributes:
+        plan: the plan folder.
+        worker: its number.
+        link: ``eth:...`` or ``udp:...``.
+        addresses: its addresses.
+        features: ``.npy`` file, float32[n, F], this worker's rows only.
+        rounds: how many exchanges.
+        output: ``.npz`` file to write: fixed int32[R, n, F], sums float32[R, n, F],
+            scale float64[R].
+        pace: bounds on sending and waiting.
+    """
+
+    plan: Path
+    worker: int
+    link: str
+    addresses: Addresses
+    features: Path
+    rounds: int
+    output: Path
+    pace: Pace
+
+    def to_json(self) -> str:
+        """Return the task as one line of JSON."""
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> "WorkerTask":
+        """Read what :meth:`to_json` wrote."""
+        fields = json.loads(text)
+        return cls(
+            plan=Path(fields["plan"]),
+            worker=fields["worker"],
+            link=fields["link"],
+            addresses=Addresses(**fields["addresses"]),
+            features=Path(fields["features"]),
+            rounds=fields["rounds"],
+            output=Path(fields["output"]),
+            pace=Pace(**fields["pace"]),
+        )
+
+
+def run_worker(task: WorkerTask) -> None:
+    """Do the task; see the module's description.
+
+    Raises:
+        SwitchGNNError: whatever stops an exchange.
+    """
+    manifest = read_manifest(task.plan)
+    part = read_worker_part(task.plan, task.worker)
+    features = np.load(task.features, allow_pickle=False)
+    fragments = -(-features.shape[1] // 32)
+    steps = task.rounds * max(1, manifest.blocks * fragments)
+    progress = _Progress(steps)
+    fixed, sums, scales = [], [], []
+    with open_link(task.link) as link:
+        exchange = Exchange(
+            manifest, part, link, task.addresses, pace=task.pace, on_block=progress.block_done
+        )
+        _report("ready")
+        started = time.perf_counter()
+        for index in range(task.rounds):
+            result = exchange.aggregate_fixed(features_of_round(features, index))
+            fixed.append(result.values)
+            sums.append(result.decode())
+            scales.append(result.fixed_point.scale)
+        seconds = time.perf_counter() - started
+        traffic = link.traffic
+    np.savez(task.output, fixed=np.stack(fixed), sums=np.stack(sums), scale=np.array(scales))
+    _report("finished", seconds=seconds, tally=asdict(exchange.tally), traffic=traffic._asdict())
+
+
+class _Progress:
+    """Reports finished blocks, a few times a second at most."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._done = 0
+        self._reported = 0.0
+
+    def block_done(self, round_number: int, block_id: int, fragment: int) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if self._done == self._steps or now - self._reported >= _REPORT_INTERVAL:
+            self._reported = now
+            _report(
+                "progress",
+                done=self._done,
+                steps=self._steps,
+                round=round_number,
+                block=block_id,
+                fragment=fragment,
+            )
+
+
+def _report(event: str, **values: Any) -> None:  # noqa: ANN401
+    sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,238 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn run`: the whole way from a graph to verified sums."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from switchgnn.host.block import Pace
+from switchgnn.p4src import load_program
+from switchgnn.run import RunOptions, RunReport, run_job
+from switchgnn.topologies import Fabric
+
+_WRONG = 1
+
+
+class TargetOption(str, Enum):
+    """Values of --target."""
+
+    AUTO = "auto"
+    BMV2 = "bmv2"
+    EMBEDDED = "embedded"
+
+
+class FabricOption(str, Enum):
+    """Values of --fabric."""
+
+    AUTO = "auto"
+    MININET = "mininet"
+    LOOPBACK = "loopback"
+
+
+def run(
+    graph: Annotated[
+        str,
+        typer.Option(help="digits, karate, or a file: edge list, .npz, Planetoid."),
+    ] = "digits",
+    workers: Annotated[int, typer.Option(min=1, max=128, help="Number of workers.")] = 4,
+    features: Annotated[
+        int | None,
+        typer.Option(min=1, help="Feature width; default: the graph's own, or 32."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of exchanges.")] = 3,
+    target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
+    fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
+    slots: Annotated[
+        int | None,
+        typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
+    ] = None,
+    bandwidth: Annotated[
+        float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
+    ] = None,
+    window: Annotated[int, typer.Option(min=1, help="Features in flight per worker.")] = 64,
+    patience: Annotated[
+        float, typer.Option(min=0.1, help="Seconds without progress before a worker gives up.")
+    ] = 20.0,
+    ecn_threshold: Annotated[
+        int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
+    ] = 32,
+    grpc_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the switch's P4Runtime; 0: any.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For the planner and made-up features.")] = 0,
+    keep: Annotated[
+        bool, typer.Option(help="Keep the switch running afterwards, until Ctrl-C.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Exchange features through the switch and compare every sum with a reference.
+
+    Partitions the graph over the workers, plans blocks and order, starts a switch
+    with the P4 program, installs the tables over P4Runtime, and sends every
+    boundary vertex's feature through it, block by block. Exit code 0 when every
+    sum is exact, 1 when one is not, 2 when the run could not be done.
+    """
+    options = RunOptions(
+        graph=graph,
+        workers=workers,
+        features=features,
+        rounds=rounds,
+        slots=slots or load_program().slots,
+        target=target.value,
+        fabric=fabric.value,
+        bandwidth=bandwidth,
+        seed=seed,
+        grpc_port=grpc_port,
+        ecn_threshold=ecn_threshold,
+        pace=Pace(window=window, patience=patience),
+    )
+    console = Console(stderr=True)
+    # A terminated run cleans up like an interrupted one.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with _progress(console) as progress:
+
+        def hold(running: Fabric) -> None:
+            progress.stop()
+            _wait_for_interrupt(console, running)
+
+        report = run_job(options, _Steps(progress), hold=hold if keep else None)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict()))
+    else:
+        _print_report(Console(), report)
+    if not report.exact:
+        raise typer.Exit(_WRONG)
+
+
+class _Steps:
+    """One progress bar per step."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._bars: dict[str, object] = {}
+        self._current = ""
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        name, _, detail = step.partition(": ")
+        if name not in self._bars:
+            self._finish_current()
+            self._bars[name] = self._progress.add_task(name, total=total or None)
+            self._current = name
+        bar = self._bars[name]
+        self._progress.update(
+            bar,  # type: ignore[arg-type]
+            description=f"{name}: {detail}" if detail else name,
+            completed=done,
+            total=total or None,
+        )
+
+    def _finish_current(self) -> None:
+        if self._current:
+            self._progress.update(
+                self._bars[self._current],  # type: ignore[arg-type]
+                description=self._current,
+                completed=1,
+                total=1,
+            )
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Progress]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=False) as progress:
+        yield progress
+
+
+def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
+    console.print(
+        f"The switch serves P4Runtime on {fabric.star.grpc_address}; Ctrl-C ends it.",
+        soft_wrap=True,
+    )
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        return
+
+
+def _print_report(console: Console, report: RunReport) -> None:
+    console.print(
+        f"{report.graph}: {report.vertices:,} vertices, {report.edges:,} directed edges, "
+        f"{report.boundary_vertices:,} boundary vertices; {report.workers} workers, "
+        f"{report.blocks} blocks of at most {report.slots:,} slots; "
+        f"{report.rounds} rounds of {report.features} features",
+        soft_wrap=True,
+    )
+    console.print(f"Ran on: {report.reason}.", soft_wrap=True)
+    console.print(_worker_table(report))
+    console.print(
+        f"Switch: {report.passes:,} passes for {report.contributions:,} contributions "
+        f"({report.passes / max(1, report.contributions):.2f} passes each), "
+        f"{report.table_entries:,} table entries; "
+        f"plan {report.plan_seconds:.2f} s, install {report.install_seconds:.2f} s, "
+        f"exchange {report.seconds:.2f} s",
+        soft_wrap=True,
+    )
+    within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
+    if report.exact:
+        console.print(
+            f"[bold green]Every sum equals the reference[/]: fixed point to the bit, float off "
+            f"by {report.max_error:.3g}, {within} the bound {report.error_bound:.3g}.",
+            soft_wrap=True,
+        )
+    else:
+        console.print(
+            f"[bold red]{report.wrong_sums:,} sums differ from the reference[/]; float off by "
+            f"{report.max_error:.3g}, {within} the bound {report.error_bound:.3g}.",
+            soft_wrap=True,
+        )
+
+
+def _worker_table(report: RunReport) -> Table:
+    table = Table(title=f"Bytes on the wire, counted by {report.wires}")
+    table.add_column("worker", justify="right")
+    for name in ("features sent", "sums received", "bytes up", "host-based", "bytes down"):
+        table.add_column(name, justify="right")
+    table.add_column("host-based", justify="right")
+    table.add_column("seconds", justify="right")
+    for worker in report.per_worker:
+        table.add_row(
+            str(worker.worker),
+            *(
+                f"{value:,}"
+                for value in (
+                    worker.features_sent,
+                    worker.sums_received,
+                    worker.bytes_up,
+                    worker.host_bytes_up,
+                    worker.bytes_down,
+                    worker.host_bytes_down,
+                )
+            ),
+            f"{worker.seconds:.2f}",
+        )
+    table.add_section()
+    table.add_row(
+        "all",
+        f"{sum(worker.features_sent for worker in report.per_worker):,}",
+        f"{sum(worker.sums_received for worker in report.per_worker):,}",
+        f"{report.bytes_up:,}",
+        f"{report.host_bytes_up:,}",
+        f"{report.bytes_down:,}",
+        f"{report.host_bytes_down:,}",
+        f"{report.seconds:.2f}",
+    )
+    return table

@@ -1,0 +1,323 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a run, one after another."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.controller import Counters, P4RuntimeClient, install, read_counters
+from switchgnn.controller.network import star_network
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.block import Pace
+from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES
+from switchgnn.host.worker import WorkerTask
+from switchgnn.host.workload import features_of_round
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.files import read_assignment, write_plan
+from switchgnn.planner.graph import Graph
+from switchgnn.planner.load import load_graph
+from switchgnn.planner.manifest import Manifest
+from switchgnn.run.reference import RoundResult, Verdict, judge
+from switchgnn.run.report import RunReport, WorkerReport
+from switchgnn.run.workers import WorkerOutcome, run_workers
+from switchgnn.topologies import (
+    Choice,
+    Fabric,
+    Star,
+    WireBytes,
+    build_fabric,
+    choose,
+    free_tcp_port,
+)
+
+_HOST = "127.0.0.1"
+
+StepListener = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What to run.
+
+    Attributes:
+        graph: a built-in graph or a file.
+        workers: their number.
+        features: width F, or None for the graph's own features.
+        rounds: exchanges, each with other features.
+        slots: aggregators that a block may use.
+        target, fabric: a choice or ``auto``.
+        bandwidth: Mbit/s per link, or None.
+        seed: for the planner and for made-up features.
+        grpc_port: where the switch serves P4Runtime; 0 for any free port.
+        ecn_threshold: queue length in packets from which packets are marked.
+        pace: bounds on sending and waiting.
+    """
+
+    graph: str
+    workers: int
+    features: int | None
+    rounds: int
+    slots: int
+    target: str
+    fabric: str
+    bandwidth: float | None
+    seed: int
+    grpc_port: int
+    ecn_threshold: int
+    pace: Pace
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What is known before a packet is sent."""
+
+    graph: Graph
+    features: NDArray[np.float32]
+    plan: Path
+    manifest: Manifest
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What the exchanges gave."""
+
+    outcomes: list[WorkerOutcome]
+    wire: list[WireBytes]
+    wires: str
+    counters: Counters
+    entries: int
+    install_seconds: float
+
+
+def run_job(
+    options: RunOptions,
+    step: StepListener,
+    *,
+    hold: Callable[[Fabric], None] | None = None,
+) -> RunReport:
+    """Plan, build, install, exchange and verify.
+
+    Args:
+        options: what to run.
+        step: called with (name of the step, done, total; total 0 when unknown).
+        hold: called with the running fabric after the exchanges.
+
+    Raises:
+        SwitchGNNError: with a sentence for the user; nothing is left behind.
+    """
+    choice = choose(options.target, options.fabric)
+    with TemporaryDirectory(prefix="switchgnn-") as name:
+        folder = Path(name)
+        prepared = _prepare(options, folder, step)
+        star = Star(
+            network=star_network(options.workers),
+            target=choice.target,
+            grpc_address=f"{_HOST}:{options.grpc_port or free_tcp_port()}",
+            bandwidth=options.bandwidth,
+        )
+        step("starting the switch", 0, 0)
+        with build_fabric(choice.fabric, star, folder) as fabric:
+            measured = _install_and_exchange(options, prepared, fabric, folder, step)
+            step("comparing with the reference", 0, 0)
+            verdicts = _verify(options, prepared, folder)
+            if hold is not None:
+                hold(fabric)
+    return _report(options, choice, prepared, measured, verdicts)
+
+
+def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared:
+    started = time.perf_counter()
+    step("planning: load the graph", 0, 0)
+    graph = load_graph(options.graph)
+    features = _features(graph, options)
+    plan = build_plan(
+        graph,
+        workers=options.workers,
+        slots=options.slots,
+        program=load_program().digest,
+        seed=options.seed,
+        progress=lambda what: step(f"planning: {what}", 0, 0),
+    )
+    write_plan(plan, folder / "plan")
+    seconds = time.perf_counter() - started
+    return _Prepared(graph, features, folder / "plan", plan.manifest, seconds)
+
+
+def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
+    """Return the graph's own features if their width is asked for, or seeded ones."""
+    own = graph.features
+    if own is not None and options.features in (None, own.shape[1]):
+        return np.ascontiguousarray(own, dtype=np.float32)
+    width = options.features or LANES
+    generator = np.random.default_rng(options.seed)
+    return generator.standard_normal((graph.vertices, width), dtype=np.float32)
+
+
+def _install_and_exchange(
+    options: RunOptions, prepared: _Prepared, fabric: Fabric, folder: Path, step: StepListener
+) -> _Measured:
+    address = fabric.star.grpc_address
+    started = time.perf_counter()
+    report = install(
+        prepared.plan,
+        [address],
+        fabric.star.network,
+        program=load_program(),
+        ecn_threshold=options.ecn_threshold,
+        new_session=True,
+        progress=lambda done, total: step("installing", done, total),
+    )
+    install_seconds = time.perf_counter() - started
+    tasks = _tasks(options, prepared, fabric, folder)
+    with P4RuntimeClient(address) as client:
+        before = read_counters(client)
+        wire_before = fabric.wire_bytes()
+        outcomes = run_workers(fabric, tasks, lambda done, total: step("exchanging", done, total))
+        wire_after = fabric.wire_bytes()
+        counters = read_counters(client).since(before)
+    wire, wires = _wire_bytes(outcomes, wire_before, wire_after)
+    return _Measured(outcomes, wire, wires, counters, report.entries, install_seconds)
+
+
+def _wire_bytes(
+    outcomes: list[WorkerOutcome],
+    before: list[WireBytes] | None,
+    after: list[WireBytes] | None,
+) -> tuple[list[WireBytes], str]:
+    if before is None or after is None:
+        counted = [
+            WireBytes(outcome.traffic["bytes_up"], outcome.traffic["bytes_down"])
+            for outcome in outcomes
+        ]
+        return counted, "sockets"
+    counted = [
+        WireBytes(late.up - early.up, late.down - early.down)
+        for early, late in zip(before, after, strict=True)
+    ]
+    return counted, "interfaces"
+
+
+def _tasks(
+    options: RunOptions, prepared: _Prepared, fabric: Fabric, folder: Path
+) -> list[WorkerTask]:
+    assignment = read_assignment(prepared.plan)
+    network = fabric.star.network
+    tasks = []
+    for worker, station in enumerate(network.stations):
+        path = folder / f"features-{worker}.npy"
+        np.save(path, prepared.features[assignment == worker])
+        tasks.append(
+            WorkerTask(
+                plan=prepared.plan,
+                worker=worker,
+                link=fabric.worker_link(worker),
+                addresses=Addresses(
+                    worker_mac=station.mac,
+                    worker_ip=station.ip,
+                    switch_mac=network.switch_mac,
+                    switch_ip=network.switch_ip,
+                ),
+                features=path,
+                rounds=options.rounds,
+                output=_output(folder, worker),
+                pace=options.pace,
+            )
+        )
+    return tasks
+
+
+def _output(folder: Path, worker: int) -> Path:
+    return folder / f"sums-{worker}.npz"
+
+
+def _verify(options: RunOptions, prepared: _Prepared, folder: Path) -> list[Verdict]:
+    assignment = read_assignment(prepared.plan)
+    results = [np.load(_output(folder, w), allow_pickle=False) for w in range(options.workers)]
+    verdicts = []
+    for index in range(options.rounds):
+        features = features_of_round(prepared.features, index)
+        fixed = np.zeros(features.shape, dtype=np.int32)
+        sums = np.zeros(features.shape, dtype=np.float32)
+        scales = {float(result["scale"][index]) for result in results}
+        for worker, result in enumerate(results):
+            fixed[assignment == worker] = result["fixed"][index]
+            sums[assignment == worker] = result["sums"][index]
+        if len(scales) != 1:
+            raise SwitchGNNError(f"Round {index + 1}: the workers used different scales: {scales}.")
+        verdicts.append(
+            judge(prepared.graph, assignment, features, RoundResult(fixed, sums, scales.pop()))
+        )
+    return verdicts
+
+
+def _report(
+    options: RunOptions,
+    choice: Choice,
+    prepared: _Prepared,
+    measured: _Measured,
+    verdicts: list[Verdict],
+) -> RunReport:
+    manifest = prepared.manifest
+    width = prepared.features.shape[1]
+    frames = options.rounds * -(-width // LANES)
+    per_worker = tuple(
+        WorkerReport(
+            worker=worker,
+            features_sent=outcome.tally["features_sent"],
+            sums_received=outcome.tally["sums_received"],
+            bytes_up=wire.up,
+            bytes_down=wire.down,
+            host_bytes_up=host_up * frames * FEATURE_FRAME_BYTES,
+            host_bytes_down=host_down * frames * FEATURE_FRAME_BYTES,
+            seconds=outcome.seconds,
+        )
+        for worker, (outcome, wire, host_up, host_down) in enumerate(
+            zip(
+                measured.outcomes,
+                measured.wire,
+                manifest.prediction.host_packets_up,
+                manifest.prediction.host_packets_down,
+                strict=True,
+            )
+        )
+    )
+    wrong = sum(verdict.wrong_sums for verdict in verdicts)
+    return RunReport(
+        target=choice.target.value,
+        fabric=choice.fabric.value,
+        reason=choice.reason,
+        workers=options.workers,
+        graph=prepared.graph.name,
+        vertices=prepared.graph.vertices,
+        edges=len(prepared.graph.indices),
+        boundary_vertices=manifest.prediction.boundary_vertices,
+        features=width,
+        rounds=options.rounds,
+        blocks=manifest.blocks,
+        slots=options.slots,
+        exact=wrong == 0,
+        wrong_sums=wrong,
+        max_error=max(verdict.max_error for verdict in verdicts),
+        error_bound=max(verdict.error_bound for verdict in verdicts),
+        bytes_up=sum(report.bytes_up for report in per_worker),
+        bytes_down=sum(report.bytes_down for report in per_worker),
+        host_bytes_up=sum(report.host_bytes_up for report in per_worker),
+        host_bytes_down=sum(report.host_bytes_down for report in per_worker),
+        wires=measured.wires,
+        passes=measured.counters.passes,
+        contributions=measured.counters.contributions,
+        table_entries=measured.entries,
+        plan_seconds=prepared.seconds,
+        install_seconds=measured.install_seconds,
+        seconds=max(outcome.seconds for outcome in measured.outcomes),
+        per_worker=per_worker,
+    )

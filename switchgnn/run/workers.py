@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Starts one process per worker, follows their reports, and collects their sums."""
+
+import json
+import selectors
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.worker import WorkerTask
+from switchgnn.topologies import Fabric
+from switchgnn.topologies.child import Child
+
+_WORKER_COMMAND = (sys.executable, "-m", "switchgnn.cli", "worker")
+_SILENCE_SECONDS = 10.0
+_EXIT_SECONDS = 10.0
+
+ProgressListener = Callable[[int, int], None]
+
+
+class WorkerError(SwitchGNNError):
+    """A worker process failed; its own words."""
+
+
+@dataclass(frozen=True)
+class WorkerOutcome:
+    """What a worker reported when it had finished.
+
+    Attributes:
+        seconds: time of its exchanges.
+        tally: its counters by name.
+        traffic: frames and bytes by direction, as its socket counted them.
+    """
+
+    seconds: float
+    tally: dict[str, int]
+    traffic: dict[str, int]
+
+
+def run_workers(
+    fabric: Fabric, tasks: Sequence[WorkerTask], progress: ProgressListener
+) -> list[WorkerOutcome]:
+    """Run all tasks at once, each at its worker's end of the fabric.
+
+    Args:
+        fabric: a running fabric with the plan installed.
+        tasks: one per worker, in order.
+        progress: called with (steps done by all, steps of all).
+
+    Raises:
+        WorkerError: a worker failed, died or fell silent; the others are stopped.
+    """
+    with ExitStack() as stack:
+        children = [
+            stack.enter_context(fabric.worker_child(task.worker, _WORKER_COMMAND)) for task in tasks
+        ]
+        for child, task in zip(children, tasks, strict=True):
+            child.stdin.write(task.to_json() + "\n")
+            child.stdin.close()
+        patience = max(task.pace.patience for task in tasks) + _SILENCE_SECONDS
+        return _follow(children, patience, progress)
+
+
+def _follow(
+    children: Sequence[Child], patience: float, progress: ProgressListener
+) -> list[WorkerOutcome]:
+    outcomes: dict[int, WorkerOutcome] = {}
+    done = [0] * len(children)
+    steps = [0] * len(children)
+    deadline = time.monotonic() + patience
+    with selectors.DefaultSelector() as selector:
+        for worker, child in enumerate(children):
+            selector.register(child.stdout, selectors.EVENT_READ, worker)
+        while len(outcomes) < len(children):
+            for key, _ in selector.select(timeout=1.0):
+                worker = key.data
+                line = children[worker].stdout.readline()
+                if not line:
+                    _fail(children, worker)
+                deadline = time.monotonic() + patience
+                event = json.loads(line)
+                if event["event"] == "progress":
+                    done[worker], steps[worker] = event["done"], event["steps"]
+                    progress(sum(done), max(steps) * len(children))
+                elif event["event"] == "finished":
+                    outcomes[worker] = _outcome(event)
+                    selector.unregister(key.fileobj)
+            if time.monotonic() > deadline:
+                silent = [str(w) for w in range(len(children)) if w not in outcomes]
+                raise WorkerError(f"No word from worker {', '.join(silent)} for {patience:g} s.")
+    return [outcomes[worker] for worker in range(len(children))]
+
+
+def _outcome(event: dict[str, Any]) -> WorkerOutcome:
+    return WorkerOutcome(event["seconds"], event["tally"], event["traffic"])
+
+
+def _fail(children: Sequence[Child], worker: int) -> None:
+    child = children[worker]
+    deadline = time.monotonic() + _EXIT_SECONDS
+    code = child.exit_code()
+    while code is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+        code = child.exit_code()
+    raise WorkerError(f"Worker {worker} stopped with code {code}: {child.last_words()}")

@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A switch made of dictionaries, to test hosts without a P4 program.
+
+It follows docs/protocol.md and shares only the header codec with the product.
+`disturb` sees every frame on its way to a worker or to the switch and returns
+what arrives instead.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.header import BODY_AT, BarrierBody, Header, Kind, unpack_header
+from switchgnn.host.link import Traffic
+
+SWITCH_SIDE = Addresses("02:00:00:00:ff:fe", "10.0.255.254", "02:00:00:00:00:01", "10.0.0.1")
+Disturb = Callable[[str, int, bytes], Iterable[bytes]]
+
+
+def undisturbed(direction: str, worker: int, frame: bytes) -> Iterable[bytes]:
+    return [frame]
+
+
+class ModelSwitch:
+    def __init__(self, switch_part, workers: int, plan: int, disturb: Disturb = undisturbed):
+        self.workers = workers
+        self.plan = plan
+        self.disturb = disturb
+        self.inboxes = [queue.SimpleQueue() for _ in range(workers)]
+        self.lock = threading.Lock()
+        self.owner = dict(
+            zip(switch_part.source_vertex.tolist(), switch_part.source_worker.tolist(), strict=True)
+        )
+        results = {
+            (int(block), int(bank), int(slot)): (int(vertex), int(worker))
+            for block, bank, slot, vertex, worker in zip(
+                switch_part.result_block,
+                switch_part.result_bank,
+                switch_part.result_slot,
+                switch_part.result_vertex,
+                switch_part.result_worker,
+                strict=True,
+            )
+        }
+        self.fanout: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        for row, key in enumerate(
+            zip(switch_part.entry_block.tolist(), switch_part.entry_source.tolist(), strict=True)
+        ):
+            for bank in np.flatnonzero(switch_part.entry_expected[row]):
+                slot = int(switch_part.entry_slot[row, bank])
+                vertex, worker = results[key[0], int(bank), slot]
+                expected = int(switch_part.entry_expected[row, bank])
+                self.fanout.setdefault(key, []).append((vertex, worker, expected))
+        self.seen: dict[int, tuple[int, int, int]] = {}
+        self.sums: dict[tuple, tuple[int, np.ndarray]] = {}
+        self.barrier_place = (0, 0, 0)
+        self.barrier_done: set[int] = set()
+        self.opened = (0, 0)
+        self.features_taken = 0
+
+    def link(self, worker: int) -> "ModelLink":
+        return ModelLink(self, worker)
+
+    def take(self, worker: int, frame: bytes) -> None:
+        with self.lock:
+            for arrived in self.disturb("up", worker, frame):
+                self._process(worker, arrived)
+
+    def _send(self, worker: int, header: Header, body: bytes) -> None:
+        for arrived in self.disturb("down", worker, SWITCH_SIDE.frame(header.pack(body))):
+            self.inboxes[worker].put(arrived)
+
+    def _process(self, worker: int, frame: bytes) -> None:
+        header = unpack_header(frame)
+        if header is None:
+            return
+        place = (header.round, header.block_id, header.fragment)
+        if header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
+            self._take_feature(worker, header, place, frame)
+        elif header.kind is Kind.DONE and header.src_id == worker:
+            self._take_done(worker, header, place, frame)
+
+    def _take_feature(self, worker, header, place, frame) -> None:
+        last = self.seen.get(header.src_id, (0, 0, 0))
+        if place > last:
+            self.seen[header.src_id] = place
+            self.features_taken += 1
+            lanes = np.frombuffer(frame, dtype=">i4", count=32, offset=BODY_AT).astype(np.int32)
+            for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
+                count, total = self.sums.get((*place, vertex), (0, np.zeros(32, dtype=np.int32)))
+                count, total = count + 1, total + lanes
+                self.sums[(*place, vertex)] = count, total
+                if count == expected:
+                    self._send(
+                        owner,
+                        Header(
+                            kind=Kind.SUM,
+                            dst_id=vertex,
+                            block_id=place[1],
+                            fragment=place[2],
+                            round=place[0],
+                            count=count,
+                        ),
+                        total.astype(">i4").tobytes(),
+                    )
+        if place >= last and header.echo:
+            ack = Header(
+                kind=Kind.ACK,
+                is_ack=True,
+                src_id=header.src_id,
+                block_id=place[1],
+                fragment=place[2],
+                round=place[0],
+            )
+            self._send(worker, ack, b"")
+
+    def _take_done(self, worker, header, place, frame) -> None:
+        body = BarrierBody.unpack(frame[BODY_AT : BODY_AT + 28])
+        if body.plan != self.plan:
+            self._answer([worker], Kind.WAITING, place, set())
+            return
+        if place[1] == 0 and place[0] >= self.opened[0]:
+            before = self.opened[1] if place[0] == self.opened[0] else 0
+            self.opened = (place[0], max(before, body.magnitude))
+        if place < self.barrier_place:
+            self._answer([worker], Kind.ADVANCE, place, set(range(self.workers)))
+            return
+        if place > self.barrier_place:
+            self.barrier_place, self.barrier_done = place, set()
+        new = worker not in self.barrier_done
+        self.barrier_done.add(worker)
+        complete = len(self.barrier_done) == self.workers
+        if complete:
+            everyone = range(self.workers) if new else [worker]
+            self._answer(everyone, Kind.ADVANCE, place, self.barrier_done)
+        elif not new:
+            self._answer([worker], Kind.WAITING, place, self.barrier_done)
+
+    def _answer(self, workers, kind, place, done) -> None:
+        body = BarrierBody(
+            magnitude=self.opened[1],
+            plan=self.plan,
+            round=self.opened[0],
+            workers=sum(1 << worker for worker in done),
+        )
+        header = Header(kind=kind, block_id=place[1], fragment=place[2], round=place[0])
+        for worker in workers:
+            self._send(worker, header, body.pack())
+
+
+class ModelLink:
+    """Stands in for `switchgnn.host.Link`."""
+
+    def __init__(self, switch: ModelSwitch, worker: int):
+        self.switch = switch
+        self.worker = worker
+        self.name = f"model:{worker}"
+        self.traffic = Traffic(0, 0, 0, 0)
+
+    def send(self, frame) -> None:
+        self.switch.take(self.worker, bytes(frame))
+
+    def receive(self, seconds: float):
+        try:
+            return memoryview(
+                self.switch.inboxes[self.worker].get(
+                    timeout=max(seconds, 0) or None, block=seconds > 0
+                )
+            )
+        except queue.Empty:
+            return None
+
+    def close(self) -> None:
+        pass

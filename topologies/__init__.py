@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Networks to run in: a star in Mininet or over loopback, with either switch."""
+
+from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, choose
+from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.fabric import Fabric, Star, WireBytes
+from switchgnn.topologies.loopback import free_tcp_port
+from switchgnn.topologies.targets import Target
+
+__all__ = [
+    "AUTO",
+    "Choice",
+    "Fabric",
+    "FabricError",
+    "FabricKind",
+    "Star",
+    "Target",
+    "WireBytes",
+    "build_fabric",
+    "choose",
+    "free_tcp_port",
+]

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes that never outlive their parent."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from switchgnn.topologies.errors import FabricError
+
+_PR_SET_PDEATHSIG = 1
+_POLL_INTERVAL = 0.02
+_STOP_SECONDS = 5.0
+
+
+class Child:
+    """A process with a log file; start, wait until ready, stop. A context manager.
+
+    Args:
+        name: what messages call it.
+        command: program and arguments.
+        log: file for its standard error (and output, unless it is piped).
+        pipe: give the parent its standard input and output.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], log: Path, *, pipe: bool = False) -> None:
+        self.name = name
+        self.log = log
+        self._command = list(command)
+        self._pipe = pipe
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start the process unless it runs.
+
+        Raises:
+            FabricError: the program does not exist.
+        """
+        if self._process is not None:
+            return
+        parent = os.getpid()
+        with self.log.open("w") as log:
+            try:
+                # A session of its own: Ctrl-C reaches the parent, which stops its children.
+                self._process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.PIPE if self._pipe else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if self._pipe else log,
+                    stderr=log,
+                    text=True,
+                    start_new_session=True,
+                    preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509
+                )
+            except FileNotFoundError as error:
+                raise FabricError(f"Cannot start {self.name}: no {self._command[0]}.") from error
+
+    @property
+    def stdin(self) -> IO[str]:
+        """The parent's end of its standard input."""
+        assert self._process is not None and self._process.stdin is not None  # noqa: S101
+        return self._process.stdin
+
+    @property
+    def stdout(self) -> IO[str]:
+        """The parent's end of its standard output."""
+        assert self._process is not None and self._process.stdout is not None  # noqa: S101
+        return self._process.stdout
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id while it has one."""
+        return self._process.pid if self._process else None
+
+    def exit_code(self) -> int | None:
+        """Return its exit code, or None while it runs."""
+        return self._process.poll() if self._process else None
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
+        """Poll until ``ready()``.
+
+        Raises:
+            FabricError: it exited or was not ready in time; with the end of its log.
+        """
+        deadline = time.monotonic() + seconds
+        while not ready():
+            code = self.exit_code()
+            if code is not None:
+                raise FabricError(f"{self.name} ended with code {code}: {self.last_words()}")
+            if time.monotonic() > deadline:
+                raise FabricError(
+                    f"{self.name} was not ready after {seconds:g} s: {self.last_words()}"
+                )
+            time.sleep(_POLL_INTERVAL)
+
+    def last_words(self) -> str:
+        """Return the last line of its log, or say that there is none."""
+        lines = [line for line in self.log.read_text().splitlines() if line.strip()]
+        return lines[-1] if lines else "it left no message."
+
+    def stop(self) -> None:
+        """Ask it to end, and kill it when it does not; idempotent."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+
+    def __enter__(self) -> "Child":
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def _die_with(parent: int) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Chooses switch and fabric: the best that the machine has."""
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.fabric import Fabric, Star
+from switchgnn.topologies.loopback import LoopbackFabric
+from switchgnn.topologies.mininet_star import MininetFabric, mininet_missing
+from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
+
+AUTO = "auto"
+
+
+class FabricKind(str, Enum):
+    """Which network carries the packets."""
+
+    MININET = "mininet"
+    LOOPBACK = "loopback"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A switch and a fabric, and why.
+
+    Attributes:
+        target, fabric: what was chosen.
+        reason: one sentence for the user.
+    """
+
+    target: Target
+    fabric: FabricKind
+    reason: str
+
+
+def choose(target: str, fabric: str) -> Choice:
+    """Choose for ``auto`` and check what was asked for.
+
+    Args:
+        target: ``bmv2``, ``embedded`` or ``auto``.
+        fabric: ``mininet``, ``loopback`` or ``auto``.
+
+    Raises:
+        FabricError: the machine lacks what was asked for, or the two do not go together.
+    """
+    no_mininet = mininet_missing()
+    no_bmv2 = None if bmv2_installed() else f"{BMV2_PROGRAM} is not on the PATH"
+    if fabric == FabricKind.MININET and no_mininet:
+        raise FabricError(f"{no_mininet}; or take FABRIC=loopback.")
+    if target == Target.BMV2:
+        if no_bmv2:
+            raise FabricError(f"{no_bmv2}: install p4lang/behavioral-model, or TARGET=embedded.")
+        if fabric == FabricKind.LOOPBACK or no_mininet:
+            raise FabricError(
+                "BMv2 attaches to network interfaces, so it needs FABRIC=mininet"
+                + (f", but {no_mininet}." if no_mininet else ".")
+            )
+    chosen_fabric = _chosen_fabric(fabric, no_mininet)
+    chosen_target = _chosen_target(target, chosen_fabric, no_bmv2)
+    reasons = [
+        _why_fabric(fabric, chosen_fabric, no_mininet),
+        _why_target(target, chosen_target, chosen_fabric, no_bmv2),
+    ]
+    return Choice(chosen_target, chosen_fabric, "; ".join(reasons))
+
+
+def build_fabric(kind: FabricKind, star: Star, folder: Path) -> Fabric:
+    """Return the fabric, not yet started."""
+    return (MininetFabric if kind is FabricKind.MININET else LoopbackFabric)(star, folder)
+
+
+def _chosen_fabric(asked: str, no_mininet: str | None) -> FabricKind:
+    if asked != AUTO:
+        return FabricKind(asked)
+    return FabricKind.LOOPBACK if no_mininet else FabricKind.MININET
+
+
+def _chosen_target(asked: str, fabric: FabricKind, no_bmv2: str | None) -> Target:
+    if asked != AUTO:
+        return Target(asked)
+    if fabric is FabricKind.MININET and no_bmv2 is None:
+        return Target.BMV2
+    return Target.EMBEDDED
+
+
+def _why_fabric(asked: str, chosen: FabricKind, no_mininet: str | None) -> str:
+    if asked != AUTO:
+        return f"fabric {chosen.value}: as asked"
+    if no_mininet:
+        return f"fabric loopback: {no_mininet}"
+    return "fabric mininet: root and Mininet are here"
+
+
+def _why_target(asked: str, chosen: Target, fabric: FabricKind, no_bmv2: str | None) -> str:
+    if asked != AUTO:
+        return f"switch {chosen.value}: as asked"
+    if chosen is Target.BMV2:
+        return f"switch bmv2: {BMV2_PROGRAM} is on the PATH"
+    if fabric is FabricKind.LOOPBACK:
+        return "switch embedded: BMv2 cannot attach to loopback"
+    return f"switch embedded: {no_bmv2}"

@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong while a fabric is built."""
+
+from switchgnn.errors import SwitchGNNError
+
+
+class FabricError(SwitchGNNError):
+    """A switch, a network or a process could not be started."""

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A star in Mininet: each worker in a network namespace of its own."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from switchgnn.topologies.child import Child
+from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.fabric import Fabric, Star, WireBytes
+from switchgnn.topologies.targets import require_free, switch_child, wait_until_serving
+
+_MNEXEC = "mnexec"
+
+
+def mininet_missing() -> str | None:
+    """Return why Mininet cannot be used here, or None when it can."""
+    if os.geteuid() != 0:
+        return "Mininet needs root"
+    if shutil.which(_MNEXEC) is None:
+        return "Mininet is not installed (apt-get install mininet)"
+    try:
+        import mininet.net  # noqa: F401, PLC0415
+    except ImportError:
+        return "Mininet's Python package is not installed (pip install 'switchgnn[mininet]')"
+    return None
+
+
+class MininetFabric(Fabric):
+    """Hosts and links by Mininet; the switch is a process in the root namespace."""
+
+    def __init__(self, star: Star, folder: Path) -> None:
+        reason = mininet_missing()
+        if reason is not None:
+            raise FabricError(f"{reason}; or take FABRIC=loopback.")
+        super().__init__(star, folder)
+        self._net: Any = None
+        self._hosts: list[Any] = []
+        self._switch_side: list[str] = []
+        self._switch: Child | None = None
+
+    def start(self) -> None:
+        """Build the network, start the switch, and wait until it serves P4Runtime."""
+        if self._net is not None:
+            return
+        require_free(self.star.grpc_address)
+        self._build()
+        ports = {
+            station.port: f"eth:{name}"
+            for station, name in zip(self.star.network.stations, self._switch_side, strict=True)
+        }
+        self._switch = switch_child(
+            self.star.target,
+            ports=ports,
+            grpc_address=self.star.grpc_address,
+            device_id=0,
+            log=self.folder / "switch.log",
+        )
+        self._switch.start()
+        wait_until_serving(self._switch, self.star.grpc_address)
+
+    def stop(self) -> None:
+        """End the switch and take the network down."""
+        switch, self._switch = self._switch, None
+        if switch is not None:
+            switch.stop()
+        net, self._net = self._net, None
+        if net is not None:
+            net.stop()
+
+    def worker_link(self, worker: int) -> str:
+        """Return the worker's interface in its namespace."""
+        return f"eth:{self._hosts[worker].defaultIntf().name}"
+
+    def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
+        """Return the command, run in the worker's network namespace."""
+        return [_MNEXEC, "-a", str(self._hosts[worker].pid), *command]
+
+    def wire_bytes(self) -> list[WireBytes] | None:
+        """Return what the switch's ends of the links have received and sent."""
+        return [
+            WireBytes(_counted(name, "rx_bytes"), _counted(name, "tx_bytes"))
+            for name in self._switch_side
+        ]
+
+    def _build(self) -> None:
+        from mininet.link import Link, TCLink  # noqa: PLC0415
+        from mininet.log import setLogLevel  # noqa: PLC0415
+        from mininet.net import Mininet  # noqa: PLC0415
+        from mininet.node import Node  # noqa: PLC0415
+
+        setLogLevel("warning")
+        # Interface names are shared by the whole machine: the process id keeps runs apart.
+        tag = f"{os.getpid() % 0x10000:x}"
+        self._net = net = Mininet(controller=None, link=TCLink, build=False)
+        plug = net.addHost(f"s{tag}", cls=Node, inNamespace=False)
+        shape = {} if self.star.bandwidth is None else {"bw": self.star.bandwidth}
+        for worker, station in enumerate(self.star.network.stations):
+            host = net.addHost(f"w{tag}x{worker}", ip=f"{station.ip}/16", mac=station.mac)
+            link = net.addLink(
+                host,
+                plug,
+                intfName2=f"s{tag}-eth{station.port}",
+                cls=TCLink if shape else Link,
+                **shape,
+            )
+            self._hosts.append(host)
+            self._switch_side.append(link.intf2.name)
+            _quiet(link.intf1.name, host.pid)
+            _quiet(link.intf2.name, None)
+        net.build()
+        for host, station in zip(self._hosts, self.star.network.stations, strict=True):
+            host.setMAC(station.mac)
+            host.setIP(station.ip, 16)
+            host.defaultIntf().ifconfig("up")
+        for name in self._switch_side:
+            _run(["ip", "link", "set", name, "up"], None)
+
+
+def _quiet(interface: str, namespace_pid: int | None) -> None:
+    # Checksums must be whole when a program reads the frames, and the kernel must
+    # not speak IPv6 on wires whose bytes are counted.
+    disable = f"net.ipv6.conf.{interface}.disable_ipv6=1"
+    _run(["sysctl", "-q", "-w", disable], namespace_pid)
+    _run(["ethtool", "-K", interface, "tx", "off", "rx", "off"], namespace_pid)
+
+
+def _run(command: list[str], namespace_pid: int | None) -> None:
+    prefix = [] if namespace_pid is None else [_MNEXEC, "-a", str(namespace_pid)]
+    try:
+        subprocess.run([*prefix, *command], check=True, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise FabricError(
+            f"{command[0]} is not installed (apt-get install iproute2 ethtool procps)."
+        ) from error
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr or error.stdout).strip()
+        raise FabricError(f"`{' '.join(command)}` failed: {reason}") from error
+
+
+def _counted(interface: str, counter: str) -> int:
+    return int(Path(f"/sys/class/net/{interface}/statistics/{counter}").read_text())
