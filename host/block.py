@@ -28,12 +28,13 @@ class Pace:
     """Bounds on sending and waiting.
 
     Attributes:
-        window: features in flight at most.
+        window: features in flight at most. BMv2 reads each port through a ring of about
+            30 frames (libpcap in immediate mode) and loses what does not fit.
         retry: seconds without an answer after which a question is repeated.
         patience: seconds without any progress after which the worker gives up.
     """
 
-    window: int = 64
+    window: int = 16
     retry: float = 0.2
     patience: float = 20.0
 

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Child processes that never outlive their parent."""
 
-import ctypes
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +11,8 @@ from typing import IO
 
 from switchgnn.topologies.errors import FabricError
 
-_PR_SET_PDEATHSIG = 1
+# From util-linux. A `preexec_fn` could do the same, but would fork under gRPC's threads.
+_DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 _POLL_INTERVAL = 0.02
 _STOP_SECONDS = 5.0
 
@@ -44,21 +42,19 @@ class Child:
         """
         if self._process is not None:
             return
-        parent = os.getpid()
         with self.log.open("w") as log:
             try:
                 # A session of its own: Ctrl-C reaches the parent, which stops its children.
                 self._process = subprocess.Popen(
-                    self._command,
+                    [*_DIE_WITH_PARENT, *self._command],
                     stdin=subprocess.PIPE if self._pipe else subprocess.DEVNULL,
                     stdout=subprocess.PIPE if self._pipe else log,
                     stderr=log,
                     text=True,
                     start_new_session=True,
-                    preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509
                 )
             except FileNotFoundError as error:
-                raise FabricError(f"Cannot start {self.name}: no {self._command[0]}.") from error
+                raise FabricError(f"Cannot start {self.name}: no {error.filename}.") from error
 
     @property
     def stdin(self) -> IO[str]:
@@ -130,9 +126,3 @@ class Child:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
-
-
-def _die_with(parent: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)

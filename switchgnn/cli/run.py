@@ -58,7 +58,7 @@ def run(
     bandwidth: Annotated[
         float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
     ] = None,
-    window: Annotated[int, typer.Option(min=1, help="Features in flight per worker.")] = 64,
+    window: Annotated[int, typer.Option(min=1, help="Features in flight per worker.")] = 16,
     patience: Annotated[
         float, typer.Option(min=0.1, help="Seconds without progress before a worker gives up.")
     ] = 20.0,

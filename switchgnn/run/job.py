@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.controller import Counters, P4RuntimeClient, install, read_counters
+from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.network import star_network
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.addresses import Addresses
@@ -93,7 +93,7 @@ class _Measured:
     outcomes: list[WorkerOutcome]
     wire: list[WireBytes]
     wires: str
-    counters: Counters
+    counters: dict[str, int]
     entries: int
     install_seconds: float
 
@@ -174,18 +174,25 @@ def _install_and_exchange(
         program=load_program(),
         ecn_threshold=options.ecn_threshold,
         new_session=True,
-        progress=lambda done, total: step("installing", done, total),
+        progress=lambda _address, done, total: step("installing", done, total),
     )
     install_seconds = time.perf_counter() - started
     tasks = _tasks(options, prepared, fabric, folder)
     with P4RuntimeClient(address) as client:
-        before = read_counters(client)
+        before = read_counters(client).named()
         wire_before = fabric.wire_bytes()
         outcomes = run_workers(fabric, tasks, lambda done, total: step("exchanging", done, total))
         wire_after = fabric.wire_bytes()
-        counters = read_counters(client).since(before)
+        after = read_counters(client).named()
     wire, wires = _wire_bytes(outcomes, wire_before, wire_after)
-    return _Measured(outcomes, wire, wires, counters, report.entries, install_seconds)
+    return _Measured(
+        outcomes=outcomes,
+        wire=wire,
+        wires=wires,
+        counters={name: after[name] - before[name] for name in after},
+        entries=sum(report.switches[0].entries.values()),
+        install_seconds=install_seconds,
+    )
 
 
 def _wire_bytes(
@@ -313,8 +320,8 @@ def _report(
         host_bytes_up=sum(report.host_bytes_up for report in per_worker),
         host_bytes_down=sum(report.host_bytes_down for report in per_worker),
         wires=measured.wires,
-        passes=measured.counters.passes,
-        contributions=measured.counters.contributions,
+        passes=measured.counters["passes"],
+        contributions=measured.counters["contributions"],
         table_entries=measured.entries,
         plan_seconds=prepared.seconds,
         install_seconds=measured.install_seconds,

@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The planner: from a graph to the tables of the switch and the parts of the workers."""
+
+from switchgnn.planner.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.files import (
+    read_assignment,
+    read_manifest,
+    read_plan,
+    read_switch_part,
+    read_worker_part,
+    write_plan,
+)
+from switchgnn.planner.graph import Graph, graph_from_edges
+from switchgnn.planner.load import load_graph
+from switchgnn.planner.manifest import Manifest, Prediction
+from switchgnn.planner.partition import partition_workers
+from switchgnn.planner.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.reference import reference_sums
+from switchgnn.planner.strategies import (
+    BLOCK_STRATEGIES,
+    ORDER_STRATEGIES,
+    BlockStrategy,
+    OrderStrategy,
+)
+
+__all__ = [
+    "BLOCK_STRATEGIES",
+    "ORDER_STRATEGIES",
+    "BlockStrategy",
+    "BoundaryEdges",
+    "Graph",
+    "Manifest",
+    "OrderStrategy",
+    "Plan",
+    "PlannerError",
+    "Prediction",
+    "SwitchPart",
+    "WorkerPart",
+    "boundary_edges",
+    "build_plan",
+    "graph_from_edges",
+    "load_graph",
+    "partition_workers",
+    "read_assignment",
+    "read_manifest",
+    "read_plan",
+    "read_switch_part",
+    "read_worker_part",
+    "reference_sums",
+    "write_plan",
+]

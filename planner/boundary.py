@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The edges that cross from one worker to another."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.graph import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class BoundaryEdges:
+    """All boundary edges u→v, sorted by source, then destination; arrays of length E.
+
+    Attributes:
+        source: int32[E], vertex ids.
+        destination: int32[E], vertex ids.
+        source_worker: int32[E], the worker that holds the source.
+        destination_worker: int32[E], another worker.
+    """
+
+    source: NDArray[np.int32]
+    destination: NDArray[np.int32]
+    source_worker: NDArray[np.int32]
+    destination_worker: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def vertices(self) -> NDArray[np.int32]:
+        """The boundary vertices, ascending: all that are at an end of a boundary edge."""
+        return np.union1d(self.source, self.destination).astype(np.int32)
+
+    def max_fan_in(self) -> int:
+        """The largest number of remote in-neighbours of one vertex, but at least 1."""
+        return int(np.bincount(self.destination).max(initial=1))
+
+    def host_copies(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The packets of host-based exchange as (from worker, to worker), int32[P] each.
+
+        Without a switch that helps, a worker sends one copy of a feature to every other
+        worker that needs it (section 2.2).
+        """
+        key = (self.source.astype(np.int64) << 32) | self.destination_worker
+        _, first = np.unique(key, return_index=True)
+        return self.source_worker[first], self.destination_worker[first]
+
+    def host_packets(self) -> int:
+        """The number of copies that host-based exchange sends, per fragment."""
+        return len(self.host_copies()[0])
+
+
+def boundary_edges(graph: Graph, assignment: NDArray[np.int32]) -> BoundaryEdges:
+    """The edges of `graph` whose ends are on different workers."""
+    source, destination = graph.edges()
+    from_worker, to_worker = assignment[source], assignment[destination]
+    crosses = from_worker != to_worker
+    return BoundaryEdges(
+        source=source[crosses],
+        destination=destination[crosses],
+        source_worker=from_worker[crosses],
+        destination_worker=to_worker[crosses],
+    )

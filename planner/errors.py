@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The planner's error class."""
+
+from switchgnn.errors import SwitchGNNError
+
+
+class PlannerError(SwitchGNNError):
+    """A graph, a request or a plan on disk that the planner cannot use, in one sentence."""

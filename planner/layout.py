@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The arrays of the files of a plan: name and type, little-endian."""
+
+from collections.abc import Mapping
+
+SWITCH_ARRAYS: Mapping[str, str] = {
+    "source_vertex": "<u4",
+    "source_worker": "<u2",
+    "entry_block": "<u2",
+    "entry_source": "<u4",
+    "entry_hop": "<u2",
+    "entry_last": "|b1",
+    "entry_slot": "<u4",
+    "entry_expected": "<u2",
+    "result_block": "<u2",
+    "result_bank": "|u1",
+    "result_slot": "<u4",
+    "result_vertex": "<u4",
+    "result_worker": "<u2",
+}
+
+WORKER_ARRAYS: Mapping[str, str] = {
+    "vertices": "<i8",
+    "send_indptr": "<i8",
+    "send_source": "<u4",
+    "send_row": "<i8",
+    "receive_indptr": "<i8",
+    "receive_vertex": "<u4",
+    "receive_row": "<i8",
+    "receive_count": "<u2",
+    "neighbour_indptr": "<i8",
+    "neighbour_vertex": "<u4",
+    "neighbour_worker": "<u2",
+}
+
+MANIFEST_FILE = "plan.json"
+SWITCH_FILE = "switch.npz"
+ASSIGNMENT_FILE = "assignment.npy"
+
+
+def worker_file(worker: int) -> str:
+    """The file name of a worker's part."""
+    return f"worker-{worker:03d}.npz"

@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a plan, and its JSON form."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from typing import Any, get_args, get_origin, get_type_hints
+
+from switchgnn.planner.errors import PlannerError
+
+PLAN_FORMAT = "switchgnn-plan"
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True)
+class GraphRecord:
+    """The graph that the plan is for; `digest` is Graph.digest()."""
+
+    name: str
+    vertices: int
+    edges: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class PartitionRecord:
+    """How vertices came to workers: `metis` or `given`; `digest` is over the assignment."""
+
+    method: str
+    seed: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class StrategyRecord:
+    """The strategies by name, and their seed."""
+
+    blocks: str
+    order: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one exchange costs without loss.
+
+    Packets are data packets per fragment, one number per worker. `host_*` is what the same
+    exchange costs without the switch's help.
+
+    Attributes:
+        boundary_vertices: vertices with a neighbour on another worker.
+        boundary_edges: edges between workers.
+        packets_up: features that each worker sends.
+        packets_down: sums that each worker receives.
+        host_packets_up: copies that each worker would send.
+        host_packets_down: copies that each worker would receive.
+        passes: trips through ingress per fragment; a pass that completes a slot before its
+            last one ends there and costs one more, which is not counted here.
+        contributions: additions per fragment.
+        entries: table entries, one per pass.
+    """
+
+    boundary_vertices: int
+    boundary_edges: int
+    packets_up: tuple[int, ...]
+    packets_down: tuple[int, ...]
+    host_packets_up: tuple[int, ...]
+    host_packets_down: tuple[int, ...]
+    passes: int
+    contributions: int
+    entries: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What was planned.
+
+    Attributes:
+        format: PLAN_FORMAT.
+        version: PLAN_VERSION.
+        workers: their number.
+        slots: the aggregators that a block may use.
+        banks: 8.
+        slots_per_bank: the size of a bank that the plan needs.
+        blocks: their number, B.
+        max_fan_in: the most remote in-neighbours of any vertex over all blocks, at least 1.
+        graph: what it is for.
+        partition: how vertices came to workers.
+        strategy: how blocks and order were made.
+        program: the digest of the P4 program that the plan is for, as the caller gave it.
+        prediction: what an exchange costs.
+        files: SHA-256 in hex of every other file of the plan.
+        digest: SHA-256 in hex over the canonical JSON of all fields but this one.
+    """
+
+    format: str
+    version: int
+    workers: int
+    slots: int
+    banks: int
+    slots_per_bank: int
+    blocks: int
+    max_fan_in: int
+    graph: GraphRecord
+    partition: PartitionRecord
+    strategy: StrategyRecord
+    program: str
+    prediction: Prediction
+    files: dict[str, str]
+    digest: str
+
+
+def seal(manifest: Manifest) -> Manifest:
+    """The manifest with its digest filled in."""
+    return replace(manifest, digest=manifest_digest(manifest))
+
+
+def manifest_digest(manifest: Manifest) -> str:
+    """SHA-256 in hex over the fields but `digest`: keys sorted, no spaces, ASCII."""
+    content = asdict(manifest)
+    del content["digest"]
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """The content of plan.json."""
+    return (json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n").encode("ascii")
+
+
+def decode_manifest(data: bytes, where: str) -> Manifest:
+    """Read plan.json and verify its format, version and digest.
+
+    Args:
+        data: the content of the file.
+        where: what error messages call it.
+
+    Raises:
+        PlannerError: another format or version, missing fields, or a changed manifest.
+    """
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise PlannerError(f"{where} is not JSON: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != PLAN_FORMAT:
+        raise PlannerError(f"{where} is not the manifest of a plan")
+    if content.get("version") != PLAN_VERSION:
+        raise PlannerError(
+            f"{where} is a plan of version {content.get('version')!r}, but only version "
+            f"{PLAN_VERSION} can be read; plan again"
+        )
+    manifest: Manifest = _decode(Manifest, content, where)
+    if manifest.digest != manifest_digest(manifest):
+        raise PlannerError(f"{where} was changed after it was written; plan again")
+    return manifest
+
+
+def _decode(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - any JSON value
+    """`value` as `kind`: a dataclass, int, str, tuple[int, ...] or dict[str, str]."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        names = {field.name for field in fields(kind)}
+        if not isinstance(value, dict) or set(value) != names:
+            raise PlannerError(f"{where} must have the fields {', '.join(sorted(names))}")
+        hints = get_type_hints(kind)
+        return kind(**{name: _decode(hints[name], value[name], where) for name in names})
+    if get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(_decode(get_args(kind)[0], item, where) for item in value)
+    if get_origin(kind) is dict and isinstance(value, dict):
+        return {key: _decode(get_args(kind)[1], item, where) for key, item in value.items()}
+    if kind in (int, str) and type(value) is kind:
+        return value
+    raise PlannerError(f"{where} holds a value of the wrong kind: {value!r}")

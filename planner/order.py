@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""GAMR: the order in which the sources of a block are sent (section 3.2.2)."""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.metis import symmetric_rows
+
+
+@dataclass(frozen=True, eq=False)
+class SendOrder:
+    """Who is sent in each block, in sending order: one row per (block, source).
+
+    The rank of a source in its block is its place among the rows of that block, over all
+    workers; each worker sends its own sources in the order of their ranks.
+
+    Attributes:
+        block: int32[S], ascending.
+        source: int32[S], vertex ids; every source with an edge in the block, once.
+    """
+
+    block: NDArray[np.int32]
+    source: NDArray[np.int32]
+
+
+def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+    """Graph-aware multicast reordering: a breadth-first search by degree (section 3.2.2).
+
+    The search runs over the undirected graph of each block, and a vertex's degree is the
+    number of its neighbours there. It starts at a random vertex, and again at a random one
+    for every further component. Vertices without an out-edge in the block lead the search
+    on but are not sent.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E], numbered from 1.
+        seed: of the random starts, which also depend on the block's number.
+    """
+    by_block = np.argsort(block, kind="stable")
+    blocks = int(block.max(initial=0))
+    bounds = np.searchsorted(block[by_block], np.arange(1, blocks + 2))
+    sources = []
+    for number in range(1, blocks + 1):
+        edges = by_block[bounds[number - 1] : bounds[number]]
+        rng = np.random.default_rng([seed, number])
+        sources.append(_order_block(boundary.source[edges], boundary.destination[edges], rng))
+    return SendOrder(
+        block=np.repeat(np.arange(1, blocks + 1, dtype=np.int32), [len(s) for s in sources]),
+        source=np.concatenate([np.empty(0, dtype=np.int32), *sources]),
+    )
+
+
+def _order_block(
+    source: NDArray[np.int32], destination: NDArray[np.int32], rng: np.random.Generator
+) -> NDArray[np.int32]:
+    ids, ends = np.unique(np.concatenate([source, destination]), return_inverse=True)
+    u, v = ends[: len(source)], ends[len(source) :]
+    indptr, indices = symmetric_rows(u, v, len(ids))
+    sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)))
+    sends = np.zeros(len(ids), dtype=bool)
+    sends[u] = True
+    return ids[sequence[sends[sequence]]]
+
+
+def priority_bfs(
+    indptr: NDArray[np.int64], indices: NDArray[np.int64], starts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Breadth-first search that takes the waiting vertex with the highest degree first.
+
+    Among equal degrees the one that has waited longest is taken. Every vertex is enqueued
+    once.
+
+    Args:
+        indptr: int64[V + 1], rows of an undirected graph.
+        indices: int64[2E].
+        starts: a permutation of the vertices; when none is waiting, the search goes on at
+            the first of them that it has not seen.
+
+    Returns:
+        int64[V], the vertices in the order in which they are taken.
+    """
+    first, adjacent = indptr.tolist(), indices.tolist()
+    degree = np.diff(indptr).tolist()
+    enqueued = [False] * len(degree)
+    sequence: list[int] = []
+    arrivals = 0
+    for start in starts.tolist():
+        if enqueued[start]:
+            continue
+        enqueued[start] = True
+        waiting = [(-degree[start], arrivals, start)]
+        arrivals += 1
+        while waiting:
+            vertex = heapq.heappop(waiting)[2]
+            sequence.append(vertex)
+            for neighbour in adjacent[first[vertex] : first[vertex + 1]]:
+                if not enqueued[neighbour]:
+                    enqueued[neighbour] = True
+                    heapq.heappush(waiting, (-degree[neighbour], arrivals, neighbour))
+                    arrivals += 1
+    return np.array(sequence, dtype=np.int64)

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can be chosen by name: how to form blocks, and in which order to send.
+
+To add a strategy, write a function with the signature of the protocol and give it a name in
+the mapping. `build_plan` checks what it returns.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.blocks import mlgp
+from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.order import SendOrder, gamr
+
+
+class BlockStrategy(Protocol):
+    """Puts every boundary edge into a block.
+
+    Returns int32[E], numbered from 1 without gaps. A block has at most `slots` destinations.
+    The same arguments give the same blocks.
+    """
+
+    def __call__(self, boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+        """See the class."""
+
+
+class OrderStrategy(Protocol):
+    """Orders the sources of each block.
+
+    Returns every (block, source) that has an edge exactly once, blocks ascending. The same
+    arguments give the same order.
+    """
+
+    def __call__(self, boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+        """See the class."""
+
+
+BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {"mlgp": mlgp}
+ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {"gamr": gamr}
+
+_Strategy = TypeVar("_Strategy")
+
+
+def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Strategy:
+    """The strategy of that name, or a PlannerError that lists the known ones."""
+    try:
+        return known[name]
+    except KeyError:
+        raise PlannerError(
+            f"no {what} strategy {name!r}; known: {', '.join(sorted(known))}"
+        ) from None

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random graphs and shared settings of the planner's tests."""
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from switchgnn.planner import Graph, boundary_edges, graph_from_edges
+
+# The same examples in every run, and no time limit that a busy machine could break.
+STEADY = settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+def random_graph(vertices, edges, seed, *, directed=False):
+    rng = np.random.default_rng(seed)
+    return graph_from_edges(
+        rng.integers(0, vertices, edges),
+        rng.integers(0, vertices, edges),
+        name="random",
+        vertices=vertices,
+        directed=directed,
+    )
+
+
+@st.composite
+def graphs(draw) -> Graph:
+    vertices = draw(st.integers(2, 40))
+    ids = st.integers(0, vertices - 1)
+    pairs = np.array(draw(st.lists(st.tuples(ids, ids), max_size=150)), dtype=np.int64)
+    pairs = pairs.reshape(-1, 2)
+    directed = draw(st.booleans())
+    return graph_from_edges(
+        pairs[:, 0], pairs[:, 1], name="drawn", vertices=vertices, directed=directed
+    )
+
+
+@st.composite
+def split_graphs(draw):
+    """A graph and an arbitrary assignment in which every worker has a vertex."""
+    graph = draw(graphs())
+    workers = draw(st.integers(1, min(6, graph.vertices)))
+    rest = graph.vertices - workers
+    extra = draw(st.lists(st.integers(0, workers - 1), min_size=rest, max_size=rest))
+    assignment = np.array([*range(workers), *extra], dtype=np.int32)
+    return graph, workers, assignment
+
+
+def boundary_of(graph, assignment):
+    return boundary_edges(graph, np.asarray(assignment, dtype=np.int32))
+
+
+def one_sentence(error) -> str:
+    """The message, after checking that it is one line for a person."""
+    message = str(error.value)
+    assert message
+    assert "\n" not in message
+    assert "Traceback" not in message
+    return message
