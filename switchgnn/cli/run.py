@@ -202,12 +202,12 @@ def _print_report(console: Console, report: RunReport) -> None:
 
 
 def _worker_table(report: RunReport) -> Table:
-    table = Table(title=f"Bytes on the wire, counted by {report.wires}")
-    table.add_column("worker", justify="right")
-    for name in ("features sent", "sums received", "bytes up", "host-based", "bytes down"):
+    table = Table(
+        title=f"Bytes on the wire, counted by {report.wires}; beside them host-based exchange"
+    )
+    names = ("worker", "sent", "sums", "bytes up", "host-based", "bytes down", "host-based", "s")
+    for name in names:
         table.add_column(name, justify="right")
-    table.add_column("host-based", justify="right")
-    table.add_column("seconds", justify="right")
     for worker in report.per_worker:
         table.add_row(
             str(worker.worker),

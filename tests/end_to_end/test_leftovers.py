@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever happens to a run, no process, namespace or interface stays behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SECONDS = 20.0
+
+
+def descendants(pid):
+    """Process ids below `pid`, found through /proc."""
+    children = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+            except OSError:
+                continue
+            children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(entry.name))
+    found, waiting = [], [pid]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def interfaces():
+    return {entry.name for entry in Path("/sys/class/net").iterdir()}
+
+
+def alive(pid):
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("stage", ["starting the switch", "installing", "exchanging"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left(combination, stage, how, tmp_path):
+    target, fabric = combination
+    before = interfaces()
+    log = tmp_path / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "switchgnn.cli", "run", "--target", target),
+                *("--fabric", fabric, "--slots", "16", "--rounds", "2000"),
+            ],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "FORCE_COLOR": "1", "TERM": "xterm"},
+        )
+        wait_until(lambda: stage in log.read_text())
+        children = descendants(process.pid)
+        process.send_signal(how)
+        process.wait(SECONDS)
+    assert process.returncode != 0
+    wait_until(lambda: not any(alive(child) for child in children))
+    wait_until(lambda: interfaces() <= before)

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The switch forwards ping and TCP between the hosts while a plan is installed."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from switchgnn.controller import install, read_counters
+from switchgnn.controller.client import P4RuntimeClient
+from switchgnn.controller.network import star_network
+from switchgnn.controller.outcome import Outcome
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.load import load_graph
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+
+SERVER = """
+import socket
+server = socket.create_server(("0.0.0.0", 5001))
+print("ready", flush=True)
+peer, _ = server.accept()
+total = 0
+while data := peer.recv(65536):
+    total += len(data)
+print(total, flush=True)
+"""
+CLIENT = """
+import socket
+with socket.create_connection(("10.0.0.2", 5001), timeout=20) as client:
+    client.sendall(bytes(300_000))
+"""
+
+
+@pytest.fixture
+def running(mininet_combination, tmp_path):
+    target, _ = mininet_combination
+    star = Star(star_network(3), Target(target), f"127.0.0.1:{free_tcp_port()}")
+    program = load_program()
+    plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
+    with build_fabric(FabricKind.MININET, star, tmp_path) as fabric:
+        install((plan.manifest, plan.switch), [star.grpc_address], star.network, program=program)
+        yield fabric
+
+
+def test_ping(running):
+    command = running.worker_command(0, ["ping", "-c", "3", "-i", "0.2", "-W", "5", "10.0.0.2"])
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert "3 received" in result.stdout, result.stdout
+    with P4RuntimeClient(running.star.grpc_address) as client:
+        outcomes = read_counters(client).outcomes
+    assert outcomes[Outcome.FORWARDED] >= 6
+    assert outcomes[Outcome.FLOODED] >= 1  # the first ARP request
+    assert outcomes[Outcome.MALFORMED] == 0
+
+
+def test_tcp(running):
+    with running.worker_child(1, [sys.executable, "-c", SERVER]) as server:
+        assert server.stdout.readline() == "ready\n"
+        client = running.worker_command(0, [sys.executable, "-c", CLIENT])
+        subprocess.run(client, check=True, timeout=60)
+        assert server.stdout.readline() == "300000\n"
+
+
+def test_the_root_namespace_is_not_reachable(running):
+    """Worker namespaces hold nothing but their link."""
+    with pytest.raises(OSError, match=r"timed out|refused|unreachable"):
+        socket.create_connection(("10.0.0.2", 5001), timeout=0.5)

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The comparison with the reference fails when the tables are wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from switchgnn.controller import install
+from switchgnn.controller.network import star_network
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.block import Pace
+from switchgnn.host.worker import WorkerTask
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.files import write_plan
+from switchgnn.planner.load import load_graph
+from switchgnn.run.reference import RoundResult, judge
+from switchgnn.run.workers import run_workers
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+
+WORKERS = 3
+
+
+def unchanged(part):
+    return part
+
+
+def drop_a_contribution(part):
+    """One source's contribution to one slot is left out, and not waited for."""
+    entry, bank = _shared_slot(part)
+    expected = part.entry_expected.copy()
+    others = _same_slot(part, entry, bank)
+    expected[others, bank] -= 1
+    expected[entry, bank] = 0
+    return replace(part, entry_expected=expected)
+
+
+def add_one_twice(part):
+    """One source's contribution to one slot is added on a second hop as well."""
+    entry, bank = _shared_slot(part)
+    expected = part.entry_expected.copy()
+    others = _same_slot(part, entry, bank)
+    expected[others, bank] += 1
+    last = part.entry_last.copy()
+    last[entry] = False
+    slot = np.zeros((1, expected.shape[1]), dtype=part.entry_slot.dtype)
+    slot[0, bank] = part.entry_slot[entry, bank]
+    again = np.zeros((1, expected.shape[1]), dtype=expected.dtype)
+    again[0, bank] = expected[entry, bank]
+    return replace(
+        part,
+        entry_block=np.append(part.entry_block, part.entry_block[entry]),
+        entry_source=np.append(part.entry_source, part.entry_source[entry]),
+        entry_hop=np.append(part.entry_hop, part.entry_hop[entry] + np.uint16(1)),
+        entry_last=np.append(last, True),
+        entry_slot=np.vstack([part.entry_slot, slot]),
+        entry_expected=np.vstack([expected, again]),
+    )
+
+
+def swap_two_destinations(part):
+    """Two slots of one worker, with as many contributions, change names."""
+    vertex = part.result_vertex.copy()
+    counts = {}
+    for row in range(len(vertex)):
+        at = np.flatnonzero(
+            (part.entry_block == part.result_block[row])
+            & (part.entry_slot[:, part.result_bank[row]] == part.result_slot[row])
+            & (part.entry_expected[:, part.result_bank[row]] > 0)
+        )
+        key = (int(part.result_worker[row]), len(at))
+        if key in counts:
+            other = counts[key]
+            vertex[[row, other]] = vertex[[other, row]]
+            return replace(part, result_vertex=vertex)
+        counts[key] = row
+    raise AssertionError("no two slots to swap")
+
+
+def _shared_slot(part):
+    """An entry that is the source's last, and a bank whose slot has several sources."""
+    for entry, bank in np.argwhere(part.entry_expected > 1):
+        if part.entry_last[entry] and part.entry_expected[entry].astype(bool).sum() > 1:
+            return int(entry), int(bank)
+    raise AssertionError("no slot with several sources")
+
+
+def _same_slot(part, entry, bank):
+    return (
+        (part.entry_block == part.entry_block[entry])
+        & (part.entry_slot[:, bank] == part.entry_slot[entry, bank])
+        & (part.entry_expected[:, bank] > 0)
+    )
+
+
+@pytest.mark.parametrize(
+    "mistake", [drop_a_contribution, add_one_twice, swap_two_destinations, unchanged]
+)
+def test_the_oracle_fails_on(mistake, tmp_path):
+    graph = load_graph("karate")
+    program = load_program()
+    plan = build_plan(graph, workers=WORKERS, slots=64, program=program.digest)
+    write_plan(plan, tmp_path / "plan")
+    features = np.random.default_rng(0).standard_normal((34, 4)).astype(np.float32)
+    star = Star(star_network(WORKERS), Target.EMBEDDED, f"127.0.0.1:{free_tcp_port()}")
+    with build_fabric(FabricKind.LOOPBACK, star, tmp_path) as fabric:
+        install(
+            (plan.manifest, mistake(plan.switch)),
+            [star.grpc_address],
+            star.network,
+            program=program,
+        )
+        verdict = exchange_once(fabric, plan, graph, features, tmp_path)
+    assert verdict == (mistake is unchanged)
+
+
+def exchange_once(fabric, plan, graph, features, folder):
+    """Return whether one round is exact; False too when a worker refuses a sum."""
+    tasks = []
+    for worker, station in enumerate(fabric.star.network.stations):
+        np.save(folder / f"f{worker}.npy", features[plan.assignment == worker])
+        tasks.append(
+            WorkerTask(
+                plan=folder / "plan",
+                worker=worker,
+                link=fabric.worker_link(worker),
+                addresses=Addresses(
+                    station.mac,
+                    station.ip,
+                    fabric.star.network.switch_mac,
+                    fabric.star.network.switch_ip,
+                ),
+                features=folder / f"f{worker}.npy",
+                rounds=1,
+                output=folder / f"s{worker}.npz",
+                pace=Pace(patience=1.0),
+            )
+        )
+    try:
+        run_workers(fabric, tasks, lambda done, total: None)
+    except SwitchGNNError:
+        return False
+    fixed = np.zeros(features.shape, dtype=np.int32)
+    sums = np.zeros(features.shape, dtype=np.float32)
+    for worker in range(WORKERS):
+        with np.load(folder / f"s{worker}.npz") as result:
+            fixed[plan.assignment == worker] = result["fixed"][0]
+            sums[plan.assignment == worker] = result["sums"][0]
+            scale = float(result["scale"][0])
+    verdict = judge(graph, plan.assignment, features, RoundResult(fixed, sums, scale))
+    return verdict.wrong_sums == 0 and verdict.max_error <= verdict.error_bound

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn run`: every sum exact, and every number what the plan predicts."""
+
+import json
+
+import numpy as np
+import pytest
+
+from switchgnn.host.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.load import load_graph
+from tests.end_to_end.conftest import run_json, switchgnn
+
+REQUIRED = {
+    "target": str,
+    "fabric": str,
+    "workers": int,
+    "graph": str,
+    "features": int,
+    "rounds": int,
+    "exact": bool,
+    "max_error": float,
+    "error_bound": float,
+    "bytes_up": int,
+    "bytes_down": int,
+    "host_bytes_up": int,
+    "host_bytes_down": int,
+    "passes": int,
+    "contributions": int,
+    "seconds": float,
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4, 8])
+def test_any_number_of_workers(combination, workers):
+    report = run_json(combination, "--workers", workers, "--slots", 64, "--features", 33)
+    check(report, workers=workers, slots=64, fragments=2)
+
+
+@pytest.mark.parametrize("width", [1, 31, 32, 33, 128])
+def test_any_feature_width(combination, width):
+    report = run_json(combination, "--graph", "karate", "--workers", 3, "--features", width)
+    assert report["features"] == width
+    check(report, graph="karate", workers=3, fragments=-(-width // 32))
+
+
+def check(report, *, graph="digits", workers, slots=None, fragments):
+    for name, kind in REQUIRED.items():
+        assert isinstance(report[name], kind), name
+    assert report["exact"] is True
+    assert report["max_error"] <= report["error_bound"]
+    prediction = predicted(graph, workers, slots)
+    frames = fragments * report["rounds"]
+    assert report["contributions"] == prediction.contributions * frames
+    # A pass that completes a slot before its last bank costs one more; an
+    # acknowledgement may cost one too.
+    assert report["passes"] >= prediction.passes * frames
+    assert sum(w["features_sent"] for w in report["per_worker"]) == frames * sum(
+        prediction.packets_up
+    )
+    assert sum(w["sums_received"] for w in report["per_worker"]) == frames * sum(
+        prediction.packets_down
+    )
+    copies = sum(prediction.host_packets_up) * frames
+    assert report["host_bytes_up"] == report["host_bytes_down"] == copies * FEATURE_FRAME_BYTES
+    check_bytes(report, prediction, frames)
+
+
+def check_bytes(report, prediction, frames):
+    """The wires carry the data packets and little else: `done`, `advance`, acknowledgements."""
+    barriers = report["rounds"] + frames * report["blocks"]
+    for worker in report["per_worker"]:
+        up = prediction.packets_up[worker["worker"]] * frames * FEATURE_FRAME_BYTES
+        down = prediction.packets_down[worker["worker"]] * frames * FEATURE_FRAME_BYTES
+        meetings = barriers * BARRIER_FRAME_BYTES
+        echoes = (prediction.packets_up[worker["worker"]] // 8 + report["blocks"]) * frames
+        # A waiting worker asks again now and then, so control bytes are only bounded.
+        slack = 20 * BARRIER_FRAME_BYTES + 20 * FEATURE_FRAME_BYTES
+        assert up + meetings <= worker["bytes_up"] <= up + meetings + slack
+        assert down + meetings <= worker["bytes_down"]
+        assert worker["bytes_down"] <= down + meetings + echoes * BODY_AT + slack
+
+
+def predicted(graph, workers, slots):
+    program = load_program()
+    plan = build_plan(
+        load_graph(graph), workers=workers, slots=slots or program.slots, program=program.digest
+    )
+    return plan.manifest.prediction
+
+
+def test_a_directed_graph_from_a_file(combination, tmp_path):
+    """Vertices that only send, only receive, or do neither."""
+    generator = np.random.default_rng(5)
+    dense = generator.random((40, 40)) < 0.1
+    np.fill_diagonal(dense, False)
+    dense[30:] = False
+    indptr = np.concatenate([[0], dense.sum(axis=1).cumsum()])
+    features = generator.standard_normal((40, 3)).astype(np.float32)
+    path = tmp_path / "directed.npz"
+    np.savez(path, indptr=indptr, indices=np.nonzero(dense)[1], features=features)
+    report = run_json(combination, "--graph", path, "--workers", 3)
+    assert report["exact"] is True
+    assert report["features"] == 3
+
+
+def test_the_table_says_what_ran_and_that_it_is_exact():
+    result = switchgnn("run", "--graph", "karate", "--fabric", "loopback")
+    assert result.returncode == 0, result.stderr
+    assert "Ran on: fabric loopback: as asked; switch embedded" in result.stdout
+    assert "Every sum equals the reference: fixed point to the bit" in result.stdout
+    assert "host-based" in result.stdout
+
+
+def test_auto_says_why():
+    result = switchgnn("run", "--graph", "karate", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["reason"].startswith("fabric ")

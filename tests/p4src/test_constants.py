@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""P4 and Python agree on every number that both write down."""
+
+import re
+
+from switchgnn.controller.outcome import Outcome
+from switchgnn.host import header
+from switchgnn.p4src.program import SOURCE_FOLDER
+
+HEADERS = (SOURCE_FOLDER / "headers.p4").read_text()
+DEPARTURE = (SOURCE_FOLDER / "departure.p4").read_text()
+
+
+def test_kinds():
+    body = re.search(r"enum bit<4> kind_t \{(.*?)\}", HEADERS, re.DOTALL).group(1)
+    kinds = {name: int(number) for name, number in re.findall(r"(\w+)\s*= (\d+)", body)}
+    assert kinds == {kind.name: int(kind) for kind in header.Kind}
+
+
+def test_outcomes():
+    found = re.findall(r"const outcome_t (\w+)\s*= (\d+);", HEADERS)
+    assert {name: int(number) for name, number in found} == {
+        outcome.name: int(outcome) for outcome in Outcome
+    }
+
+
+def test_numbers():
+    def constant(name):
+        return int(re.search(rf"{name}\s*= (\w+);", HEADERS).group(1), 0)
+
+    assert constant("PROTOCOL_SWITCHGNN") == header.PROTOCOL
+    assert constant("SWITCHGNN_VERSION") == header.VERSION
+    assert constant("ETHERTYPE_IPV4") == header.ETHERTYPE_IPV4
+
+
+def header_bytes(name):
+    types = {"vertex_t": 32, "count_t": 16, "kind_t": 4, "lanes_t": 1024, "worker_set_t": 128}
+    body = re.search(rf"header {name} \{{(.*?)^\}}", HEADERS, re.DOTALL | re.MULTILINE).group(1)
+    fields = re.findall(r"^\s*(bit<\d+>|\w+_t)\s+\w+;", body, re.MULTILINE)
+    bits = [types[f] if f in types else int(re.search(r"\d+", f).group()) for f in fields]
+    return sum(bits) // 8
+
+
+def test_header_sizes():
+    assert header_bytes("switchgnn_t") == header.HEADER_BYTES
+    assert header_bytes("payload_t") == header.FRAGMENT_BYTES
+    assert header_bytes("barrier_t") == header.BARRIER.size
+    assert header_bytes("ethernet_t") == header.ETHERNET_BYTES
+    assert header_bytes("ipv4_t") == header.IPV4_BYTES
+
+
+def test_lengths_that_the_switch_writes():
+    lengths = {
+        name: eval(expression)  # noqa: S307
+        for name, expression in re.findall(r"const bit<16> (\w+) = ([\d +]+);", DEPARTURE)
+    }
+    assert lengths == {
+        "SUM_LENGTH": header.FEATURE_FRAME_BYTES - header.ETHERNET_BYTES,
+        "ACK_LENGTH": header.BODY_AT - header.ETHERNET_BYTES,
+    }

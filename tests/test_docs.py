@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every command and program in the docs is executed, every link leads somewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+MAKE_TARGET = re.compile(r"`make ([a-z0-9]+)")
+
+
+def blocks(page, language):
+    return [text for kind, text in BLOCK.findall(page.read_text()) if kind == language]
+
+
+# `make test` would run this test again; the rest of it is what you are reading.
+COMMANDS = [
+    line
+    for page in PAGES
+    for text in blocks(page, "sh")
+    for line in text.splitlines()
+    if line.strip() and line != "make test"
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the commands run, one after another, as a reader would."""
+    return tmp_path_factory.mktemp("reader")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command(command, folder):
+    if command.startswith("make "):
+        command = f"{command} --directory {ROOT}"
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    result = subprocess.run(
+        ["bash", "-euc", command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python(page, tmp_path):
+    programs = blocks(page, "python")
+    if not programs:
+        pytest.skip("no Python on this page")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    plan = ["switchgnn", "plan", "digits", "--workers", "4", "--slots", "256", "--out"]
+    subprocess.run(
+        [*plan, "digits-plan"], cwd=tmp_path, env=environment, check=True, capture_output=True
+    )
+    subprocess.run([sys.executable, "-c", "\n".join(programs)], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_exist(page):
+    makefile = (ROOT / "Makefile").read_text()
+    for target in MAKE_TARGET.findall(page.read_text()):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_files_named_in_the_architecture_exist():
+    for name in re.findall(
+        r"`([a-z0-9_/]+\.(?:py|p4))`", (ROOT / "docs/architecture.md").read_text()
+    ):
+        if "/" in name:
+            assert (ROOT / name).exists(), name
