@@ -1,0 +1,7 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lets ``python -m`` run the switch."""
+
+from .command import run
+
+run()

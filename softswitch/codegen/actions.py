@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Generates the body of an action, with its jumps as nested if/else."""
+
+from collections.abc import Sequence
+
+from ..program import Action, Primitive
+from .function import FunctionContext
+from .primitives import write_primitive
+from .structure import Structurer
+from .terms import Term
+
+_JUMPS = frozenset(("_jump", "_jump_if_zero"))
+
+
+def write_action(ctx: FunctionContext, action: Action, parameters: Sequence[Term]) -> None:
+    """Appends the code of an action whose parameters have these values."""
+    outer = ctx.expressions
+    ctx.at(f"action '{action.name}' of {ctx.stage}", parameters)
+    if any(primitive.op in _JUMPS for primitive in action.primitives):
+        _write_with_jumps(ctx, action)
+    else:
+        for primitive in action.primitives:
+            write_primitive(ctx, primitive)
+    ctx.expressions = outer
+
+
+def _write_with_jumps(ctx: FunctionContext, action: Action) -> None:
+    primitives = action.primitives
+    successors = {str(i): _successors(ctx, primitives, i) for i in range(len(primitives))}
+
+    def emit(node: str, structurer: Structurer) -> None:
+        primitive = primitives[int(node)]
+        if primitive.op == "_jump_if_zero":
+            _write_branch(ctx, primitive, successors[node], structurer.join(node), structurer)
+        elif primitive.op != "_jump":
+            write_primitive(ctx, primitive)
+
+    Structurer(successors, emit, f"action '{action.name}'").region("0", None)
+
+
+def _successors(
+    ctx: FunctionContext, primitives: Sequence[Primitive], index: int
+) -> tuple[str | None, ...]:
+    def node(number: int) -> str | None:
+        return str(number) if number < len(primitives) else None
+
+    primitive = primitives[index]
+    if primitive.op not in _JUMPS:
+        return (node(index + 1),)
+    target = ctx.term(primitive.parameters[-1]).constant
+    if target is None:
+        raise ctx.refuse("a jump to a variable offset", "use if statements")
+    return (node(target),) if primitive.op == "_jump" else (node(index + 1), node(target))
+
+
+def _write_branch(
+    ctx: FunctionContext,
+    primitive: Primitive,
+    targets: Sequence[str | None],
+    join: str | None,
+    structurer: Structurer,
+) -> None:
+    condition = ctx.term(primitive.parameters[0])
+    with ctx.writer.block(f"if {condition.text}:"):
+        structurer.region(targets[0], join)
+    if targets[1] != join:
+        with ctx.writer.block("else:"):
+            structurer.region(targets[1], join)

@@ -1,0 +1,286 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Assembles the generated functions of a program into one Python module."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from ..errors import UnsupportedProgramError
+from ..program import Program
+from .checksums import write_updates, write_verification
+from .deparser import write_deparser
+from .function import EGRESS, INGRESS, FunctionContext
+from .layout import Layout
+from .names import GlobalNames
+from .parser import ParserWriter
+from .pipeline import PipelineWriter
+from .source import SourceWriter
+from .wire import HeaderCodec, header_codecs
+
+DROP_PORT = 511
+NEVER_TRUNCATED = 1 << 31
+
+_TIMES = (
+    "intrinsic_metadata.ingress_global_timestamp",
+    "intrinsic_metadata.egress_global_timestamp",
+    "queueing_metadata.enq_timestamp",
+    "queueing_metadata.deq_timedelta",
+)
+
+
+@dataclass(frozen=True)
+class CompiledProgram:
+    """A program as Python.
+
+    Attributes:
+        source: the generated module, for reading and debugging.
+        state_variables: the variables that travel from ingress to egress, in order.
+        uses_time: whether the program reads a timestamp.
+    """
+
+    program: Program
+    source: str
+    code: CodeType
+    names: GlobalNames
+    codecs: Mapping[str, HeaderCodec]
+    state_variables: tuple[str, ...]
+    uses_time: bool
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The callables of a bound program; field lists are keyed by id."""
+
+    ingress: Callable[..., Any]
+    egress: Callable[..., Any]
+    reparse: Callable[..., Any] | None
+    keepers: Mapping[int, Callable[[tuple[Any, ...]], tuple[Any, ...]]]
+    cloners: Mapping[int, Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, ...]]]
+
+
+class _Bodies:
+    """The function bodies generated with one choice of codecs."""
+
+    def __init__(
+        self, layout: Layout, names: GlobalNames, codecs: Mapping[str, HeaderCodec]
+    ) -> None:
+        program = layout.program
+        self.parser = FunctionContext(layout, names, INGRESS)
+        ParserWriter(self.parser, codecs).write()
+        self.ingress = FunctionContext(layout, names, INGRESS)
+        self._write_ingress(program, codecs)
+        self.egress = FunctionContext(layout, names, EGRESS)
+        PipelineWriter(self.egress, program.egress).write()
+        self.deparser = FunctionContext(layout, names, EGRESS)
+        self.deparser.uses_truncate = self.egress.uses_truncate or self.ingress.uses_truncate
+        self.deparser.writer = SourceWriter(2)
+        write_updates(self.deparser)
+        write_deparser(self.deparser, codecs)
+
+    def _write_ingress(self, program: Program, codecs: Mapping[str, HeaderCodec]) -> None:
+        ctx = self.ingress
+        ParserWriter(ctx, codecs).write()
+        ctx.set_standard("standard_metadata.parser_error", "perr")
+        write_verification(ctx)
+        PipelineWriter(ctx, program.ingress).write()
+
+    def touched(self) -> frozenset[str]:
+        """Variables used by anything."""
+        contexts = (self.parser, self.ingress, self.egress, self.deparser)
+        return frozenset().union(*(ctx.reads | ctx.writes for ctx in contexts))
+
+    def egress_reads(self) -> set[str]:
+        """Variables whose values egress needs from ingress."""
+        return self.egress.reads | self.deparser.reads
+
+
+def compile_program(program: Program) -> CompiledProgram:
+    """Generates and compiles the Python of a program.
+
+    Raises:
+        UnsupportedProgramError: the program uses something the switch refuses.
+    """
+    layout = Layout(program)
+    names = GlobalNames(program)
+    # The first round finds out which header fields are computed with at all; the
+    # others then stay undecoded between parser and deparser.
+    touched = _Bodies(layout, names, {}).touched() | _kept(layout)
+    codecs = header_codecs(layout, touched | _standard_variables(layout))
+    bodies = _Bodies(layout, names, codecs)
+    return _assemble(layout, names, codecs, bodies, touched)
+
+
+def _assemble(
+    layout: Layout,
+    names: GlobalNames,
+    codecs: Mapping[str, HeaderCodec],
+    bodies: _Bodies,
+    touched: frozenset[str],
+) -> CompiledProgram:
+    kept = tuple(sorted(_kept(layout)))
+    state = tuple(sorted((bodies.egress_reads() | set(kept)) - {"1"}))
+    parts = [
+        _ingress_source(layout, bodies, state, kept),
+        _egress_source(layout, bodies, state),
+        _reparse_source(layout, bodies, state) if bodies.ingress.uses_clone else "",
+        *_field_list_sources(layout, state, kept),
+    ]
+    source = "\n\n".join(part for part in parts if part)
+    times = {slot.variable for name in _TIMES if (slot := layout.standard(name)) is not None}
+    return CompiledProgram(
+        layout.program,
+        source,
+        _compile(source),
+        names,
+        codecs,
+        state,
+        bool(times & touched),
+    )
+
+
+def _compile(source: str) -> CodeType:
+    try:
+        return compile(source, "<p4 program>", "exec")
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise UnsupportedProgramError(
+            "control flow or expressions nested this deep",
+            "the program",
+            f"split it into more steps ({error})",
+        ) from error
+
+
+def _kept(layout: Layout) -> frozenset[str]:
+    return frozenset(
+        layout.slot(header, field, "field list").variable
+        for fields in layout.program.field_lists.values()
+        for header, field in fields
+    )
+
+
+def _standard_variables(layout: Layout) -> frozenset[str]:
+    return layout.metadata_variables
+
+
+def _listed(items: Iterable[str]) -> str:
+    return "".join(f"{item}, " for item in items)
+
+
+def _used(layout: Layout, name: str, variables: set[str]) -> str | None:
+    slot = layout.standard(name)
+    return slot.variable if slot is not None and slot.variable in variables else None
+
+
+def _ingress_source(
+    layout: Layout, bodies: _Bodies, state: tuple[str, ...], kept: tuple[str, ...]
+) -> str:
+    ctx = bodies.ingress
+    outputs = [
+        layout.standard("standard_metadata.egress_spec"),
+        layout.standard("intrinsic_metadata.mcast_grp"),
+    ]
+    results = ["0" if slot is None else slot.variable for slot in outputs]
+    variables = (ctx.reads | set(state) | set(kept) | set(results)) - {"0", "1"}
+    head = SourceWriter(1)
+    _write_zeros(head, variables)
+    for name, text in (
+        ("standard_metadata.ingress_port", "port"),
+        ("intrinsic_metadata.ingress_global_timestamp", "now & 0xffffffffffff"),
+    ):
+        if (used := _used(layout, name, variables)) is not None:
+            head.line(f"{used} = {text}")
+    if kept:
+        with head.block("if kept is not None:"):
+            head.line(f"{_listed(kept)} = kept")
+    for name, text in (
+        ("standard_metadata.instance_type", "itype"),
+        ("standard_metadata.packet_length", "n"),
+    ):
+        if (used := _used(layout, name, variables)) is not None:
+            head.line(f"{used} = {text}")
+    head.line(f"pos = cl = rs = 0; pl = n; cs = -1; tr = {NEVER_TRUNCATED}")
+    tail = SourceWriter(1)
+    tail.line(f"return {', '.join(results)}, cs, cl, rs, pos, pl, tr, ({_listed(state)})")
+    signature = "def ingress(data, n, port, itype, now, kept):\n"
+    return signature + head.text() + ctx.writer.text() + tail.text()
+
+
+def _write_zeros(writer: SourceWriter, variables: Iterable[str]) -> None:
+    ordered = sorted(variables)
+    if ordered:
+        writer.line(" = ".join(ordered) + " = 0")
+
+
+def _egress_source(layout: Layout, bodies: _Bodies, state: tuple[str, ...]) -> str:
+    ctx = bodies.egress
+    head = SourceWriter(1)
+    if state:
+        head.line(f"{_listed(state)} = state")
+    _write_egress_metadata(layout, head, bodies.egress_reads() | ctx.writes)
+    head.line("cs = -1; cl = rc = 0")
+    spec = layout.standard("standard_metadata.egress_spec")
+    tail = SourceWriter(1)
+    with tail.block(f"if {spec.variable if spec else 0} == {DROP_PORT}:"):
+        tail.line("out = None")
+    with tail.block("else:"):
+        tail.lines.extend(bodies.deparser.writer.lines)
+        tail.line("pass")
+    tail.line(f"after = ({_listed(state)}) if cs >= 0 or rc else None")
+    tail.line("return out, cs, cl, rc, pl, tr, after")
+    signature = (
+        "def egress(state, data, pos, port, rid, itype, pl, tr, n, now, "
+        "enq_time, enq_depth, deq_depth):\n"
+    )
+    return signature + head.text() + ctx.writer.text() + tail.text()
+
+
+def _write_egress_metadata(layout: Layout, head: SourceWriter, variables: set[str]) -> None:
+    spec = layout.standard("standard_metadata.egress_spec")
+    if spec is not None:
+        # simple_switch writes one more than the drop port, which is 0 in nine bits.
+        head.line(f"{spec.variable} = 0")
+    if (used := _used(layout, "intrinsic_metadata.egress_rid", variables)) is not None:
+        head.line(f"if rid >= 0: {used} = rid")
+    for name, text in (
+        ("standard_metadata.egress_port", "port"),
+        ("standard_metadata.instance_type", "itype"),
+        ("standard_metadata.packet_length", "pl & 0xffffffff"),
+        ("intrinsic_metadata.egress_global_timestamp", "now & 0xffffffffffff"),
+        ("queueing_metadata.enq_timestamp", "enq_time & 0xffffffff"),
+        ("queueing_metadata.enq_qdepth", "enq_depth & 0x7ffff"),
+        ("queueing_metadata.deq_timedelta", "now - enq_time & 0xffffffff"),
+        ("queueing_metadata.deq_qdepth", "deq_depth & 0x7ffff"),
+    ):
+        if (used := _used(layout, name, variables)) is not None:
+            head.line(f"{used} = {text}")
+
+
+def _reparse_source(layout: Layout, bodies: _Bodies, state: tuple[str, ...]) -> str:
+    ctx = bodies.parser
+    head = SourceWriter(1)
+    _write_zeros(head, (ctx.reads | set(state)) - {"1"})
+    port = layout.standard("standard_metadata.ingress_port")
+    if port is not None:
+        head.line(f"{port.variable} = port")
+    head.line("pos = 0; pl = n")
+    body = head.text() + ctx.writer.text()
+    return f"def reparse(data, n, port):\n{body} return pos, ({_listed(state)})\n"
+
+
+def _field_list_sources(
+    layout: Layout, state: tuple[str, ...], kept: tuple[str, ...]
+) -> Iterable[str]:
+    place = {variable: index for index, variable in enumerate(state)}
+    for ident, fields in layout.program.field_lists.items():
+        listed = {layout.slot(header, name, "field list").variable for header, name in fields}
+        kept_values = [f"state[{place[v]}]" if v in listed else "0" for v in kept]
+        cloned = [_cloned(layout, v, place[v], listed) for v in state]
+        yield f"def keep_{ident}(state):\n return ({_listed(kept_values)})\n"
+        yield f"def clone_{ident}(state, original):\n return ({_listed(cloned)})\n"
+
+
+def _cloned(layout: Layout, variable: str, index: int, listed: set[str]) -> str:
+    if variable in listed:
+        return f"original[{index}]"
+    return "0" if variable in layout.metadata_variables else f"state[{index}]"

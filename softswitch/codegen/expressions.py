@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Translates BMv2 JSON expressions into Python source."""
+
+from collections.abc import Callable, Sequence
+
+from ..errors import UnsupportedProgramError
+from ..program import Json
+from . import arithmetic
+from .layout import Layout, Slot
+from .terms import Term, constant, truth
+
+_BINARY: dict[str, Callable[[Term, Term], Term]] = {
+    "+": arithmetic.add,
+    "-": arithmetic.subtract,
+    "*": arithmetic.multiply,
+    "/": arithmetic.divide,
+    "%": arithmetic.modulo,
+    "<<": arithmetic.shift_left,
+    ">>": arithmetic.shift_right,
+    "&": arithmetic.bit_and,
+    "|": arithmetic.bit_or,
+    "^": arithmetic.bit_xor,
+}
+_COMPARE = frozenset(("==", "!=", "<", "<=", ">", ">="))
+
+
+class ExpressionCompiler:
+    """Compiles expressions of one function and remembers which variables they read."""
+
+    def __init__(self, layout: Layout, where: str, reads: set[str]) -> None:
+        self.layout = layout
+        self.where = where
+        self.reads = reads
+        self.parameters: Sequence[Term] = ()
+
+    def at(self, where: str, parameters: Sequence[Term] = ()) -> "ExpressionCompiler":
+        """The same compiler inside another object, with that object's action parameters."""
+        other = ExpressionCompiler(self.layout, where, self.reads)
+        other.parameters = parameters
+        return other
+
+    def refuse(self, feature: str, hint: str) -> UnsupportedProgramError:
+        """The error that names a feature and the object that uses it."""
+        return UnsupportedProgramError(feature, self.where, hint)
+
+    def field(self, header: str, name: str) -> Term:
+        """Value of a field."""
+        return self.load(self.layout.slot(header, name, self.where))
+
+    def load(self, slot: Slot) -> Term:
+        """Value of a slot."""
+        self.reads.add(slot.variable)
+        if slot.variable == "1":
+            return constant(1)
+        return Term(slot.variable, slot.low, slot.high, atomic=True)
+
+    def valid(self, header: str) -> Term:
+        """Validity of a header as a condition."""
+        variable = self.layout.valid(header)
+        self.reads.add(variable)
+        return truth(variable, atomic=True)
+
+    def value(self, node: Json) -> Term:
+        """Value of a type-value object."""
+        kind, content = node["type"], node.get("value")
+        if kind == "expression":
+            return self.value(content) if "type" in content else self._operation(content)
+        if kind == "field":
+            return self.field(content[0], content[1])
+        if kind == "hexstr":
+            return constant(int(content, 16))
+        if kind == "bool":
+            return truth("True" if content else "False", atomic=True)
+        if kind in {"local", "runtime_data"}:
+            return self.parameters[int(content)]
+        if kind == "stack_field":
+            return self._last_element_field(content[0], content[1])
+        raise self.refuse(f"values of type {kind}", "use fields, constants and action parameters")
+
+    def _last_element_field(self, stack: str, field: str) -> Term:
+        elements = self.layout.program.stacks[stack].elements
+        last = f"{self.next_index(stack)} - 1"
+        return self._pick([self.field(name, field) for name in elements], last)
+
+    def next_index(self, stack: str) -> str:
+        """Variable that counts the pushed elements of a stack."""
+        variable = self.layout.next_index(stack)
+        self.reads.add(variable)
+        return variable
+
+    def _pick(self, terms: Sequence[Term], index: str) -> Term:
+        values = ", ".join(term.text for term in terms)
+        # A tuple index from the end wraps, so an index outside the stack reads as zero.
+        text = f"({values},)[_i] if 0 <= (_i := {index}) < {len(terms)} else 0"
+        return Term(text, min(terms[0].low or 0, 0), terms[0].high)
+
+    def _operation(self, node: Json) -> Term:
+        operator = node["op"]
+        if operator in _BINARY and node["left"] is not None:
+            return _BINARY[operator](self.value(node["left"]), self.value(node["right"]))
+        if operator in _COMPARE:
+            return self._comparison(operator, node["left"], node["right"])
+        handler = _OTHER.get(operator)
+        if handler is None:
+            raise self.refuse(f"operator '{operator}'", "rewrite the expression without it")
+        return handler(self, node)
+
+    def _comparison(self, operator: str, left: Json, right: Json) -> Term:
+        if self._is_header(left):
+            return self._header_equality(operator, self.header(left), self.header(right))
+        return truth(f"{self.value(left).inner} {operator} {self.value(right).inner}")
+
+    def _is_header(self, node: Json) -> bool:
+        return bool(node["type"] == "header")
+
+    def header(self, node: Json) -> str:
+        """Name of the header a node denotes."""
+        if node["type"] == "expression":
+            content = node["value"]
+            return self.header(content) if "type" in content else self._element(content)
+        if node["type"] != "header":
+            raise self.refuse(f"a {node['type']} in place of a header", "name the header")
+        return str(node["value"])
+
+    def _element(self, node: Json) -> str:
+        stack, index = self.stack_element(node)
+        known = index.constant
+        elements = self.layout.program.stacks[stack].elements
+        if known is None or not 0 <= known < len(elements):
+            raise self.refuse("a header stack indexed by a variable", "use a constant index here")
+        return elements[known]
+
+    def stack_element(self, node: Json) -> tuple[str, Term]:
+        """Stack name and index of a ``dereference_header_stack`` operation."""
+        if node["op"] not in {"dereference_header_stack", "dereference_stack"}:
+            raise self.refuse(f"operator '{node['op']}' on a header", "name the header")
+        return node["left"]["value"], self.value(node["right"])
+
+    def field_alternatives(self, node: Json) -> tuple[list[Slot], Term]:
+        """Slots an ``access_field`` can mean and the index that chooses among them."""
+        left = node["left"]
+        while "type" in left and left["type"] == "expression":
+            left = left["value"]
+        if left.get("type") == "header":
+            return [self.layout.fields(left["value"])[node["right"]]], constant(0)
+        stack, index = self.stack_element(left)
+        elements = self.layout.program.stacks[stack].elements
+        return [self.layout.fields(name)[node["right"]] for name in elements], index
+
+    def _access_field(self, node: Json) -> Term:
+        slots, index = self.field_alternatives(node)
+        known = index.constant
+        if known is not None and 0 <= known < len(slots):
+            return self.load(slots[known])
+        return self._pick([self.load(slot) for slot in slots], index.text)
+
+    def _header_equality(self, operator: str, left: str, right: str) -> Term:
+        if self._type_of(left) != self._type_of(right):
+            raise self.refuse("comparing headers of different types", "compare their fields")
+        parts = [self.valid(left).text, self.valid(right).text]
+        for one, other in zip(self.layout.fields(left), self.layout.fields(right), strict=True):
+            parts.append(f"{self.load(one).text} == {self.load(other).text}")
+        text = " and ".join(parts)
+        return truth(text if operator == "==" else f"not ({text})")
+
+    def _type_of(self, header: str) -> str:
+        return self.layout.program.headers[header].type_name
+
+    def _logic(self, node: Json) -> Term:
+        left, right = self.value(node["left"]), self.value(node["right"])
+        return truth(f"{left.inner} {node['op']} {right.inner}")
+
+    def _negation(self, node: Json) -> Term:
+        return truth(f"not {self.value(node['right']).inner}")
+
+    def _valid_operation(self, node: Json) -> Term:
+        inner = node["right"]
+        while inner["type"] == "expression" and "type" in inner["value"]:
+            inner = inner["value"]
+        if inner["type"] == "header":
+            return self.valid(inner["value"])
+        stack, index = self.stack_element(inner["value"])
+        elements = self.layout.program.stacks[stack].elements
+        bits = [self.valid(name) for name in elements]
+        picked = self._pick(bits, index.text)
+        return truth(picked.text)
+
+    def _complement(self, node: Json) -> Term:
+        return arithmetic.bit_not(self.value(node["right"]))
+
+    def _negative(self, node: Json) -> Term:
+        return arithmetic.subtract(constant(0), self.value(node["right"]))
+
+    def _two_complement(self, node: Json) -> Term:
+        return arithmetic.wrap_signed(self.value(node["left"]), self._width(node))
+
+    def _saturate_signed(self, node: Json) -> Term:
+        limit = 1 << (self._width(node) - 1)
+        return arithmetic.clamp(self.value(node["left"]), -limit, limit - 1)
+
+    def _saturate_unsigned(self, node: Json) -> Term:
+        return arithmetic.clamp(self.value(node["left"]), 0, (1 << self._width(node)) - 1)
+
+    def _width(self, node: Json) -> int:
+        width = self.value(node["right"]).constant
+        if width is None:
+            raise self.refuse(f"'{node['op']}' with a variable width", "use a constant width")
+        return width
+
+    def _choice(self, node: Json) -> Term:
+        condition = self.value(node["cond"])
+        return arithmetic.choose(condition, self.value(node["left"]), self.value(node["right"]))
+
+    def _data_to_bool(self, node: Json) -> Term:
+        term = self.value(node["right"])
+        if term.within(0, 1):
+            return truth(term.text, atomic=term.atomic)
+        return truth(f"{term.inner} != 0")
+
+    def _bool_to_data(self, node: Json) -> Term:
+        return self.value(node["right"])
+
+    def _last_index(self, node: Json) -> Term:
+        stack = self._stack_name(node["right"])
+        size = len(self.layout.program.stacks[stack].elements)
+        return Term(f"{self.next_index(stack)} - 1", -1, size - 1)
+
+    def _stack_size(self, node: Json) -> Term:
+        stack = self._stack_name(node["right"])
+        size = len(self.layout.program.stacks[stack].elements)
+        return Term(self.next_index(stack), 0, size, atomic=True)
+
+    def _stack_name(self, node: Json) -> str:
+        return str(node["value"])
+
+
+_OTHER: dict[str, Callable[[ExpressionCompiler, Json], Term]] = {
+    "and": ExpressionCompiler._logic,
+    "or": ExpressionCompiler._logic,
+    "not": ExpressionCompiler._negation,
+    "valid": ExpressionCompiler._valid_operation,
+    "~": ExpressionCompiler._complement,
+    "-": ExpressionCompiler._negative,
+    "two_comp_mod": ExpressionCompiler._two_complement,
+    "sat_cast": ExpressionCompiler._saturate_signed,
+    "usat_cast": ExpressionCompiler._saturate_unsigned,
+    "?": ExpressionCompiler._choice,
+    "d2b": ExpressionCompiler._data_to_bool,
+    "b2d": ExpressionCompiler._bool_to_data,
+    "access_field": ExpressionCompiler._access_field,
+    "last_stack_index": ExpressionCompiler._last_index,
+    "size_stack": ExpressionCompiler._stack_size,
+}

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""State shared by the generators that write into one Python function."""
+
+from collections.abc import Sequence
+
+from ..errors import UnsupportedProgramError
+from ..program import Json
+from . import arithmetic
+from .expressions import ExpressionCompiler
+from .layout import Layout, Slot
+from .names import GlobalNames
+from .source import SourceWriter
+from .terms import Term
+
+INGRESS = "ingress"
+EGRESS = "egress"
+
+
+class FunctionContext:
+    """One function being generated: its lines and the variables it reads and writes.
+
+    ``touched`` collects the variables that more than extraction and deparsing use.
+    """
+
+    def __init__(self, layout: Layout, names: GlobalNames, stage: str) -> None:
+        self.layout = layout
+        self.names = names
+        self.stage = stage
+        self.writer = SourceWriter(1)
+        self.reads: set[str] = set()
+        self.writes: set[str] = set()
+        self.expressions = ExpressionCompiler(layout, stage, self.reads)
+        self.uses_exit = False
+        self.uses_truncate = False
+        self.uses_clone = False
+
+    def line(self, text: str) -> None:
+        """Appends one line."""
+        self.writer.line(text)
+
+    def at(self, where: str, parameters: Sequence[Term] = ()) -> None:
+        """Names the object whose code follows and its action parameters."""
+        self.expressions = self.expressions.at(where, parameters)
+
+    def refuse(self, feature: str, hint: str) -> UnsupportedProgramError:
+        """The error that names a feature in the current object."""
+        return self.expressions.refuse(feature, hint)
+
+    def term(self, node: Json) -> Term:
+        """Value of a type-value object."""
+        return self.expressions.value(node)
+
+    def set_slot(self, slot: Slot, term: Term) -> None:
+        """Assigns a value to a field, reduced to the field's width."""
+        wrap = arithmetic.wrap_signed if slot.signed else arithmetic.wrap_unsigned
+        self.writes.add(slot.variable)
+        self.line(f"{slot.variable} = {wrap(term, slot.width).text}")
+
+    def set_variable(self, variable: str, text: str) -> None:
+        """Assigns to a validity bit or stack index."""
+        self.writes.add(variable)
+        self.line(f"{variable} = {text}")
+
+    def set_standard(self, name: str, text: str) -> None:
+        """Assigns to a standard metadata field when the program has it."""
+        slot = self.layout.standard(name)
+        if slot is not None:
+            self.writes.add(slot.variable)
+            self.line(f"{slot.variable} = {text}")

@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Generates the bytes a hash or checksum is computed over, and the computation."""
+
+from itertools import groupby
+
+from ..hashing import ALGORITHMS
+from ..program import Json
+from .function import FunctionContext
+from .layout import Slot
+
+Piece = tuple[str | None, str, int]  # header whose validity decides, source, width in bits
+
+
+def write_calculation(ctx: FunctionContext, name: str) -> None:
+    """Leaves the result of a calculation in ``_d``."""
+    calculation = ctx.layout.program.calculations[name]
+    if calculation.algorithm not in ALGORITHMS:
+        raise ctx.refuse(
+            f"hash algorithm {calculation.algorithm}", f"use one of {', '.join(sorted(ALGORITHMS))}"
+        )
+    payload = any(item["type"] == "payload" for item in calculation.inputs)
+    pieces = [piece for item in calculation.inputs for piece in _pieces(ctx, item)]
+    headers = {header for header, _, _ in pieces}
+    if headers <= {None}:
+        _write_static(ctx, pieces)
+    else:
+        _write_dynamic(ctx, pieces)
+    if payload:
+        end = "pos + tr" if ctx.uses_truncate else ""
+        ctx.line(f"_d += data[pos:{end}]")
+    ctx.line(f"_d = {calculation.algorithm}(_d)")
+
+
+def _write_static(ctx: FunctionContext, pieces: list[Piece]) -> None:
+    width = sum(bits for _, _, bits in pieces)
+    ctx.line(f"_d = ({_joined(pieces)} << {-width % 8}).to_bytes({(width + 7) // 8}, 'big')")
+
+
+def _write_dynamic(ctx: FunctionContext, pieces: list[Piece]) -> None:
+    ctx.line("_d = _w = 0")
+    for header, group in groupby(pieces, key=lambda piece: piece[0]):
+        members = list(group)
+        width = sum(bits for _, _, bits in members)
+        condition = "True" if header is None else ctx.expressions.valid(header).text
+        with ctx.writer.block(f"if {condition}:"):
+            ctx.line(f"_d = _d << {width} | {_joined(members)}; _w += {width}")
+    # An input that is not a whole number of bytes is filled with zero bits at its end.
+    ctx.line("_d = (_d << -_w % 8).to_bytes((_w + 7) // 8, 'big')")
+
+
+def _joined(pieces: list[Piece]) -> str:
+    position = 0
+    shifted = []
+    for _, text, bits in reversed(pieces):
+        shifted.append(f"{text} << {position}" if position else text)
+        position += bits
+    return "(" + (" | ".join(reversed(shifted)) or "0") + ")"
+
+
+def _pieces(ctx: FunctionContext, item: Json) -> list[Piece]:
+    kind, content = item["type"], item.get("value")
+    if kind == "payload":
+        return []
+    if kind == "hexstr":
+        width = int(item["bitwidth"])
+        return [(None, str(int(content, 16) & ((1 << width) - 1)), width)]
+    if kind == "header":
+        return [_piece(ctx, content, slot) for slot in ctx.layout.fields(content)]
+    if kind == "field":
+        slot = ctx.layout.slot(content[0], content[1], ctx.expressions.where)
+        return [_piece(ctx, content[0], slot)]
+    raise ctx.refuse(f"a {kind} in a checksum or hash", "use fields and constants")
+
+
+def _piece(ctx: FunctionContext, header: str, slot: Slot) -> Piece:
+    term = ctx.expressions.load(slot)
+    text = f"({term.text} & {slot.mask})" if slot.signed else term.text
+    conditional = None if ctx.layout.program.headers[header].metadata else header
+    return conditional, text, slot.width

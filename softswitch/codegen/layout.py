@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gives every field, validity bit and stack index a local variable of the generated code."""
+
+import re
+from dataclasses import dataclass
+
+from ..errors import UnsupportedProgramError
+from ..program import FieldRef, Header, Program
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A field's variable, its width in bits and whether it is two's complement."""
+
+    variable: str
+    width: int
+    signed: bool
+
+    @property
+    def mask(self) -> int:
+        """All ones over the width."""
+        return (1 << self.width) - 1
+
+    @property
+    def low(self) -> int:
+        """Smallest value."""
+        return -(1 << (self.width - 1)) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        """Largest value."""
+        return (1 << (self.width - 1)) - 1 if self.signed else self.mask
+
+
+class Layout:
+    """The variables of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._slots: dict[FieldRef, Slot] = {}
+        self._valid: dict[str, str] = {}
+        self._next: dict[str, str] = {}
+        for number, header in enumerate(program.headers.values()):
+            self._add_header(number, header)
+        for number, name in enumerate(program.stacks):
+            self._next[name] = f"next{number}_{_identifier(name)}"
+        self.metadata_variables = frozenset(
+            slot.variable
+            for (header, _), slot in self._slots.items()
+            if program.headers[header].metadata
+        )
+
+    def _add_header(self, number: int, header: Header) -> None:
+        name = _identifier(header.name)
+        if not header.metadata:
+            self._valid[header.name] = f"ok{number}_{name}"
+        for index, field in enumerate(header.fields):
+            variable = f"h{number}_{index}_{_identifier(field.name)}"
+            self._slots[header.name, field.name] = Slot(variable, field.width, field.signed)
+
+    def slot(self, header: str, field: str, where: str) -> Slot:
+        """The slot of ``header.field``; ``$valid$`` is the validity bit."""
+        if field == "$valid$":
+            return Slot(self.valid(header), 1, False)
+        try:
+            return self._slots[header, field]
+        except KeyError:
+            raise UnsupportedProgramError(
+                f"field {header}.{field}", where, "declare it in the header's type"
+            ) from None
+
+    def standard(self, name: str) -> Slot | None:
+        """The slot of a standard metadata field, or None when the program has none."""
+        reference = self.program.standard_field(name)
+        return None if reference is None else self._slots[reference]
+
+    def valid(self, header: str) -> str:
+        """Source of a header's validity; metadata is always valid."""
+        return self._valid.get(header, "1")
+
+    def next_index(self, stack: str) -> str:
+        """Variable that holds how many elements of a stack were pushed."""
+        return self._next[stack]
+
+    def fields(self, header: str) -> tuple[Slot, ...]:
+        """Slots of a header in wire order."""
+        return tuple(
+            self._slots[header, field.name] for field in self.program.headers[header].fields
+        )
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name)

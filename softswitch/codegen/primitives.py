@@ -1,0 +1,251 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Generates the code of each primitive a BMv2 action can call."""
+
+from collections.abc import Callable
+
+from ..errors import MalformedProgramError
+from ..program import Json, Primitive
+from . import arithmetic
+from .function import EGRESS, INGRESS, FunctionContext
+from .headers import clear_fields, copy_header, invalidate, mark_added, pop_stack, push_stack
+from .inputs import write_calculation
+from .layout import Slot
+from .terms import Term, constant
+
+_HINT = "leave the call out or express it with registers, tables and assignments"
+# Session ids above this share bits with a flag in simple_switch.
+_CLONE_SESSION_MASK = 0x7FFF
+
+
+def write_primitive(ctx: FunctionContext, primitive: Primitive) -> None:
+    """Appends the code of one primitive.
+
+    Raises:
+        UnsupportedProgramError: the switch has no such primitive.
+    """
+    handler = _HANDLERS.get(primitive.op)
+    if handler is None:
+        raise ctx.refuse(f"primitive '{primitive.op}'", _HINT)
+    handler(ctx, primitive.parameters)
+
+
+Parameters = tuple[Json, ...]
+
+
+def _assign(ctx: FunctionContext, parameters: Parameters) -> None:
+    target = parameters[0]
+    while target["type"] == "expression":
+        target = target["value"]
+        if "op" in target:
+            _assign_element(ctx, target, ctx.term(parameters[1]))
+            return
+    ctx.set_slot(_slot(ctx, target), ctx.term(parameters[1]))
+
+
+def _assign_element(ctx: FunctionContext, target: Json, value: Term) -> None:
+    if target["op"] != "access_field":
+        raise ctx.refuse(f"assigning to '{target['op']}'", "assign to a field")
+    slots, index = ctx.expressions.field_alternatives(target)
+    known = index.constant
+    if known is not None and 0 <= known < len(slots):
+        ctx.set_slot(slots[known], value)
+        return
+    # The value first: reading an element of a stack inside it uses _i as well.
+    ctx.line(f"_v = {value.text}; _i = {index.text}")
+    taken = Term("_v", value.low, value.high, atomic=True)
+    for number, slot in enumerate(slots):
+        with ctx.writer.block(f"if _i == {number}:"):
+            ctx.set_slot(slot, taken)
+        ctx.reads.add(slot.variable)
+
+
+def _slot(ctx: FunctionContext, node: Json) -> Slot:
+    if node["type"] != "field":
+        raise ctx.refuse(f"assigning to a {node['type']}", "assign to a field")
+    header, field = node["value"]
+    if field == "$valid$":
+        raise ctx.refuse("assigning to a validity bit", "call setValid or setInvalid")
+    return ctx.layout.slot(header, field, ctx.expressions.where)
+
+
+def _assign_header(ctx: FunctionContext, parameters: Parameters) -> None:
+    copy_header(ctx, ctx.expressions.header(parameters[0]), ctx.expressions.header(parameters[1]))
+
+
+def _assign_stack(ctx: FunctionContext, parameters: Parameters) -> None:
+    target, source = (node["value"] for node in parameters)
+    stacks = ctx.layout.program.stacks
+    for one, other in zip(stacks[target].elements, stacks[source].elements, strict=True):
+        copy_header(ctx, one, other)
+    ctx.set_variable(ctx.layout.next_index(target), ctx.expressions.next_index(source))
+
+
+def _add_header(ctx: FunctionContext, parameters: Parameters) -> None:
+    name = ctx.expressions.header(parameters[0])
+    with ctx.writer.block(f"if not {ctx.expressions.valid(name).text}:"):
+        clear_fields(ctx, name)
+        mark_added(ctx, name)
+
+
+def _remove_header(ctx: FunctionContext, parameters: Parameters) -> None:
+    invalidate(ctx, ctx.expressions.header(parameters[0]))
+
+
+def _push(ctx: FunctionContext, parameters: Parameters) -> None:
+    push_stack(ctx, parameters[0]["value"], _constant(ctx, parameters[1], "push"))
+
+
+def _pop(ctx: FunctionContext, parameters: Parameters) -> None:
+    pop_stack(ctx, parameters[0]["value"], _constant(ctx, parameters[1], "pop"))
+
+
+def _constant(ctx: FunctionContext, node: Json, op: str) -> int:
+    value = ctx.term(node).constant
+    if value is None:
+        raise ctx.refuse(f"'{op}' with a variable argument", "use a constant")
+    return value
+
+
+def _mark_to_drop(ctx: FunctionContext, _parameters: Parameters) -> None:
+    ctx.set_standard("standard_metadata.egress_spec", "511")
+    ctx.set_standard("intrinsic_metadata.mcast_grp", "0")
+
+
+def _guarded(ctx: FunctionContext, index: Term, size: int) -> tuple[str | None, str]:
+    """Condition that an index is inside an array (None: always) and the index to use."""
+    if index.within(0, size - 1):
+        return None, index.text
+    lower = "" if index.low is not None and index.low >= 0 else "0 <= "
+    return f"if {lower}(_x := {index.text}) < {size}:", "_x"
+
+
+def _write_guarded(ctx: FunctionContext, guard: str | None, statement: str) -> None:
+    if guard is None:
+        ctx.line(statement)
+        return
+    with ctx.writer.block(guard):
+        ctx.line(statement)
+
+
+def _register_read(ctx: FunctionContext, parameters: Parameters) -> None:
+    array = ctx.layout.program.registers[parameters[1]["value"]]
+    guard, index = _guarded(ctx, ctx.term(parameters[2]), array.size)
+    read = Term(f"{ctx.names.register(array.name)}[{index}]", 0, (1 << array.width) - 1, True)
+    slot = _slot(ctx, parameters[0])
+    if guard is None:
+        ctx.set_slot(slot, read)
+        return
+    # Outside the array the target keeps its value, so the function needs one beforehand.
+    ctx.reads.add(slot.variable)
+    with ctx.writer.block(guard):
+        ctx.set_slot(slot, read)
+
+
+def _register_write(ctx: FunctionContext, parameters: Parameters) -> None:
+    array = ctx.layout.program.registers[parameters[0]["value"]]
+    guard, index = _guarded(ctx, ctx.term(parameters[1]), array.size)
+    value = arithmetic.wrap_unsigned(ctx.term(parameters[2]), array.width)
+    _write_guarded(ctx, guard, f"{ctx.names.register(array.name)}[{index}] = {value.text}")
+
+
+def _count(ctx: FunctionContext, parameters: Parameters) -> None:
+    array = ctx.layout.program.counters[parameters[0]["value"]]
+    guard, index = _guarded(ctx, ctx.term(parameters[1]), array.size)
+    packets, total = ctx.names.packet_counts(array.name), ctx.names.byte_counts(array.name)
+    _write_guarded(ctx, guard, f"{packets}[{index}] += 1; {total}[{index}] += n")
+
+
+def _hash(ctx: FunctionContext, parameters: Parameters) -> None:
+    base, size = ctx.term(parameters[1]), ctx.term(parameters[3])
+    write_calculation(ctx, parameters[2]["value"])
+    modulus = size.text if size.constant else f"({size.text} or 1)"
+    ctx.set_slot(_slot(ctx, parameters[0]), Term(f"_d % {modulus} + {base.inner}", 0, None))
+
+
+def _random(ctx: FunctionContext, parameters: Parameters) -> None:
+    low, high = ctx.term(parameters[1]), ctx.term(parameters[2])
+    slot = _slot(ctx, parameters[0])
+    ctx.reads.add(slot.variable)
+    with ctx.writer.block(f"if (_l := {low.text}) <= (_x := {high.text}):"):
+        ctx.set_slot(slot, Term("randint(_l, _x)", 0, high.high))
+
+
+def _clone(stage: str) -> Callable[[FunctionContext, Parameters], None]:
+    def write(ctx: FunctionContext, parameters: Parameters) -> None:
+        _only_in(ctx, stage, "clone")
+        session = arithmetic.bit_and(ctx.term(parameters[0]), constant(_CLONE_SESSION_MASK))
+        ctx.uses_clone = True
+        ctx.line(f"cs = {session.text}; cl = {_field_list(ctx, parameters[1])}")
+
+    return write
+
+
+def _resubmit(ctx: FunctionContext, parameters: Parameters) -> None:
+    _only_in(ctx, INGRESS, "resubmit")
+    ctx.line(f"rs = {_field_list(ctx, parameters[0])}")
+
+
+def _recirculate(ctx: FunctionContext, parameters: Parameters) -> None:
+    _only_in(ctx, EGRESS, "recirculate")
+    ctx.line(f"rc = {_field_list(ctx, parameters[0])}")
+
+
+def _only_in(ctx: FunctionContext, stage: str, call: str) -> None:
+    if ctx.stage != stage:
+        raise ctx.refuse(f"this kind of {call} in {ctx.stage}", f"call it in the {stage} control")
+
+
+def _field_list(ctx: FunctionContext, node: Json) -> int:
+    ident = _constant(ctx, node, "field list")
+    if ident not in ctx.layout.program.field_lists:
+        raise MalformedProgramError(
+            f"Field list {ident}, used in {ctx.expressions.where}, is not declared."
+        )
+    return ident
+
+
+def _truncate(ctx: FunctionContext, parameters: Parameters) -> None:
+    ctx.uses_truncate = True
+    ctx.line(f"tr = min(tr, {ctx.term(parameters[0]).text})")
+
+
+def _log(ctx: FunctionContext, parameters: Parameters) -> None:
+    values = parameters[1]["value"] if len(parameters) > 1 else []
+    listed = "".join(f"{ctx.term(value).text}, " for value in values)
+    ctx.line(f"log_message({parameters[0]['value']!r}, ({listed}))")
+
+
+def _exit(ctx: FunctionContext, _parameters: Parameters) -> None:
+    ctx.uses_exit = True
+    ctx.line("ex = 1")
+
+
+def _nothing(_ctx: FunctionContext, _parameters: Parameters) -> None:
+    return
+
+
+_HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
+    "assign": _assign,
+    "modify_field": _assign,
+    "assign_header": _assign_header,
+    "assign_header_stack": _assign_stack,
+    "add_header": _add_header,
+    "remove_header": _remove_header,
+    "push": _push,
+    "pop": _pop,
+    "mark_to_drop": _mark_to_drop,
+    "register_read": _register_read,
+    "register_write": _register_write,
+    "count": _count,
+    "modify_field_with_hash_based_offset": _hash,
+    "modify_field_rng_uniform": _random,
+    "clone_ingress_pkt_to_egress": _clone(INGRESS),
+    "clone_egress_pkt_to_egress": _clone(EGRESS),
+    "resubmit": _resubmit,
+    "recirculate": _recirculate,
+    "truncate": _truncate,
+    "log_msg": _log,
+    "exit": _exit,
+    "no_op": _nothing,
+}

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of the software switch."""
+
+import ctypes
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from switchgnn.errors import SwitchGNNError
+
+from .errors import PortError, SoftSwitchError
+from .p4runtime.server import TlsFiles
+from .ports import PortSpec, parse_port
+from .switch import SoftSwitch
+from .traffic_manager import DEFAULT_DEPTH, QueueSettings
+
+_PR_SET_PDEATHSIG = 1
+
+
+class LogLevel(str, Enum):
+    """How much is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def main(  # noqa: PLR0917  typer reads the options from the signature
+    port: Annotated[
+        list[str] | None,
+        typer.Option(help="NUMBER=eth:INTERFACE or NUMBER=udp:IP:PORT:PEER_IP:PORT; repeatable."),
+    ] = None,
+    device_id: Annotated[int, typer.Option(min=0, help="P4Runtime device id.")] = 0,
+    grpc: Annotated[str, typer.Option(help="HOST:PORT of the gRPC server.")] = "127.0.0.1:9559",
+    cpu_port: Annotated[
+        int | None, typer.Option(min=0, max=510, help="Port of packet-ins and packet-outs.")
+    ] = None,
+    queue_depth: Annotated[
+        int, typer.Option(min=1, help="Packets an egress queue holds.")
+    ] = DEFAULT_DEPTH,
+    port_rate: Annotated[
+        float | None, typer.Option(min=0.001, help="Packets per second of each port.")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="PEM file of the server.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM file of the server's key.")] = None,
+    tls_client_ca: Annotated[
+        Path | None, typer.Option(help="PEM file of the CA that clients must have.")
+    ] = None,
+    log_level: Annotated[LogLevel, typer.Option(help="Least severe message.")] = LogLevel.WARNING,
+    exit_with_parent: Annotated[
+        bool, typer.Option(help="Stop when the parent process ends.")
+    ] = False,
+) -> None:
+    """Runs a software switch until SIGINT or SIGTERM; controllers load its program."""
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: stopping.set())
+    if exit_with_parent:
+        _stop_with_parent(stopping)
+    logging.basicConfig(level=log_level.value.upper(), format="%(levelname)s %(name)s %(message)s")
+    try:
+        switch = SoftSwitch(
+            _ports(port or []),
+            device_id=device_id,
+            grpc=grpc,
+            cpu_port=cpu_port,
+            queues=QueueSettings(queue_depth, port_rate),
+            tls=_tls(tls_cert, tls_key, tls_client_ca),
+        )
+        with switch:
+            # What exists now stays: the collector need not look at it for every packet.
+            gc.freeze()
+            typer.echo(f"softswitch: device {device_id} serves P4Runtime on {switch.grpc_address}")
+            sys.stdout.flush()
+            stopping.wait()
+    except SwitchGNNError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+
+
+def _ports(texts: list[str]) -> dict[int, PortSpec]:
+    ports: dict[int, PortSpec] = {}
+    for number, spec in map(parse_port, texts):
+        if number in ports:
+            raise PortError(f"Port {number} is given twice: use each number once.")
+        ports[number] = spec
+    return ports
+
+
+def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> TlsFiles | None:
+    if certificate is not None and key is not None:
+        return TlsFiles(certificate, key, client_ca)
+    if certificate is None and key is None and client_ca is None:
+        return None
+    raise SoftSwitchError("TLS needs both --tls-cert and --tls-key.")
+
+
+def _stop_with_parent(stopping: threading.Event) -> None:
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    # The parent may have ended before the kernel knew whom to tell.
+    if os.getppid() != parent or parent == 1:
+        stopping.set()
+
+
+def run() -> None:
+    """Entry point."""
+    typer.run(main)

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The one thread that forwards packets and runs the controllers' changes between them."""
+
+import logging
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from .forwarding import Forwarder, ForwardingCounts
+from .ports import Port
+from .traffic_manager import TrafficManager
+
+Result = TypeVar("Result")
+
+_LOG = logging.getLogger("softswitch.loop")
+
+# Frames taken from one port before the others and the controllers get their turn.
+_FRAMES_PER_TURN = 32
+# Recirculations between two looks at the controllers' requests.
+_AGAIN_PER_TURN = 256
+
+
+class EventLoop:
+    """Waits for frames, timers and requests; ``forwarder`` is None until a program is loaded."""
+
+    def __init__(
+        self, ports: Mapping[int, Port], queues: TrafficManager, counts: ForwardingCounts
+    ) -> None:
+        self.forwarder: Forwarder | None = None
+        self._queues = queues
+        self._counts = counts
+        self._ports = {port.fileno(): (number, port) for number, port in ports.items()}
+        self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._guard = threading.Lock()
+        self._accepting = False
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._epoll = select.epoll()
+        self._epoll.register(self._wake, select.EPOLLIN)
+        for descriptor in self._ports:
+            self._epoll.register(descriptor, select.EPOLLIN)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._accepting = True
+        self._thread = threading.Thread(target=self._run, name="softswitch-loop", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread and releases what the loop holds; pending requests are run."""
+        if self._thread is not None:
+            self._stopping = True
+            os.eventfd_write(self._wake, 1)
+            self._thread.join()
+            self._thread = None
+        self._epoll.close()
+        os.close(self._wake)
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Runs a function between two packets and returns its result or raises its error."""
+        with self._guard:
+            waiting = self._accepting and threading.current_thread() is not self._thread
+            if waiting:
+                future: Future[Result] = Future()
+                self._requests.append((function, future))
+                os.eventfd_write(self._wake, 1)
+        return future.result() if waiting else function()
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                self._turn()
+        finally:
+            with self._guard:
+                self._accepting = False
+            self._run_requests()
+
+    def _turn(self) -> None:
+        for descriptor, _ in self._epoll.poll(self._timeout()):
+            if descriptor == self._wake:
+                os.eventfd_read(self._wake)
+            else:
+                self._read_port(*self._ports[descriptor])
+        self._run_requests()
+        forwarder = self.forwarder
+        if forwarder is not None:
+            if forwarder.busy:
+                self._guarded(forwarder.run_again, _AGAIN_PER_TURN)
+            if self._queues.settings.limited:
+                self._guarded(forwarder.drain)
+
+    def _timeout(self) -> float:
+        if self.forwarder is not None and self.forwarder.busy:
+            return 0.0
+        if not self._queues.settings.limited:
+            return -1.0
+        due = self._queues.next_time()
+        return -1.0 if due is None else max(0.0, due - time.monotonic())
+
+    def _run_requests(self) -> None:
+        while self._requests:
+            function, future = self._requests.popleft()
+            try:
+                future.set_result(function())
+            except BaseException as error:  # the caller's thread raises it
+                future.set_exception(error)
+
+    def _read_port(self, number: int, port: Port) -> None:
+        forwarder = self.forwarder
+        for _ in range(_FRAMES_PER_TURN):
+            # Recirculated packets go first. Ones that never end still let a new frame in
+            # now and then, or no port would be heard again.
+            if forwarder is not None and forwarder.busy:
+                self._guarded(forwarder.run_again, _AGAIN_PER_TURN)
+            try:
+                frame = port.receive(port.frame_bytes)
+            except OSError:
+                # Nothing more to read, or the interface or the peer is away for now.
+                return
+            if forwarder is None:
+                self._counts.without_program += 1
+                continue
+            self._guarded(forwarder.receive, number, frame)
+            if forwarder.busy:
+                return
+
+    def _guarded(self, function: Callable[..., None], *arguments: object) -> None:
+        try:
+            function(*arguments)
+        except Exception:
+            # A packet the program fails on is lost; the switch goes on with the next one.
+            self._counts.failures += 1
+            _LOG.exception("A packet was lost to an error in the program.")

@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Takes packets through ingress, the traffic manager and egress."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .codegen.compiler import DROP_PORT, CompiledProgram, Functions
+from .replication import Replica, ReplicationEngine
+from .traffic_manager import Queued, TrafficManager
+
+NORMAL = 0
+INGRESS_CLONE = 1
+EGRESS_CLONE = 2
+RECIRCULATED = 4
+REPLICATED = 5
+RESUBMITTED = 6
+
+# How many recirculated and resubmitted packets may wait; more are dropped and counted.
+AGAIN_LIMIT = 1024
+
+Sender = Callable[[bytes], bool]
+
+
+@dataclass
+class ForwardingCounts:
+    """Packets by what happened to them; the Counters are by port."""
+
+    received: Counter[int] = field(default_factory=Counter)
+    sent: Counter[int] = field(default_factory=Counter)
+    unattached: Counter[int] = field(default_factory=Counter)
+    send_errors: Counter[int] = field(default_factory=Counter)
+    ingress_drops: int = 0
+    egress_drops: int = 0
+    recirculated: int = 0
+    resubmitted: int = 0
+    again_drops: int = 0
+    without_program: int = 0
+    failures: int = 0
+
+
+class Forwarder:
+    """One program's packet path; everything here runs in one thread."""
+
+    def __init__(
+        self,
+        compiled: CompiledProgram,
+        functions: Functions,
+        *,
+        replication: ReplicationEngine,
+        queues: TrafficManager,
+        senders: dict[int, Sender],
+        counts: ForwardingCounts,
+    ) -> None:
+        self._functions = functions
+        self._replication = replication
+        self._queues = queues
+        self._senders = senders
+        self._counts = counts
+        self._again: deque[tuple[bytes, int, tuple[Any, ...]]] = deque()
+        self._uses_time = compiled.uses_time
+        self._direct = not queues.settings.limited
+        self._started = time.monotonic_ns()
+        # Unlimited ports with no packet waiting skip the queue: nothing could observe it.
+        self._waiting = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether recirculated or resubmitted packets wait."""
+        return bool(self._again)
+
+    def receive(self, port: int, data: bytes) -> None:
+        """Runs a packet that arrived on a port through the switch, up to its copies' queues."""
+        self._counts.received[port] += 1
+        self._pass(data, port, NORMAL, None)
+
+    def run_again(self, limit: int) -> None:
+        """Processes up to ``limit`` recirculated and resubmitted packets."""
+        again = self._again
+        while again and limit:
+            limit -= 1
+            data, instance_type, kept = again.popleft()
+            self._pass(data, 0, instance_type, kept)
+
+    def drain(self) -> None:
+        """Lets every queued packet leave that may leave now."""
+        queues = self._queues
+        while (item := queues.pop(time.monotonic())) is not None:
+            self._egress(item[0], item[1], item[2], queues.length(item[0]))
+        self._waiting = False
+
+    def _now(self) -> int:
+        """Microseconds since the program was loaded, when the program reads the time."""
+        return (time.monotonic_ns() - self._started) // 1000 if self._uses_time else 0
+
+    def _pass(
+        self, data: bytes, port: int, instance_type: int, kept: tuple[Any, ...] | None
+    ) -> None:
+        length = len(data)
+        now = self._now() if instance_type == NORMAL else 0
+        spec, group, session, clone_list, resubmit, pos, new_length, cut, state = (
+            self._functions.ingress(data, length, port, instance_type, now, kept)
+        )
+        if session >= 0:
+            self._clone_ingress(session, clone_list, data, port, state)
+        if resubmit:
+            self._counts.resubmitted += 1
+            self._enter_again((data, RESUBMITTED, self._functions.keepers[resubmit](state)))
+        elif group:
+            # Copies are new packets, which truncation of the original does not reach.
+            packet = (state, data, pos, REPLICATED, new_length, None, length)
+            self._replicate(self._replication.groups.get(group, ()), packet)
+        elif spec == DROP_PORT:
+            self._counts.ingress_drops += 1
+        elif self._direct and not self._waiting:
+            now = self._now()
+            self._egress(spec, (state, data, pos, NORMAL, new_length, cut, length, -1, now), 0, 0)
+        else:
+            self._enqueue(spec, (state, data, pos, NORMAL, new_length, cut, length, -1))
+        if self._waiting:
+            self.drain()
+
+    def _enter_again(self, item: tuple[bytes, int, tuple[Any, ...]]) -> None:
+        if len(self._again) >= AGAIN_LIMIT:
+            self._counts.again_drops += 1
+        else:
+            self._again.append(item)
+
+    def _enqueue(self, port: int, packet: Queued) -> None:
+        self._waiting = True
+        self._queues.push(port, (*packet, self._now()), time.monotonic())
+
+    def _replicate(self, replicas: tuple[Replica, ...], packet: Queued) -> None:
+        for replica in replicas:
+            self._enqueue(replica.port, (*packet, replica.instance))
+
+    def _clone_ingress(
+        self, session: int, field_list: int, data: bytes, port: int, state: tuple[Any, ...]
+    ) -> None:
+        target = self._replication.sessions.get(session)
+        if target is None or self._functions.reparse is None:
+            return
+        length = len(data)
+        pos, parsed = self._functions.reparse(data, length, port)
+        cloned = self._functions.cloners[field_list](parsed, state)
+        cut = target.max_length or None
+        packet = (cloned, data, pos, INGRESS_CLONE, length, cut, length)
+        self._replicate(target.replicas, packet)
+
+    def _clone_egress(
+        self, session: int, field_list: int, packet: Queued, after: tuple[Any, ...], length: int
+    ) -> None:
+        target = self._replication.sessions.get(session)
+        if target is None:
+            return
+        cloned = self._functions.cloners[field_list](after, after)
+        _, data, pos, _, _, _, arrived, _, _ = packet
+        cut = target.max_length or None
+        copy = (cloned, data, pos, EGRESS_CLONE, length, cut, arrived)
+        self._replicate(target.replicas, copy)
+
+    def _egress(self, port: int, packet: Queued, queued_behind: int, left_behind: int) -> None:
+        state, data, pos, instance_type, length, cut, arrived, instance, since = packet
+        if cut is None:
+            cut = 1 << 31
+        out, session, clone_list, recirculate, new_length, cut, after = self._functions.egress(
+            state, data, pos, port, instance, instance_type, length, cut, arrived,
+            self._now(), since, queued_behind, left_behind,
+        )  # fmt: skip
+        if session >= 0:
+            self._clone_egress(session, clone_list, packet, after, new_length)
+            self._waiting = True
+        if out is None:
+            self._counts.egress_drops += 1
+        elif recirculate:
+            self._counts.recirculated += 1
+            self._enter_again((out, RECIRCULATED, self._functions.keepers[recirculate](after)))
+        else:
+            self._transmit(port, out if cut >= len(out) else out[:cut])
+
+    def _transmit(self, port: int, frame: bytes) -> None:
+        sender = self._senders.get(port)
+        if sender is None:
+            self._counts.unattached[port] += 1
+        elif sender(frame):
+            self._counts.sent[port] += 1
+        else:
+            self._counts.send_errors[port] += 1

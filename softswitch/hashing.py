@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hash and checksum algorithms over bytes."""
+
+import zlib
+from collections.abc import Callable
+
+_CRC16_POLYNOMIAL = 0xA001  # 0x8005 with its bits in reverse order
+
+
+def _crc16_table() -> tuple[int, ...]:
+    table = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (_CRC16_POLYNOMIAL if value & 1 else 0)
+        table.append(value)
+    return tuple(table)
+
+
+_CRC16_TABLE = _crc16_table()
+
+
+def crc16(data: bytes) -> int:
+    """CRC-16/ARC: reflected, starting from zero."""
+    value = 0
+    for byte in data:
+        value = value >> 8 ^ _CRC16_TABLE[(value ^ byte) & 0xFF]
+    return value
+
+
+def crc32(data: bytes) -> int:
+    """CRC-32 as in Ethernet."""
+    return zlib.crc32(data)
+
+
+def csum16(data: bytes) -> int:
+    """Internet checksum; an odd last byte is the high byte of a word."""
+    if len(data) & 1:
+        data += b"\0"
+    value = int.from_bytes(data, "big")
+    # 65536 is 1 modulo 65535, so the remainder is the folded sum of the words; a sum
+    # that is a positive multiple of 65535 folds to 65535 and not to 0.
+    folded = value % 0xFFFF or (0xFFFF if value else 0)
+    return 0xFFFF - folded
+
+
+def xor16(data: bytes) -> int:
+    """Exclusive or of the 16-bit words; an odd last byte is the high byte of a word."""
+    if len(data) & 1:
+        data += b"\0"
+    value = 0
+    for index in range(0, len(data), 2):
+        value ^= data[index] << 8 | data[index + 1]
+    return value
+
+
+def identity(data: bytes) -> int:
+    """The first eight bytes as an integer."""
+    return int.from_bytes(data[:8], "big")
+
+
+ALGORITHMS: dict[str, Callable[[bytes], int]] = {
+    "crc16": crc16,
+    "crc32": crc32,
+    "csum16": csum16,
+    "cksum16": csum16,
+    "xor16": xor16,
+    "identity": identity,
+}

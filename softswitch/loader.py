@@ -1,0 +1,236 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a BMv2 JSON document into a Program, refusing what the switch does not run."""
+
+from typing import Any
+
+from .errors import MalformedProgramError, UnsupportedProgramError
+from .program import (
+    Action,
+    ActionCall,
+    Calculation,
+    Checksum,
+    Conditional,
+    ConstEntry,
+    CounterArray,
+    DirectCall,
+    FieldRef,
+    FieldType,
+    Header,
+    HeaderStack,
+    Json,
+    KeyField,
+    Parser,
+    ParserState,
+    Pipeline,
+    Primitive,
+    Program,
+    RegisterArray,
+    Table,
+    Transition,
+    decode_document,
+)
+from .refusal import refuse_unsupported_sections, refuse_unsupported_table
+
+
+def load_program(config: bytes) -> Program:
+    """The program in a BMv2 JSON document.
+
+    Raises:
+        MalformedProgramError: the document cannot be read.
+        UnsupportedProgramError: the program uses a feature the switch refuses.
+    """
+    document = decode_document(config)
+    refuse_unsupported_sections(document)
+    try:
+        return _program(document)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise MalformedProgramError(
+            f"The program's JSON is incomplete: {type(error).__name__} {error}."
+        ) from error
+
+
+def _program(document: dict[str, Json]) -> Program:
+    headers = _headers(document)
+    pipelines = {item["name"]: _pipeline(item) for item in document["pipelines"]}
+    return Program(
+        headers={header.name: header for header in headers.values()},
+        stacks=_stacks(document, headers),
+        errors=dict(document.get("errors", [])),
+        parser=_parser(document),
+        deparse_order=tuple(document["deparsers"][0]["order"]) if document["deparsers"] else (),
+        actions={item["id"]: _action(item) for item in document["actions"]},
+        ingress=pipelines["ingress"],
+        egress=pipelines["egress"],
+        registers=_registers(document),
+        counters=_counters(document),
+        calculations={c["name"]: _calculation(c) for c in document.get("calculations", [])},
+        checksums=tuple(_checksum(item) for item in document.get("checksums", [])),
+        field_lists={item["id"]: _field_list(item) for item in document.get("field_lists", [])},
+        aliases={name: (ref[0], ref[1]) for name, ref in document.get("field_aliases", [])},
+    )
+
+
+def _headers(document: dict[str, Json]) -> dict[int, Header]:
+    types = {item["name"]: item for item in document["header_types"]}
+    return {
+        item["id"]: Header(
+            item["name"],
+            bool(item.get("metadata")),
+            tuple(_field(field) for field in types[item["header_type"]]["fields"]),
+            item["header_type"],
+        )
+        for item in document["headers"]
+    }
+
+
+def _field(field: list[Any]) -> FieldType:
+    return FieldType(field[0], int(field[1]), bool(len(field) > 2 and field[2]))
+
+
+def _stacks(document: dict[str, Json], headers: dict[int, Header]) -> dict[str, HeaderStack]:
+    return {
+        item["name"]: HeaderStack(
+            item["name"], tuple(headers[ident].name for ident in item["header_ids"])
+        )
+        for item in document.get("header_stacks", [])
+    }
+
+
+def _parser(document: dict[str, Json]) -> Parser:
+    if not document.get("parsers"):
+        return Parser(None, {})
+    parser = document["parsers"][0]
+    states = {item["name"]: _state(item) for item in parser["parse_states"]}
+    return Parser(parser["init_state"], states)
+
+
+def _state(item: Json) -> ParserState:
+    return ParserState(
+        item["name"],
+        tuple(Primitive(op["op"], tuple(op["parameters"])) for op in item["parser_ops"]),
+        tuple(item["transition_key"]),
+        tuple(_transition(case, item["name"]) for case in item["transitions"]),
+    )
+
+
+def _transition(case: Json, state: str) -> Transition:
+    kind = case.get("type", "hexstr")
+    if kind == "parse_vset":
+        raise UnsupportedProgramError(
+            "parser value sets", f"parser state '{state}'", "match constants instead"
+        )
+    if kind == "default" or case["value"] == "default":
+        return Transition(None, None, case["next_state"])
+    mask = case.get("mask")
+    return Transition(
+        int(case["value"], 16), None if mask is None else int(mask, 16), case["next_state"]
+    )
+
+
+def _action(item: Json) -> Action:
+    return Action(
+        item["name"],
+        item["id"],
+        tuple(data["name"] for data in item["runtime_data"]),
+        tuple(data["bitwidth"] for data in item["runtime_data"]),
+        tuple(Primitive(p["op"], tuple(p.get("parameters") or ())) for p in item["primitives"]),
+    )
+
+
+def _pipeline(item: Json) -> Pipeline:
+    return Pipeline(
+        item["name"],
+        item["init_table"],
+        {table["name"]: _table(table) for table in item["tables"]},
+        {
+            c["name"]: Conditional(c["name"], c["expression"], c["true_next"], c["false_next"])
+            for c in item["conditionals"]
+        },
+        {
+            c["name"]: DirectCall(c["name"], c["action_id"], c["next_node"])
+            for c in item.get("action_calls", [])
+        },
+    )
+
+
+def _table(item: Json) -> Table:
+    refuse_unsupported_table(item)
+    default = item.get("default_entry")
+    return Table(
+        name=item["name"],
+        match_type=item["match_type"],
+        key=tuple(_key_field(field) for field in item["key"]),
+        actions=dict(zip(item["actions"], item["action_ids"], strict=True)),
+        next_tables=dict(item["next_tables"]),
+        base_default_next=item.get("base_default_next"),
+        default=None if default is None else _call(default),
+        default_is_const=bool(default and default.get("action_const")),
+        entries=tuple(_const_entry(entry) for entry in item.get("entries") or ()),
+        with_counters=bool(item.get("with_counters")),
+        max_size=item["max_size"],
+    )
+
+
+def _key_field(field: Json) -> KeyField:
+    mask = field.get("mask")
+    return KeyField(
+        field["match_type"],
+        field.get("name") or ".".join(field["target"]),
+        field["target"],
+        None if mask is None else int(mask, 16),
+    )
+
+
+def _call(item: Json) -> ActionCall:
+    return ActionCall(item["action_id"], tuple(int(v, 16) for v in item.get("action_data") or ()))
+
+
+def _const_entry(item: Json) -> ConstEntry:
+    return ConstEntry(
+        tuple(item["match_key"]), _call(item["action_entry"]), int(item.get("priority") or 0)
+    )
+
+
+def _registers(document: dict[str, Json]) -> dict[str, RegisterArray]:
+    return {
+        item["name"]: RegisterArray(item["name"], item["size"], item["bitwidth"])
+        for item in document.get("register_arrays", [])
+    }
+
+
+def _counters(document: dict[str, Json]) -> dict[str, CounterArray]:
+    return {
+        item["name"]: CounterArray(
+            item["name"],
+            item.get("size") or 0,
+            item["binding"] if item.get("is_direct") else None,
+        )
+        for item in document.get("counter_arrays", [])
+    }
+
+
+def _calculation(item: Json) -> Calculation:
+    return Calculation(item["name"], item["algo"], tuple(item["input"]))
+
+
+def _checksum(item: Json) -> Checksum:
+    return Checksum(
+        item["name"],
+        (item["target"][0], item["target"][1]),
+        item["calculation"],
+        bool(item.get("verify", True)),
+        bool(item.get("update", True)),
+        item.get("if_cond"),
+    )
+
+
+def _field_list(item: Json) -> tuple[FieldRef, ...]:
+    for element in item["elements"]:
+        if element["type"] != "field":
+            raise UnsupportedProgramError(
+                f"an element of type {element['type']}",
+                f"field list {item.get('name', item['id'])}",
+                "preserve metadata fields only",
+            )
+    return tuple((e["value"][0], e["value"][1]) for e in item["elements"])

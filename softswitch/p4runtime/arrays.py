@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Registers and counters between P4Runtime messages and the run-time arrays."""
+
+from collections.abc import Iterator, Mapping
+
+from finsy.proto import p4d, p4r
+
+from ..stateful import CounterCells, RegisterCells
+from .device import InstalledPipeline
+from .table_entries import decode_matches, find_table
+from .values import decode, encode, invalid, not_found
+
+
+def _named(names: Mapping[int, str], ident: int, kind: str) -> str:
+    name = names.get(ident)
+    if name is None:
+        raise not_found(f"There is no {kind} with id {ident:#x}.")
+    return name
+
+
+def _only_modify(kind: int) -> None:
+    if kind != p4r.Update.MODIFY:
+        raise invalid("Registers and counters are only changed by MODIFY.")
+
+
+def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
+    if not message.HasField("index"):
+        return range(size)
+    index = int(message.index.index)
+    if not 0 <= index < size:
+        raise invalid(f"Index {index} is outside the array of {size}.")
+    return range(index, index + 1)
+
+
+def write_register(pipeline: InstalledPipeline, kind: int, message: p4r.RegisterEntry) -> None:
+    """Sets one cell, or every cell when no index is given."""
+    _only_modify(kind)
+    register = _register(pipeline, message)
+    if message.data.WhichOneof("data") != "bitstring":
+        raise invalid("Register data is a bitstring.")
+    value = decode(message.data.bitstring, register.width, "Register data")
+    for index in _indices(message, register.size):
+        register.cells[index] = value
+
+
+def _register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> RegisterCells:
+    name = _named(pipeline.schema.registers, message.register_id, "register")
+    return pipeline.state.registers[name]
+
+
+def read_registers(
+    pipeline: InstalledPipeline, message: p4r.RegisterEntry
+) -> tuple[list[tuple[int, int]], list[list[int]]]:
+    """Copies of the cells asked for: [(register id, first index)] and their values."""
+    if message.register_id:
+        register = _register(pipeline, message)
+        indices = _indices(message, register.size)
+        return [(message.register_id, indices.start)], [
+            register.cells[indices.start : indices.stop]
+        ]
+    places = [(ident, 0) for ident in pipeline.schema.registers]
+    state = pipeline.state.registers
+    return places, [list(state[name].cells) for name in pipeline.schema.registers.values()]
+
+
+def encode_registers(
+    places: list[tuple[int, int]], values: list[list[int]]
+) -> Iterator[p4r.Entity]:
+    """Messages for copied cells."""
+    for (ident, first), cells in zip(places, values, strict=True):
+        for index, value in enumerate(cells, first):
+            yield p4r.Entity(
+                register_entry=p4r.RegisterEntry(
+                    register_id=ident,
+                    index=p4r.Index(index=index),
+                    data=p4d.P4Data(bitstring=encode(int(value))),
+                )
+            )
+
+
+def write_counter(pipeline: InstalledPipeline, kind: int, message: p4r.CounterEntry) -> None:
+    """Sets the counts of one index, or of every index when none is given."""
+    _only_modify(kind)
+    counter = _counter(pipeline, message)
+    for index in _indices(message, counter.size):
+        counter.packets[index] = message.data.packet_count
+        counter.bytes[index] = message.data.byte_count
+
+
+def _counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> CounterCells:
+    name = _named(pipeline.schema.counters, message.counter_id, "counter")
+    return pipeline.state.counters[name]
+
+
+Counts = list[tuple[int, int, int, int]]  # counter id, index, packets, bytes
+
+
+def read_counters(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> Counts:
+    """Copies of the counts asked for."""
+    if message.counter_id:
+        counter = _counter(pipeline, message)
+        return _counts(message.counter_id, counter, _indices(message, counter.size))
+    state = pipeline.state.counters
+    return [
+        row
+        for ident, name in pipeline.schema.counters.items()
+        for row in _counts(ident, state[name], range(state[name].size))
+    ]
+
+
+def _counts(ident: int, counter: CounterCells, indices: range) -> Counts:
+    return [(ident, index, counter.packets[index], counter.bytes[index]) for index in indices]
+
+
+def encode_counters(rows: Counts) -> Iterator[p4r.Entity]:
+    """Messages for copied counts."""
+    for ident, index, packets, total in rows:
+        yield p4r.Entity(
+            counter_entry=p4r.CounterEntry(
+                counter_id=ident,
+                index=p4r.Index(index=index),
+                data=p4r.CounterData(packet_count=packets, byte_count=total),
+            )
+        )
+
+
+def write_direct_counter(
+    pipeline: InstalledPipeline, kind: int, message: p4r.DirectCounterEntry
+) -> None:
+    """Sets the counts of one table entry."""
+    _only_modify(kind)
+    schema = find_table(pipeline.schema, message.table_entry.table_id)
+    table = pipeline.state.tables[schema.name]
+    key = (decode_matches(schema, message.table_entry), message.table_entry.priority)
+    entry = table.entries.get(key)
+    if entry is None:
+        raise not_found(f"Table '{schema.name}' has no such entry.")
+    counts = entry.target[2]
+    if counts is None:
+        raise invalid(f"Table '{schema.name}' has no direct counter.")
+    counts[:] = [message.data.packet_count, message.data.byte_count]

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loads, keeps and returns forwarding pipeline configurations."""
+
+import threading
+from dataclasses import dataclass
+
+from finsy.proto import p4r
+
+from ..codegen.compiler import CompiledProgram, compile_program
+from ..errors import MalformedProgramError, UnsupportedProgramError
+from ..loader import load_program
+from .device import Device, InstalledPipeline
+from .schema import Schema, build_schema
+from .values import invalid, precondition, unimplemented
+
+_Set = p4r.SetForwardingPipelineConfigRequest
+_Get = p4r.GetForwardingPipelineConfigRequest
+
+
+@dataclass(frozen=True)
+class _Verified:
+    config: p4r.ForwardingPipelineConfig
+    compiled: CompiledProgram
+    schema: Schema
+
+
+class PipelineConfigs:
+    """The saved and the installed configuration."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._lock = threading.Lock()
+        self._saved: _Verified | None = None
+        self._installed: InstalledPipeline | None = None
+
+    def installed(self) -> InstalledPipeline:
+        """The configuration in use.
+
+        Raises:
+            RequestError: nothing is installed.
+        """
+        if self._installed is None:
+            raise precondition("No program is installed: set a forwarding pipeline first.")
+        return self._installed
+
+    def set(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
+        """Verifies, saves or installs a configuration as the request's action says.
+
+        Raises:
+            RequestError: the program is refused or the action cannot be done now.
+        """
+        with self._lock:
+            if request.action == _Set.VERIFY:
+                _verify(request.config)
+            elif request.action == _Set.VERIFY_AND_SAVE:
+                self._saved = _verify(request.config)
+            elif request.action == _Set.VERIFY_AND_COMMIT:
+                self._install(_verify(request.config))
+            elif request.action == _Set.COMMIT:
+                self._commit(request)
+            elif request.action == _Set.RECONCILE_AND_COMMIT:
+                self._reconcile(request)
+            else:
+                raise invalid("The request needs an action.")
+
+    def _commit(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
+        if request.HasField("config"):
+            raise invalid("COMMIT installs the saved configuration: leave the config out.")
+        if self._saved is None:
+            raise precondition("Nothing is saved: use VERIFY_AND_SAVE first.")
+        self._install(self._saved)
+        self._saved = None
+
+    def _reconcile(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
+        verified = _verify(request.config)
+        if self._installed is None:
+            self._install(verified)
+        elif _same_program(self._installed.config, request.config):
+            self._installed.config.CopyFrom(request.config)
+        else:
+            raise unimplemented(
+                "Another program cannot take over the entries: use VERIFY_AND_COMMIT."
+            )
+
+    def _install(self, verified: _Verified) -> None:
+        state = self._device.install(verified.compiled)
+        self._installed = InstalledPipeline(verified.config, verified.schema, state)
+        self._saved = None
+
+    def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
+        """The parts of the installed configuration a response type names."""
+        config = self.installed().config
+        answer = p4r.ForwardingPipelineConfig(cookie=config.cookie)
+        if response_type in {_Get.ALL, _Get.P4INFO_AND_COOKIE}:
+            answer.p4info.CopyFrom(config.p4info)
+        if response_type in {_Get.ALL, _Get.DEVICE_CONFIG_AND_COOKIE}:
+            answer.p4_device_config = config.p4_device_config
+        if not config.HasField("cookie"):
+            answer.ClearField("cookie")
+        return answer
+
+
+def _same_program(one: p4r.ForwardingPipelineConfig, other: p4r.ForwardingPipelineConfig) -> bool:
+    return one.p4_device_config == other.p4_device_config and one.p4info == other.p4info
+
+
+def _verify(config: p4r.ForwardingPipelineConfig) -> _Verified:
+    try:
+        compiled = compile_program(load_program(config.p4_device_config))
+    except UnsupportedProgramError as error:
+        raise unimplemented(str(error)) from error
+    except MalformedProgramError as error:
+        raise invalid(str(error)) from error
+    copy = p4r.ForwardingPipelineConfig()
+    copy.CopyFrom(config)
+    return _Verified(copy, compiled, build_schema(copy.p4info, compiled.program))

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Answers Read requests."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
+
+from finsy.proto import p4r
+
+from .arrays import encode_counters, encode_registers, read_counters, read_registers
+from .device import Device, InstalledPipeline
+from .replication_entries import read_replication
+from .schema import TableSchema
+from .table_entries import encode_default, encode_entries, find_table, snapshot
+from .values import unimplemented
+
+_ENTITIES_PER_RESPONSE = 1024
+
+
+def read_entities(
+    device: Device, pipeline: InstalledPipeline, entities: Iterable[p4r.Entity]
+) -> Iterator[p4r.ReadResponse]:
+    """Responses with everything asked for, in pieces that fit a message.
+
+    Raises:
+        RequestError: something asked for is unknown or not supported.
+    """
+    # Copies are taken for the whole request first: an unknown id fails it before any answer.
+    found = chain.from_iterable([_read(device, pipeline, entity) for entity in entities])
+    empty = True
+    while piece := list(islice(found, _ENTITIES_PER_RESPONSE)):
+        empty = False
+        yield p4r.ReadResponse(entities=piece)
+    if empty:
+        yield p4r.ReadResponse()
+
+
+def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> Iterable[p4r.Entity]:
+    what = entity.WhichOneof("entity")
+    handler = _HANDLERS.get(what or "")
+    if handler is None:
+        raise unimplemented(f"Reading a {what or 'missing entity'} is not supported.")
+    return handler(device, pipeline, entity)
+
+
+def _read_tables(
+    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
+) -> Iterable[p4r.Entity]:
+    message = entity.table_entry
+    schemas = (
+        [find_table(pipeline.schema, message.table_id)]
+        if message.table_id
+        else list(pipeline.schema.tables.values())
+    )
+    return chain.from_iterable(_read_table(device, pipeline, s, message) for s in schemas)
+
+
+def _read_table(
+    device: Device, pipeline: InstalledPipeline, schema: TableSchema, message: p4r.TableEntry
+) -> Iterable[p4r.Entity]:
+    table = pipeline.state.tables[schema.name]
+    if message.is_default_action:
+        return [encode_default(schema, table.default[0])]
+    entries = device.call(lambda: snapshot(schema, table, message))
+    return encode_entries(schema, entries, message.HasField("counter_data"))
+
+
+def _read_direct_counters(
+    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
+) -> Iterable[p4r.Entity]:
+    wanted = entity.direct_counter_entry.table_entry
+    if wanted.table_id:
+        schemas = [find_table(pipeline.schema, wanted.table_id)]
+    else:
+        direct = pipeline.schema.direct_counters.values()
+        schemas = [pipeline.schema.tables[ident] for ident in direct]
+    for schema in schemas:
+        table = pipeline.state.tables[schema.name]
+
+        entries = device.call(partial(snapshot, schema, table, wanted))
+        for found in encode_entries(schema, entries, True):
+            entry = p4r.DirectCounterEntry(
+                table_entry=found.table_entry, data=found.table_entry.counter_data
+            )
+            entry.table_entry.ClearField("counter_data")
+            entry.table_entry.ClearField("action")
+            yield p4r.Entity(direct_counter_entry=entry)
+
+
+def _read_registers(
+    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
+) -> Iterable[p4r.Entity]:
+    return encode_registers(*device.call(lambda: read_registers(pipeline, entity.register_entry)))
+
+
+def _read_counters(
+    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
+) -> Iterable[p4r.Entity]:
+    return encode_counters(device.call(lambda: read_counters(pipeline, entity.counter_entry)))
+
+
+def _read_replication(
+    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
+) -> Iterable[p4r.Entity]:
+    entry = entity.packet_replication_engine_entry
+    return device.call(lambda: read_replication(pipeline, entry))
+
+
+_HANDLERS: dict[str, Callable[[Device, InstalledPipeline, p4r.Entity], Iterable[p4r.Entity]]] = {
+    "table_entry": _read_tables,
+    "direct_counter_entry": _read_direct_counters,
+    "register_entry": _read_registers,
+    "counter_entry": _read_counters,
+    "packet_replication_engine_entry": _read_replication,
+}

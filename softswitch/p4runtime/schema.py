@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Joins a P4Info with the program's JSON by the names of their objects."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from finsy.proto import p4i
+
+from ..program import Program, Table
+from .values import invalid
+
+
+@dataclass(frozen=True)
+class ParameterSchema:
+    """An action parameter."""
+
+    ident: int
+    name: str
+    width: int
+
+
+@dataclass(frozen=True)
+class ActionSchema:
+    """An action as one table refers to it; ``number`` is its place in the table."""
+
+    ident: int
+    name: str
+    number: int
+    parameters: tuple[ParameterSchema, ...]
+    for_entries: bool
+    for_default: bool
+
+
+@dataclass(frozen=True)
+class FieldSchema:
+    """A match field; ``kind`` is a ``p4i.MatchField.MatchType``."""
+
+    ident: int
+    name: str
+    width: int
+    kind: int
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table; ``actions`` is by id and ``by_number`` by place."""
+
+    ident: int
+    name: str
+    table: Table
+    fields: tuple[FieldSchema, ...]
+    actions: Mapping[int, ActionSchema]
+    by_number: Mapping[int, ActionSchema]
+    size: int
+    constant: bool
+    constant_default: bool
+    prioritised: bool
+
+
+@dataclass(frozen=True)
+class HeaderSchema:
+    """A packet-in or packet-out header: (metadata id, bits) in wire order."""
+
+    fields: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+        return sum(width for _, width in self.fields) // 8
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What P4Runtime ids mean; arrays map ids to names in the JSON."""
+
+    p4info: p4i.P4Info
+    tables: Mapping[int, TableSchema]
+    registers: Mapping[int, str]
+    counters: Mapping[int, str]
+    direct_counters: Mapping[int, int]
+    packet_in: HeaderSchema
+    packet_out: HeaderSchema
+
+
+_PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL))
+
+
+def build_schema(p4info: p4i.P4Info, program: Program) -> Schema:
+    """The schema of a program.
+
+    Raises:
+        RequestError: the P4Info names an object the program does not have.
+    """
+    actions = {action.preamble.id: action for action in p4info.actions}
+    headers = {header.preamble.name: header for header in p4info.controller_packet_metadata}
+    return Schema(
+        p4info,
+        {table.preamble.id: _table(table, actions, program) for table in p4info.tables},
+        {
+            r.preamble.id: _known(r.preamble.name, program.registers, "register")
+            for r in p4info.registers
+        },
+        {
+            c.preamble.id: _known(c.preamble.name, program.counters, "counter")
+            for c in p4info.counters
+        },
+        {c.preamble.id: c.direct_table_id for c in p4info.direct_counters},
+        _header(headers.get("packet_in")),
+        _header(headers.get("packet_out")),
+    )
+
+
+def _known(name: str, names: Mapping[str, object], kind: str) -> str:
+    if name not in names:
+        raise invalid(f"The P4Info's {kind} '{name}' is not in the program: compile both together.")
+    return name
+
+
+def _table(info: p4i.Table, actions: Mapping[int, p4i.Action], program: Program) -> TableSchema:
+    name = info.preamble.name
+    tables = program.tables
+    _known(name, tables, "table")
+    table = tables[name]
+    if len(table.key) != len(info.match_fields):
+        raise invalid(f"The P4Info's table '{name}' has another key than the program's.")
+    numbers = {action: number for number, action in enumerate(table.actions)}
+    references = [_action(ref, actions[ref.id], numbers) for ref in info.action_refs]
+    fields = tuple(FieldSchema(f.id, f.name, f.bitwidth, f.match_type) for f in info.match_fields)
+    return TableSchema(
+        info.preamble.id,
+        name,
+        table,
+        fields,
+        {ref.ident: ref for ref in references},
+        {ref.number: ref for ref in references},
+        info.size,
+        info.is_const_table or bool(table.entries),
+        info.const_default_action_id != 0 or table.default_is_const,
+        any(field.kind in _PRIORITISED for field in fields),
+    )
+
+
+def _action(ref: p4i.ActionRef, action: p4i.Action, numbers: Mapping[str, int]) -> ActionSchema:
+    _known(action.preamble.name, numbers, "action")
+    return ActionSchema(
+        ref.id,
+        action.preamble.name,
+        numbers[action.preamble.name],
+        tuple(ParameterSchema(p.id, p.name, p.bitwidth) for p in action.params),
+        ref.scope != p4i.ActionRef.DEFAULT_ONLY,
+        ref.scope != p4i.ActionRef.TABLE_ONLY,
+    )
+
+
+def _header(header: p4i.ControllerPacketMetadata | None) -> HeaderSchema:
+    if header is None:
+        return HeaderSchema(())
+    return HeaderSchema(tuple((field.id, field.bitwidth) for field in header.metadata))

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the P4Runtime service on a TCP address, with or without TLS."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from finsy.proto import p4r_grpc
+
+from ..errors import GrpcAddressError
+from .service import P4RuntimeService
+
+_THREADS = 32
+_MESSAGE_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """PEM files: the server's certificate and key, and the CA its clients must have, if any."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+class P4RuntimeServer:
+    """A gRPC server for one P4Runtime service."""
+
+    def __init__(self, service: P4RuntimeService, address: str, tls: TlsFiles | None) -> None:
+        self._service = service
+        self._server = grpc.server(
+            ThreadPoolExecutor(_THREADS, thread_name_prefix="softswitch-grpc"),
+            options=[
+                # Without this a second server on the port would silently share it.
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", _MESSAGE_BYTES),
+                ("grpc.max_send_message_length", _MESSAGE_BYTES),
+            ],
+        )
+        p4r_grpc.add_P4RuntimeServicer_to_server(service, self._server)
+        self.address = _bind(self._server, address, tls)
+
+    def start(self) -> None:
+        """Starts serving."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """Ends every stream and waits until nothing is served."""
+        self._service.arbiter.close()
+        self._server.stop(grace=0.5).wait()
+
+
+def _bind(server: grpc.Server, address: str, tls: TlsFiles | None) -> str:
+    try:
+        if tls is None:
+            port = server.add_insecure_port(address)
+        else:
+            port = server.add_secure_port(address, _credentials(tls))
+    except (RuntimeError, ValueError) as error:
+        raise GrpcAddressError(
+            f"The gRPC address {address} cannot be used: stop what uses it or choose another "
+            f"port ({error})."
+        ) from None
+    if port == 0:
+        raise GrpcAddressError(
+            f"The gRPC address {address} cannot be used: stop what uses it or choose another port."
+        )
+    return f"{address.rpartition(':')[0]}:{port}"
+
+
+def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    try:
+        key, certificate = tls.key.read_bytes(), tls.certificate.read_bytes()
+        client_ca = None if tls.client_ca is None else tls.client_ca.read_bytes()
+    except OSError as error:
+        raise GrpcAddressError(f"A TLS file cannot be read: {error}.") from None
+    return grpc.ssl_server_credentials(
+        [(key, certificate)],
+        root_certificates=client_ca,
+        require_client_auth=client_ca is not None,
+    )

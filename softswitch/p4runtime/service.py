@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The P4Runtime service."""
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import NoReturn
+
+import grpc
+from finsy.proto import p4r, p4r_grpc, rpc_code, rpc_status
+from google.protobuf.any_pb2 import Any as AnyMessage
+
+from ..errors import RequestError
+from .arbitration import Arbiter, StreamClient
+from .device import Device
+from .packet_io import packet_in_message, packet_out_frame
+from .pipeline_config import PipelineConfigs
+from .reading import read_entities
+from .values import denied, unimplemented
+from .writing import apply_updates
+
+API_VERSION = "1.4.1"
+
+_STATUS = {status.value[0]: status for status in grpc.StatusCode}
+
+
+def _abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
+    context.abort(_STATUS[error.code], str(error))
+    raise AssertionError  # abort raises
+
+
+class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
+    """Serves one device; every method may run in a thread of its own."""
+
+    def __init__(self, device: Device, device_id: int, cpu_port: int | None) -> None:
+        self._device = device
+        self._cpu_port = cpu_port
+        self.arbiter = Arbiter(device_id)
+        self.configs = PipelineConfigs(device)
+
+    def Capabilities(  # noqa: N802
+        self, _request: p4r.CapabilitiesRequest, _context: grpc.ServicerContext
+    ) -> p4r.CapabilitiesResponse:
+        """Names the version of the API."""
+        return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+    def SetForwardingPipelineConfig(  # noqa: N802
+        self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+    ) -> p4r.SetForwardingPipelineConfigResponse:
+        """Loads a program."""
+        try:
+            self.arbiter.check_primary(request.device_id, request.election_id)
+            self.configs.set(request)
+        except RequestError as error:
+            _abort(context, error)
+        return p4r.SetForwardingPipelineConfigResponse()
+
+    def GetForwardingPipelineConfig(  # noqa: N802
+        self, request: p4r.GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+    ) -> p4r.GetForwardingPipelineConfigResponse:
+        """Returns the loaded program."""
+        try:
+            self.arbiter.check_device(request.device_id)
+            config = self.configs.get(request.response_type)
+        except RequestError as error:
+            _abort(context, error)
+        return p4r.GetForwardingPipelineConfigResponse(config=config)
+
+    def Write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> p4r.WriteResponse:  # noqa: N802
+        """Applies updates; a failure carries one error per update."""
+        try:
+            self.arbiter.check_primary(request.device_id, request.election_id)
+            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
+                raise unimplemented("Only CONTINUE_ON_ERROR is supported.")
+            pipeline = self.configs.installed()
+        except RequestError as error:
+            _abort(context, error)
+        errors = apply_updates(self._device, pipeline, request.updates)
+        if errors is not None:
+            _abort_with_details(context, errors)
+        return p4r.WriteResponse()
+
+    def Read(  # noqa: N802
+        self, request: p4r.ReadRequest, context: grpc.ServicerContext
+    ) -> Iterator[p4r.ReadResponse]:
+        """Streams what is asked for."""
+        try:
+            self.arbiter.check_device(request.device_id)
+            yield from read_entities(self._device, self.configs.installed(), request.entities)
+        except RequestError as error:
+            _abort(context, error)
+
+    def StreamChannel(  # noqa: N802
+        self, request_iterator: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
+    ) -> Iterator[p4r.StreamMessageResponse]:
+        """Arbitration and packets to and from a controller."""
+        client = StreamClient()
+        if not context.add_callback(lambda: client.outbox.put(None)):
+            return
+        threading.Thread(
+            target=self._read_stream, args=(client, request_iterator), daemon=True
+        ).start()
+        try:
+            while (message := client.outbox.get()) is not None:
+                if isinstance(message, RequestError):
+                    _abort(context, message)
+                yield message
+        finally:
+            self.arbiter.remove(client)
+
+    def _read_stream(
+        self, client: StreamClient, requests: Iterable[p4r.StreamMessageRequest]
+    ) -> None:
+        try:
+            for request in requests:
+                self._handle_stream(client, request)
+        except RequestError as error:
+            client.outbox.put(error)
+        except grpc.RpcError:
+            client.outbox.put(None)
+        else:
+            client.outbox.put(None)
+
+    def _handle_stream(self, client: StreamClient, request: p4r.StreamMessageRequest) -> None:
+        kind = request.WhichOneof("update")
+        if kind == "arbitration":
+            self.arbiter.update(client, request.arbitration)
+            return
+        try:
+            if kind != "packet":
+                raise unimplemented(f"Stream messages of type {kind} are not supported.")
+            self._packet_out(client, request.packet)
+        except RequestError as error:
+            client.outbox.put(_stream_error(error, request))
+
+    def _packet_out(self, client: StreamClient, packet: p4r.PacketOut) -> None:
+        if not self.arbiter.is_primary(client):
+            raise denied("Only the primary controller may send packets.")
+        if self._cpu_port is None:
+            raise unimplemented("The switch was started without a CPU port.")
+        header = self.configs.installed().schema.packet_out
+        self._device.inject(self._cpu_port, packet_out_frame(header, packet))
+
+    def packet_in(self, frame: bytes) -> bool:
+        """Sends a frame from the CPU port to the primary; False when there is none."""
+        header = self.configs.installed().schema.packet_in
+        return self.arbiter.send_to_primary(packet_in_message(header, frame))
+
+
+def _stream_error(
+    error: RequestError, request: p4r.StreamMessageRequest
+) -> p4r.StreamMessageResponse:
+    answer = p4r.StreamError(canonical_code=error.code, message=str(error))
+    if request.WhichOneof("update") == "packet":
+        answer.packet_out.packet_out.CopyFrom(request.packet)
+    return p4r.StreamMessageResponse(error=answer)
+
+
+def _abort_with_details(context: grpc.ServicerContext, errors: list[p4r.Error]) -> NoReturn:
+    status = rpc_status.Status(
+        code=rpc_code.UNKNOWN, message="Some updates failed: see the details of each."
+    )
+    for error in errors:
+        detail = AnyMessage()
+        detail.Pack(error)
+        status.details.append(detail)
+    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+    context.abort(grpc.StatusCode.UNKNOWN, status.message)
+    raise AssertionError  # abort raises

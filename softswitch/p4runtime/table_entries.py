@@ -1,0 +1,304 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries between P4Runtime messages and the run-time tables."""
+
+from collections.abc import Iterator
+
+from finsy.proto import p4i, p4r, rpc_code
+
+from ..errors import RequestError
+from ..tables import Entry, Exact, Match, MatchTable, Prefix, Range, Target, Ternary
+from .schema import ActionSchema, FieldSchema, Schema, TableSchema
+from .values import decode, denied, encode, exists, invalid, not_found, unimplemented
+
+_MatchField = p4i.MatchField
+
+
+def find_table(schema: Schema, ident: int) -> TableSchema:
+    """The table with an id.
+
+    Raises:
+        RequestError: there is none.
+    """
+    table = schema.tables.get(ident)
+    if table is None:
+        raise not_found(f"There is no table with id {ident:#x}.")
+    return table
+
+
+def write_entry(schema: TableSchema, table: MatchTable, kind: int, message: p4r.TableEntry) -> None:
+    """Applies one INSERT, MODIFY or DELETE of a table entry.
+
+    Raises:
+        RequestError: the change is refused.
+    """
+    _refuse_unsupported(message)
+    if message.is_default_action:
+        _write_default(schema, table, kind, message)
+        return
+    if schema.constant:
+        raise denied(f"Table '{schema.name}' has constant entries and cannot be changed.")
+    key = (decode_matches(schema, message), _priority(schema, message))
+    if kind == p4r.Update.INSERT:
+        _insert(schema, table, key, message)
+    elif kind == p4r.Update.MODIFY:
+        _modify(schema, table, key, message)
+    elif key not in table.entries:
+        raise not_found(f"Table '{schema.name}' has no such entry to delete.")
+    else:
+        table.remove(key)
+
+
+def _refuse_unsupported(message: p4r.TableEntry) -> None:
+    if message.idle_timeout_ns:
+        raise unimplemented("Idle timeouts are not supported: leave idle_timeout_ns at 0.")
+    if message.HasField("meter_config"):
+        raise unimplemented("Direct meters are not supported: leave meter_config out.")
+
+
+def _insert(
+    schema: TableSchema,
+    table: MatchTable,
+    key: tuple[tuple[Match, ...], int],
+    message: p4r.TableEntry,
+) -> None:
+    if key in table.entries:
+        raise exists(f"Table '{schema.name}' already has this entry: modify it instead.")
+    if schema.size and len(table.entries) >= schema.size:
+        raise RequestError(
+            rpc_code.RESOURCE_EXHAUSTED,
+            f"Table '{schema.name}' is full with {schema.size} entries.",
+        )
+    counts = [0, 0] if schema.table.with_counters else None
+    target = _target(schema, message, counts)
+    table.put(Entry(*key, target, message.metadata))
+    _write_counts(schema, target, message)
+
+
+def _modify(
+    schema: TableSchema,
+    table: MatchTable,
+    key: tuple[tuple[Match, ...], int],
+    message: p4r.TableEntry,
+) -> None:
+    known = table.entries.get(key)
+    if known is None:
+        raise not_found(f"Table '{schema.name}' has no such entry to modify: insert it first.")
+    target = _target(schema, message, known.target[2])
+    table.put(Entry(*key, target, message.metadata))
+    _write_counts(schema, target, message)
+
+
+def _write_counts(schema: TableSchema, target: Target, message: p4r.TableEntry) -> None:
+    if not message.HasField("counter_data"):
+        return
+    counts = target[2]
+    if counts is None:
+        raise invalid(f"Table '{schema.name}' has no direct counter.")
+    counts[:] = [message.counter_data.packet_count, message.counter_data.byte_count]
+
+
+def _write_default(
+    schema: TableSchema, table: MatchTable, kind: int, message: p4r.TableEntry
+) -> None:
+    if kind != p4r.Update.MODIFY or message.match or message.priority:
+        raise invalid("A default entry is changed by MODIFY, without match and priority.")
+    if schema.constant_default:
+        raise denied(f"The default action of table '{schema.name}' is constant.")
+    if not message.HasField("action"):
+        table.default[0] = table.initial_default
+        return
+    action, data = _action(schema, message)
+    if not action.for_default:
+        raise denied(f"Action '{action.name}' is not allowed as a default action.")
+    table.default[0] = (action.number, data, None)
+
+
+def _target(schema: TableSchema, message: p4r.TableEntry, counts: list[int] | None) -> Target:
+    action, data = _action(schema, message)
+    if not action.for_entries:
+        raise denied(f"Action '{action.name}' is only allowed as a default action.")
+    return action.number, data, counts
+
+
+def _action(schema: TableSchema, message: p4r.TableEntry) -> tuple[ActionSchema, tuple[int, ...]]:
+    if message.action.WhichOneof("type") != "action":
+        raise invalid(f"An entry of table '{schema.name}' needs an action.")
+    given = message.action.action
+    action = schema.actions.get(given.action_id)
+    if action is None:
+        raise invalid(f"Table '{schema.name}' has no action with id {given.action_id:#x}.")
+    values = {parameter.param_id: parameter.value for parameter in given.params}
+    if len(given.params) != len(action.parameters) or len(values) != len(action.parameters):
+        raise invalid(f"Action '{action.name}' takes {len(action.parameters)} parameters.")
+    try:
+        return action, tuple(
+            decode(values[p.ident], p.width, f"Parameter '{p.name}'") for p in action.parameters
+        )
+    except KeyError as error:
+        raise invalid(f"Action '{action.name}' misses the parameter with id {error}.") from None
+
+
+def _priority(schema: TableSchema, message: p4r.TableEntry) -> int:
+    priority = int(message.priority)
+    if schema.prioritised and priority <= 0:
+        raise invalid(f"An entry of table '{schema.name}' needs a priority above 0.")
+    if not schema.prioritised and priority:
+        raise invalid(f"An entry of table '{schema.name}' cannot have a priority.")
+    return priority
+
+
+def decode_matches(schema: TableSchema, message: p4r.TableEntry) -> tuple[Match, ...]:
+    """The match of every key field, in the order of the key; absent fields match anything.
+
+    Raises:
+        RequestError: a field is unknown, given twice, of another kind or out of range.
+    """
+    given = {match.field_id: match for match in message.match}
+    if len(given) != len(message.match):
+        raise invalid(f"A match field of table '{schema.name}' is given twice.")
+    matches = tuple(_match(field, given.pop(field.ident, None)) for field in schema.fields)
+    if given:
+        raise invalid(f"Table '{schema.name}' has no match field with id {min(given)}.")
+    return matches
+
+
+def _match(field: FieldSchema, given: p4r.FieldMatch | None) -> Match:
+    what = f"Match field '{field.name}'"
+    if given is None:
+        return _wildcard(field, what)
+    kind = given.WhichOneof("field_match_type")
+    if kind != _KIND_NAMES[field.kind]:
+        raise invalid(f"{what} needs a match of kind {_KIND_NAMES[field.kind]}, not {kind}.")
+    if field.kind == _MatchField.EXACT:
+        return Exact(decode(given.exact.value, field.width, what))
+    if field.kind == _MatchField.OPTIONAL:
+        return Ternary(decode(given.optional.value, field.width, what), (1 << field.width) - 1)
+    if field.kind == _MatchField.LPM:
+        return _prefix(field, given.lpm, what)
+    if field.kind == _MatchField.TERNARY:
+        return _ternary(field, given.ternary, what)
+    return _range(field, given.range, what)
+
+
+_KIND_NAMES: dict[int, str] = {
+    _MatchField.EXACT: "exact",
+    _MatchField.LPM: "lpm",
+    _MatchField.TERNARY: "ternary",
+    _MatchField.RANGE: "range",
+    _MatchField.OPTIONAL: "optional",
+}
+
+
+def _wildcard(field: FieldSchema, what: str) -> Match:
+    if field.kind == _MatchField.EXACT:
+        raise invalid(f"{what} is exact and must be given.")
+    if field.kind == _MatchField.LPM:
+        return Prefix(0, 0, field.width)
+    if field.kind == _MatchField.RANGE:
+        return Range(0, (1 << field.width) - 1)
+    return Ternary(0, 0)
+
+
+def _prefix(field: FieldSchema, lpm: p4r.FieldMatch.LPM, what: str) -> Match:
+    if not 0 < lpm.prefix_len <= field.width:
+        raise invalid(f"{what} needs a prefix of 1 to {field.width} bits; leave it out for any.")
+    match = Prefix(decode(lpm.value, field.width, what), lpm.prefix_len, field.width)
+    if match.value & ~match.mask:
+        raise invalid(f"{what} has ones after its prefix of {lpm.prefix_len} bits.")
+    return match
+
+
+def _ternary(field: FieldSchema, ternary: p4r.FieldMatch.Ternary, what: str) -> Match:
+    match = Ternary(
+        decode(ternary.value, field.width, what), decode(ternary.mask, field.width, what)
+    )
+    if not match.mask:
+        raise invalid(f"{what} has an empty mask: leave the field out to match anything.")
+    if match.value & ~match.mask:
+        raise invalid(f"{what} has ones outside its mask.")
+    return match
+
+
+def _range(field: FieldSchema, given: p4r.FieldMatch.Range, what: str) -> Match:
+    match = Range(decode(given.low, field.width, what), decode(given.high, field.width, what))
+    if match.low > match.high:
+        raise invalid(f"{what} has a range that ends before it starts.")
+    if match == _wildcard(field, what):
+        raise invalid(f"{what} has a range of all values: leave the field out to match anything.")
+    return match
+
+
+Snapshot = tuple[Entry, tuple[int, int] | None]
+
+
+def snapshot(schema: TableSchema, table: MatchTable, message: p4r.TableEntry) -> list[Snapshot]:
+    """The entries a read asks for, with their direct counts; run between two packets."""
+    if message.match:
+        key = (decode_matches(schema, message), _priority(schema, message))
+        entry = table.entries.get(key)
+        found = [] if entry is None else [entry]
+    else:
+        wanted = message.priority
+        found = [e for e in table if not wanted or _shown_priority(e) == wanted]
+    return [(entry, _counts(entry.target)) for entry in found]
+
+
+def _counts(target: Target) -> tuple[int, int] | None:
+    return None if target[2] is None else (target[2][0], target[2][1])
+
+
+def _shown_priority(entry: Entry) -> int:
+    return entry.priority
+
+
+def encode_entries(
+    schema: TableSchema, entries: list[Snapshot], with_counts: bool
+) -> Iterator[p4r.Entity]:
+    """Messages for a snapshot."""
+    for entry, counts in entries:
+        message = p4r.TableEntry(
+            table_id=schema.ident,
+            priority=entry.priority if schema.prioritised else 0,
+            metadata=entry.metadata,
+            is_const=entry.constant,
+        )
+        _encode_matches(schema, entry, message)
+        _encode_action(schema, entry.target, message)
+        if with_counts and counts is not None:
+            message.counter_data.packet_count, message.counter_data.byte_count = counts
+        yield p4r.Entity(table_entry=message)
+
+
+def encode_default(schema: TableSchema, target: Target) -> p4r.Entity:
+    """Message for a table's default entry."""
+    message = p4r.TableEntry(table_id=schema.ident, is_default_action=True)
+    _encode_action(schema, target, message)
+    return p4r.Entity(table_entry=message)
+
+
+def _encode_action(schema: TableSchema, target: Target, message: p4r.TableEntry) -> None:
+    action = schema.by_number.get(target[0])
+    if action is None:
+        return
+    call = message.action.action
+    call.action_id = action.ident
+    for parameter, value in zip(action.parameters, target[1], strict=True):
+        call.params.add(param_id=parameter.ident, value=encode(value))
+
+
+def _encode_matches(schema: TableSchema, entry: Entry, message: p4r.TableEntry) -> None:
+    for field, match in zip(schema.fields, entry.matches, strict=True):
+        if field.kind != _MatchField.EXACT and match == _wildcard(field, field.name):
+            continue
+        encoded = message.match.add(field_id=field.ident)
+        if isinstance(match, Exact):
+            encoded.exact.value = encode(match.value)
+        elif isinstance(match, Prefix):
+            encoded.lpm.value, encoded.lpm.prefix_len = encode(match.value), match.length
+        elif isinstance(match, Range):
+            encoded.range.low, encoded.range.high = encode(match.low), encode(match.high)
+        elif field.kind == _MatchField.OPTIONAL:
+            encoded.optional.value = encode(match.value)
+        else:
+            encoded.ternary.value, encoded.ternary.mask = encode(match.value), encode(match.mask)

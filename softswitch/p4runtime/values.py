@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Integers as P4Runtime byte strings."""
+
+from finsy.proto import rpc_code
+
+from ..errors import RequestError
+
+
+def encode(value: int) -> bytes:
+    """The shortest big-endian byte string of a value; zero is one byte."""
+    return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
+
+
+def decode(data: bytes, width: int, what: str) -> int:
+    """The value of a byte string that must fit ``width`` bits; leading zeros are tolerated.
+
+    Raises:
+        RequestError: the string is empty or the value does not fit.
+    """
+    value = int.from_bytes(data, "big")
+    if not data or value >> width:
+        raise invalid(f"{what} needs a value of {width} bits, not {data.hex() or 'nothing'}.")
+    return value
+
+
+def invalid(message: str) -> RequestError:
+    """An INVALID_ARGUMENT error."""
+    return RequestError(rpc_code.INVALID_ARGUMENT, message)
+
+
+def not_found(message: str) -> RequestError:
+    """A NOT_FOUND error."""
+    return RequestError(rpc_code.NOT_FOUND, message)
+
+
+def exists(message: str) -> RequestError:
+    """An ALREADY_EXISTS error."""
+    return RequestError(rpc_code.ALREADY_EXISTS, message)
+
+
+def denied(message: str) -> RequestError:
+    """A PERMISSION_DENIED error."""
+    return RequestError(rpc_code.PERMISSION_DENIED, message)
+
+
+def unimplemented(message: str) -> RequestError:
+    """An UNIMPLEMENTED error."""
+    return RequestError(rpc_code.UNIMPLEMENTED, message)
+
+
+def precondition(message: str) -> RequestError:
+    """A FAILED_PRECONDITION error."""
+    return RequestError(rpc_code.FAILED_PRECONDITION, message)

@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ports: network interfaces through packet sockets, and UDP sockets that carry frames."""
+
+import fcntl
+import socket
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from .codegen.compiler import DROP_PORT
+from .errors import PortError
+
+RECEIVE_BUFFER_BYTES = 32 << 20
+_UDP_FRAME_BYTES = 65_535
+_ETHERNET_OVERHEAD_BYTES = 18
+
+_ETH_P_ALL = 3
+_SIOCGIFMTU = 0x8921
+_SOL_PACKET = 263
+_PACKET_ADD_MEMBERSHIP = 1
+_PACKET_IGNORE_OUTGOING = 23
+_PACKET_MR_PROMISC = 1
+_SO_RCVBUFFORCE = 33
+
+
+@dataclass(frozen=True)
+class EthernetSpec:
+    """Attach to a network interface by name."""
+
+    interface: str
+
+
+@dataclass(frozen=True)
+class UdpSpec:
+    """Attach to a UDP socket: one Ethernet frame per datagram, both ways."""
+
+    local: tuple[str, int]
+    peer: tuple[str, int]
+
+
+PortSpec = EthernetSpec | UdpSpec
+
+
+class Port(Protocol):
+    """An attached port; both calls never block."""
+
+    @property
+    def receive(self) -> Callable[[int], bytes]:
+        """Takes up to so many bytes of the next frame; BlockingIOError when there is none."""
+
+    @property
+    def frame_bytes(self) -> int:
+        """Longest frame."""
+
+    def fileno(self) -> int:
+        """Descriptor to wait on."""
+
+    def send(self, frame: bytes) -> bool:
+        """Sends a frame; False when the kernel did not take it."""
+
+    def close(self) -> None:
+        """Detaches the port."""
+
+
+class SocketPort:
+    """A port over a non-blocking socket."""
+
+    def __init__(self, sock: socket.socket, frame_bytes: int) -> None:
+        self._socket = sock
+        self._send = sock.send
+        self.receive: Callable[[int], bytes] = sock.recv
+        self.frame_bytes = frame_bytes
+
+    def fileno(self) -> int:
+        """Descriptor to wait on."""
+        return self._socket.fileno()
+
+    def send(self, frame: bytes) -> bool:
+        """Sends a frame; False when the kernel did not take it."""
+        try:
+            self._send(frame)
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Detaches the port."""
+        self._socket.close()
+
+
+def parse_port(text: str) -> tuple[int, PortSpec]:
+    """A port number and where it attaches, from ``1=eth:NAME`` or ``1=udp:IP:PORT:IP:PORT``.
+
+    Raises:
+        PortError: the text has another form.
+    """
+    number, _, target = text.partition("=")
+    kind, *parts = target.split(":")
+    try:
+        port = _port_number(int(number), text)
+        if kind == "eth" and len(parts) == 1 and parts[0]:
+            return port, EthernetSpec(parts[0])
+        if kind == "udp" and len(parts) == 4:
+            return port, UdpSpec((parts[0], int(parts[1])), (parts[2], int(parts[3])))
+    except ValueError:
+        pass
+    raise PortError(
+        f"Port '{text}' is not understood: write NUMBER=eth:INTERFACE or "
+        "NUMBER=udp:LOCAL_IP:PORT:PEER_IP:PORT."
+    )
+
+
+def _port_number(number: int, text: str) -> int:
+    if not 0 <= number < DROP_PORT:
+        raise PortError(f"Port '{text}' needs a number from 0 to {DROP_PORT - 1}.")
+    return number
+
+
+def open_ports(specs: Iterable[tuple[int, PortSpec]]) -> dict[int, Port]:
+    """Attaches every port, or none if one fails.
+
+    Raises:
+        PortError: a port is given twice or cannot be attached.
+    """
+    ports: dict[int, Port] = {}
+    try:
+        for number, spec in specs:
+            if number in ports:
+                raise PortError(f"Port {number} is given twice: use each number once.")
+            ports[number] = _open(number, spec)
+    except PortError:
+        for port in ports.values():
+            port.close()
+        raise
+    return ports
+
+
+def _open(number: int, spec: PortSpec) -> Port:
+    return _open_ethernet(number, spec) if isinstance(spec, EthernetSpec) else _open_udp(spec)
+
+
+def _open_ethernet(number: int, spec: EthernetSpec) -> Port:
+    try:
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    except PermissionError:
+        raise PortError(
+            f"Port {number} needs the right to open packet sockets: run as root or with "
+            "CAP_NET_RAW."
+        ) from None
+    try:
+        sock.setblocking(False)
+        _enlarge_buffer(sock)
+        _ignore_outgoing(sock)
+        # Listening starts with bind, when the socket knows its one interface.
+        sock.bind((spec.interface, _ETH_P_ALL))
+        _promiscuous(sock, spec.interface)
+        return SocketPort(sock, _mtu(sock, spec.interface) + _ETHERNET_OVERHEAD_BYTES)
+    except OSError as error:
+        sock.close()
+        raise PortError(
+            f"Port {number} cannot use interface '{spec.interface}': "
+            f"{error.strerror or error}; check the name and that it exists."
+        ) from None
+
+
+def _ignore_outgoing(sock: socket.socket) -> None:
+    sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+
+
+def _promiscuous(sock: socket.socket, interface: str) -> None:
+    index = socket.if_nametoindex(interface)
+    request = struct.pack("iHH8s", index, _PACKET_MR_PROMISC, 0, b"")
+    sock.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, request)
+
+
+def _mtu(sock: socket.socket, interface: str) -> int:
+    request = struct.pack("16si12x", interface.encode(), 0)
+    answer = fcntl.ioctl(sock.fileno(), _SIOCGIFMTU, request)
+    return int(struct.unpack("16si12x", answer)[1])
+
+
+def _open_udp(spec: UdpSpec) -> Port:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sock.setblocking(False)
+        _enlarge_buffer(sock)
+        sock.bind(spec.local)
+        sock.connect(spec.peer)
+    except OSError as error:
+        sock.close()
+        raise PortError(
+            f"UDP address {spec.local[0]}:{spec.local[1]} cannot be used: "
+            f"{error.strerror or error}; stop what uses it or choose another port."
+        ) from None
+    return SocketPort(sock, _UDP_FRAME_BYTES)
+
+
+def _enlarge_buffer(sock: socket.socket) -> None:
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
+    except PermissionError:
+        # Without the right to force it the kernel's limit applies.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)

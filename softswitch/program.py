@@ -1,0 +1,255 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The BMv2 JSON document as frozen dataclasses."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import MalformedProgramError
+
+Json = Any
+FieldRef = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class FieldType:
+    """One field of a header type; ``width`` is in bits."""
+
+    name: str
+    width: int
+    signed: bool
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header instance with its fields in wire order."""
+
+    name: str
+    metadata: bool
+    fields: tuple[FieldType, ...]
+    type_name: str
+
+    @property
+    def width(self) -> int:
+        """Sum of the field widths in bits."""
+        return sum(field.width for field in self.fields)
+
+
+@dataclass(frozen=True)
+class HeaderStack:
+    """A header stack: the names of its elements, first to last."""
+
+    name: str
+    elements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One call inside an action or a parser state."""
+
+    op: str
+    parameters: tuple[Json, ...]
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action; ``parameter_widths`` are the bits of its runtime data."""
+
+    name: str
+    ident: int
+    parameter_names: tuple[str, ...]
+    parameter_widths: tuple[int, ...]
+    primitives: tuple[Primitive, ...]
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One case of a parser state; ``value`` is None for the default case."""
+
+    value: int | None
+    mask: int | None
+    next_state: str | None
+
+
+@dataclass(frozen=True)
+class ParserState:
+    """A parser state: operations, selection key and cases in order."""
+
+    name: str
+    operations: tuple[Primitive, ...]
+    key: tuple[Json, ...]
+    transitions: tuple[Transition, ...]
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A parser; ``initial`` is None when it extracts nothing."""
+
+    initial: str | None
+    states: Mapping[str, ParserState]
+
+
+@dataclass(frozen=True)
+class KeyField:
+    """One field of a table key; ``mask`` is applied before the match when present."""
+
+    match_type: str
+    name: str
+    target: Json
+    mask: int | None
+
+
+@dataclass(frozen=True)
+class ActionCall:
+    """An action with the values of its parameters."""
+
+    action: int
+    data: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConstEntry:
+    """An entry fixed by the program; smaller ``priority`` wins, as in the JSON."""
+
+    match: tuple[Json, ...]
+    call: ActionCall
+    priority: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A match-action table and where each action leads."""
+
+    name: str
+    match_type: str
+    key: tuple[KeyField, ...]
+    actions: Mapping[str, int]
+    next_tables: Mapping[str, str | None]
+    base_default_next: str | None
+    default: ActionCall | None
+    default_is_const: bool
+    entries: tuple[ConstEntry, ...]
+    with_counters: bool
+    max_size: int
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """A branch of the control flow."""
+
+    name: str
+    expression: Json
+    true_next: str | None
+    false_next: str | None
+
+
+@dataclass(frozen=True)
+class DirectCall:
+    """An action called by the control flow without a table."""
+
+    name: str
+    action: int
+    next_node: str | None
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A control: its nodes by name and the first one."""
+
+    name: str
+    initial: str | None
+    tables: Mapping[str, Table]
+    conditionals: Mapping[str, Conditional]
+    calls: Mapping[str, DirectCall]
+
+
+@dataclass(frozen=True)
+class RegisterArray:
+    """A register array of ``size`` cells of ``width`` bits."""
+
+    name: str
+    size: int
+    width: int
+
+
+@dataclass(frozen=True)
+class CounterArray:
+    """A counter array; a direct one is bound to a table."""
+
+    name: str
+    size: int
+    table: str | None
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """A named hash or checksum over fields, constants, headers and payload."""
+
+    name: str
+    algorithm: str
+    inputs: tuple[Json, ...]
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """A checksum that is verified after parsing or written before deparsing."""
+
+    name: str
+    target: FieldRef
+    calculation: str
+    verify: bool
+    update: bool
+    condition: Json
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything the code generators read."""
+
+    headers: Mapping[str, Header]
+    stacks: Mapping[str, HeaderStack]
+    errors: Mapping[str, int]
+    parser: Parser
+    deparse_order: tuple[str, ...]
+    actions: Mapping[int, Action]
+    ingress: Pipeline
+    egress: Pipeline
+    registers: Mapping[str, RegisterArray]
+    counters: Mapping[str, CounterArray]
+    calculations: Mapping[str, Calculation]
+    checksums: tuple[Checksum, ...]
+    field_lists: Mapping[int, tuple[FieldRef, ...]]
+    aliases: Mapping[str, FieldRef]
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """Tables of both pipelines by name."""
+        return {**self.ingress.tables, **self.egress.tables}
+
+    def standard_field(self, name: str) -> FieldRef | None:
+        """The field that carries a name such as ``intrinsic_metadata.mcast_grp``, or None."""
+        header, _, field = name.partition(".")
+        reference = self.aliases.get(name, (header, field))
+        instance = self.headers.get(reference[0])
+        if instance is None or all(f.name != reference[1] for f in instance.fields):
+            return None
+        return reference
+
+
+def decode_document(config: bytes) -> dict[str, Json]:
+    """The JSON object in ``config``.
+
+    Raises:
+        MalformedProgramError: the bytes are not a JSON object with the parts of a program.
+    """
+    try:
+        document = json.loads(config)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise MalformedProgramError(f"The program is not a JSON document: {error}.") from None
+    if not isinstance(document, dict) or not {"headers", "pipelines"} <= document.keys():
+        raise MalformedProgramError(
+            "The program has no 'headers' and 'pipelines': compile it for the v1model architecture."
+        )
+    return document

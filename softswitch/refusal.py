@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Names the parts of a program that the switch refuses before any code is generated."""
+
+from .errors import UnsupportedProgramError
+from .program import Json
+
+_SECTIONS = {
+    "meter_arrays": ("meters", "count packets or use registers instead"),
+    "learn_lists": ("digests", "send a copy to the controller as a packet-in instead"),
+    "header_unions": ("header unions", "use separate headers"),
+    "header_union_stacks": ("header union stacks", "use separate headers"),
+    "extern_instances": ("extern instances", "use the externs of v1model"),
+    "parse_vsets": ("parser value sets", "match constants instead"),
+}
+
+
+def refuse_unsupported_sections(document: dict[str, Json]) -> None:
+    """Raises UnsupportedProgramError for a whole section the switch has nothing for."""
+    for section, (feature, hint) in _SECTIONS.items():
+        for item in document.get(section) or ():
+            raise UnsupportedProgramError(feature, f"'{item.get('name', section)}'", hint)
+    for header_type in document.get("header_types", ()):
+        for field in header_type["fields"]:
+            if field[1] == "*":
+                raise UnsupportedProgramError(
+                    "variable-length fields (varbit)",
+                    f"header type '{header_type['name']}', field '{field[0]}'",
+                    "use fields of fixed width",
+                )
+    for pipeline in document["pipelines"]:
+        for profile in pipeline.get("action_profiles") or ():
+            raise UnsupportedProgramError(
+                "action profiles and selectors",
+                f"'{profile.get('name')}'",
+                "put the actions into the table itself",
+            )
+
+
+def refuse_unsupported_table(table: Json) -> None:
+    """Raises UnsupportedProgramError for a table implementation the switch has not."""
+    where = f"table '{table['name']}'"
+    if table.get("type", "simple") != "simple":
+        raise UnsupportedProgramError(
+            f"tables of type {table['type']}", where, "put the actions into the table itself"
+        )
+    if table.get("direct_meters"):
+        raise UnsupportedProgramError("direct meters", where, "remove the table's meters property")
+    if table.get("support_timeout"):
+        raise UnsupportedProgramError(
+            "idle timeouts", where, "remove the table's support_timeout property"
+        )
+    for field in table["key"]:
+        if field["match_type"] not in {"exact", "lpm", "ternary", "range", "valid"}:
+            raise UnsupportedProgramError(
+                f"match kind {field['match_type']}",
+                where,
+                "use exact, lpm, ternary, range or optional",
+            )

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The run-time state of a loaded program: tables, registers and counters."""
+
+import logging
+import random
+from collections.abc import Mapping
+
+from .codegen.compiler import CompiledProgram, Functions
+from .hashing import ALGORITHMS
+from .program import ConstEntry, Json, Program, Table
+from .stateful import CounterCells, RegisterCells
+from .tables import (
+    Entry,
+    Exact,
+    ExactMatcher,
+    Match,
+    Matcher,
+    MatchTable,
+    Prefix,
+    PrefixMatcher,
+    PriorityMatcher,
+    Range,
+    Target,
+    Ternary,
+)
+
+_LOG = logging.getLogger("softswitch.program")
+
+
+class ProgramState:
+    """Tables, registers and counters of one program by their names in the JSON."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.tables: Mapping[str, MatchTable] = {
+            name: _match_table(program, table) for name, table in program.tables.items()
+        }
+        self.registers: Mapping[str, RegisterCells] = {
+            name: RegisterCells(array.size, array.width)
+            for name, array in program.registers.items()
+        }
+        self.counters: Mapping[str, CounterCells] = {
+            name: CounterCells(array.size)
+            for name, array in program.counters.items()
+            if array.table is None
+        }
+
+    def reset(self) -> None:
+        """Returns everything to what the program starts with."""
+        for table in self.tables.values():
+            table.reset()
+        for register in self.registers.values():
+            register.reset()
+        for counter in self.counters.values():
+            counter.reset()
+
+
+def bind(compiled: CompiledProgram, state: ProgramState) -> Functions:
+    """Runs the generated module over a state and returns its functions."""
+    namespace: dict[str, object] = {
+        "randint": random.SystemRandom().randint,
+        "from_bytes": int.from_bytes,
+        "log_message": log_message,
+        **ALGORITHMS,
+    }
+    for codec in compiled.codecs.values():
+        namespace[codec.unpack_name] = codec.struct.unpack_from
+        namespace[codec.pack_name] = codec.struct.pack
+    _bind_state(namespace, compiled, state)
+    # The source was generated from the program by this package.
+    exec(compiled.code, namespace)  # noqa: S102
+    lists = compiled.program.field_lists
+    return Functions(
+        ingress=namespace["ingress"],  # type: ignore[arg-type]
+        egress=namespace["egress"],  # type: ignore[arg-type]
+        reparse=namespace.get("reparse"),  # type: ignore[arg-type]
+        keepers={ident: namespace[f"keep_{ident}"] for ident in lists},  # type: ignore[misc]
+        cloners={ident: namespace[f"clone_{ident}"] for ident in lists},  # type: ignore[misc]
+    )
+
+
+def _bind_state(
+    namespace: dict[str, object], compiled: CompiledProgram, state: ProgramState
+) -> None:
+    names = compiled.names
+    for name, table in state.tables.items():
+        namespace[names.lookup(name)] = table.matcher.lookup
+        namespace[names.default(name)] = table.default
+    for name, register in state.registers.items():
+        namespace[names.register(name)] = register.cells
+    for name, counter in state.counters.items():
+        namespace[names.packet_counts(name)] = counter.packets
+        namespace[names.byte_counts(name)] = counter.bytes
+
+
+def log_message(template: str, values: tuple[int, ...]) -> None:
+    """Writes a program's log_msg with its values in place of each ``{}``."""
+    text = template
+    for value in values:
+        text = text.replace("{}", str(int(value)), 1)
+    _LOG.info("%s", text)
+
+
+def action_target(table: Table, action: int, data: tuple[int, ...]) -> Target:
+    """The target for an action of a table, with fresh direct counters if it has any."""
+    number = list(table.actions.values()).index(action)
+    return number, data, [0, 0] if table.with_counters else None
+
+
+def _match_table(program: Program, table: Table) -> MatchTable:
+    default: Target = (-1, (), None)
+    if table.default is not None and table.default.action in table.actions.values():
+        default = action_target(table, table.default.action, table.default.data)
+    widths = tuple(key_width(program, field.target) for field in table.key)
+    constants = tuple(_constant_entry(table, entry, widths) for entry in table.entries)
+    return MatchTable(_matcher(table, widths), default, constants)
+
+
+def key_width(program: Program, target: Json) -> int:
+    """Bits of a table key field; a header stands for its validity."""
+    if isinstance(target, str) or target[1] == "$valid$":
+        return 1
+    fields = {field.name: field.width for field in program.headers[target[0]].fields}
+    return fields[target[1]]
+
+
+def _matcher(table: Table, widths: tuple[int, ...]) -> Matcher:
+    if table.match_type == "exact":
+        return ExactMatcher()
+    if table.match_type == "lpm":
+        kinds = [field.match_type for field in table.key]
+        position = kinds.index("lpm")
+        return PrefixMatcher(position, widths[position], len(kinds) == 1)
+    return PriorityMatcher()
+
+
+def _constant_entry(table: Table, entry: ConstEntry, widths: tuple[int, ...]) -> Entry:
+    matched = tuple(_constant_match(m, w) for m, w in zip(entry.match, widths, strict=True))
+    target = action_target(table, entry.call.action, entry.call.data)
+    prioritised = table.match_type in {"ternary", "range"}
+    # The JSON counts priorities downwards; here, as in P4Runtime, larger wins.
+    priority = (1 << 24) - entry.priority if prioritised else 0
+    return Entry(matched, priority, target, constant=True)
+
+
+def _constant_match(match: Json, width: int) -> Match:
+    kind = match["match_type"]
+    if kind == "valid":
+        return Exact(int(match["key"]))
+    if kind == "range":
+        return Range(int(match["start"], 16), int(match["end"], 16))
+    value = int(match["key"], 16)
+    if kind == "lpm":
+        return Prefix(value, match["prefix_length"], width)
+    if kind == "ternary":
+        mask = int(match["mask"], 16)
+        return Ternary(value & mask, mask)
+    return Exact(value)

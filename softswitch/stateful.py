@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Register and counter arrays."""
+
+
+class RegisterCells:
+    """Cells of a register array; ``cells`` is one list for its whole life."""
+
+    def __init__(self, size: int, width: int) -> None:
+        self.size = size
+        self.width = width
+        self.cells = [0] * size
+
+    def reset(self) -> None:
+        """Zeroes every cell."""
+        self.cells[:] = [0] * self.size
+
+
+class CounterCells:
+    """Packet and byte counts of an indirect counter array."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.packets = [0] * size
+        self.bytes = [0] * size
+
+    def reset(self) -> None:
+        """Zeroes every count."""
+        self.packets[:] = [0] * self.size
+        self.bytes[:] = [0] * self.size

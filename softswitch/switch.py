@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The software switch: ports, packet path and P4Runtime server of one device."""
+
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TypeVar
+
+from .codegen.compiler import CompiledProgram, compile_program
+from .errors import SoftSwitchError
+from .event_loop import EventLoop
+from .forwarding import Forwarder, ForwardingCounts, Sender
+from .loader import load_program
+from .p4runtime.server import P4RuntimeServer, TlsFiles
+from .p4runtime.service import P4RuntimeService
+from .ports import Port, PortSpec, open_ports
+from .replication import ReplicationEngine
+from .state import ProgramState, bind
+from .traffic_manager import QueueSettings, TrafficManager
+
+Result = TypeVar("Result")
+
+
+class SoftSwitch:
+    """A switch that runs programs p4c compiled for BMv2's simple_switch.
+
+    ``ports`` maps numbers (0 to 510) to what they attach to; ports without an entry exist
+    too, packets sent there are dropped after egress. ``cpu_port`` is where packet-outs
+    arrive and packet-ins leave. ``grpc`` is HOST:PORT (port 0: any), or None for no server.
+    """
+
+    def __init__(
+        self,
+        ports: Mapping[int, PortSpec] | None = None,
+        *,
+        device_id: int = 0,
+        grpc: str | None = "127.0.0.1:0",
+        cpu_port: int | None = None,
+        queues: QueueSettings | None = None,
+        tls: TlsFiles | None = None,
+    ) -> None:
+        self.device_id = device_id
+        self.counts = ForwardingCounts()
+        self.replication = ReplicationEngine()
+        self.queues = TrafficManager(queues or QueueSettings())
+        self.compiled: CompiledProgram | None = None
+        self.state: ProgramState | None = None
+        self._port_specs = dict(ports or {})
+        self._grpc = grpc
+        self._cpu_port = cpu_port
+        self._tls = tls
+        self._senders: dict[int, Sender] = {}
+        self._ports: dict[int, Port] = {}
+        self._loop: EventLoop | None = None
+        self._server: P4RuntimeServer | None = None
+        self._ready = threading.Event()
+
+    @property
+    def grpc_address(self) -> str:
+        """HOST:PORT the server listens on.
+
+        Raises:
+            SoftSwitchError: the switch is not started or has no server.
+        """
+        if self._server is None:
+            raise SoftSwitchError("The switch serves no P4Runtime: start it with a gRPC address.")
+        return self._server.address
+
+    def start(self) -> None:
+        """Attaches the ports and starts forwarding and serving; does nothing when started.
+
+        Raises:
+            PortError: a port cannot be attached.
+            GrpcAddressError: the gRPC address cannot be used.
+        """
+        if self._loop is not None:
+            return
+        self._ports = open_ports(self._port_specs.items())
+        try:
+            service = self._attach()
+            if service is not None and self._grpc is not None:
+                self._server = P4RuntimeServer(service, self._grpc, self._tls)
+        except SoftSwitchError:
+            self._detach()
+            raise
+        self._loop = EventLoop(self._ports, self.queues, self.counts)
+        if self.compiled is not None and self.state is not None:
+            self._loop.forwarder = self._forwarder(self.compiled, self.state)
+        self._loop.start()
+        if self._server is not None:
+            self._server.start()
+        self._ready.set()
+
+    def _attach(self) -> P4RuntimeService | None:
+        self._senders.update({number: port.send for number, port in self._ports.items()})
+        if self._grpc is None:
+            return None
+        service = P4RuntimeService(self, self.device_id, self._cpu_port)
+        if self._cpu_port is not None:
+            self._senders[self._cpu_port] = service.packet_in
+        return service
+
+    def _detach(self) -> None:
+        for port in self._ports.values():
+            port.close()
+        self._ports.clear()
+        self._senders.clear()
+
+    def wait_until_ready(self, timeout: float = 10.0) -> None:
+        """Returns once the switch forwards and serves; ``timeout`` is in seconds.
+
+        Raises:
+            SoftSwitchError: it was not started in time.
+        """
+        if not self._ready.wait(timeout):
+            raise SoftSwitchError(f"The switch was not ready after {timeout} s: call start().")
+
+    def stop(self) -> None:
+        """Stops serving and forwarding and detaches the ports; does nothing when stopped."""
+        self._ready.clear()
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
+        self._detach()
+        self.queues.clear()
+
+    def __enter__(self) -> "SoftSwitch":
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Runs a function between two packets and returns its result."""
+        return function() if self._loop is None else self._loop.call(function)
+
+    def load(self, config: bytes) -> ProgramState:
+        """Makes a BMv2 JSON document the running program, with fresh state.
+
+        Raises:
+            MalformedProgramError: the document cannot be read.
+            UnsupportedProgramError: the program uses a feature the switch refuses.
+        """
+        return self.install(compile_program(load_program(config)))
+
+    def install(self, compiled: CompiledProgram) -> ProgramState:
+        """Makes a compiled program the running one, with fresh state."""
+        state = ProgramState(compiled.program)
+        forwarder = self._forwarder(compiled, state)
+
+        def swap() -> None:
+            self.replication.reset()
+            self.queues.clear()
+            self.compiled, self.state = compiled, state
+            if self._loop is not None:
+                self._loop.forwarder = forwarder
+
+        self.call(swap)
+        return state
+
+    def _forwarder(self, compiled: CompiledProgram, state: ProgramState) -> Forwarder:
+        functions = bind(compiled, state)
+        return Forwarder(
+            compiled,
+            functions,
+            replication=self.replication,
+            queues=self.queues,
+            senders=self._senders,
+            counts=self.counts,
+        )
+
+    def inject(self, port: int, frame: bytes) -> None:
+        """Lets a frame arrive at a port, attached or not."""
+
+        def receive() -> None:
+            forwarder = None if self._loop is None else self._loop.forwarder
+            if forwarder is None:
+                self.counts.without_program += 1
+            else:
+                forwarder.receive(port, frame)
+
+        self.call(receive)

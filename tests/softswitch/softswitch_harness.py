@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs without threads or sockets, and talks P4Runtime to a started switch."""
+
+import queue
+import threading
+import time
+from pathlib import Path
+
+import grpc
+from finsy.proto import U128, p4d, p4i, p4r, p4r_grpc, rpc_status
+from google.protobuf import text_format
+
+from switchgnn.softswitch.codegen.compiler import compile_program
+from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
+from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.state import ProgramState, bind
+from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
+
+PROGRAMS = Path(__file__).parent / "programs"
+DEADLINE = 10.0
+
+
+def config_bytes(name):
+    return (PROGRAMS / f"{name}.json").read_bytes()
+
+
+def wait_for(condition, what):
+    """Polls until a condition holds."""
+    end = time.monotonic() + DEADLINE
+    while not (value := condition()):
+        assert time.monotonic() < end, f"not in time: {what}"
+        time.sleep(0.002)
+    return value
+
+
+class Rig:
+    """One program with every port attached to a list of sent frames."""
+
+    def __init__(self, config, queues=None, attached=range(510)):
+        program = load_program(config)
+        self.compiled = compile_program(program)
+        self.state = ProgramState(program)
+        self.sent = []
+        self.replication = ReplicationEngine()
+        self.counts = ForwardingCounts()
+        self.queues = TrafficManager(queues or QueueSettings())
+        self.forwarder = Forwarder(
+            self.compiled,
+            bind(self.compiled, self.state),
+            replication=self.replication,
+            queues=self.queues,
+            senders={port: self._sender(port) for port in attached},
+            counts=self.counts,
+        )
+
+    def _sender(self, port):
+        def send(frame):
+            self.sent.append((port, frame))
+            return True
+
+        return send
+
+    def run(self, port, frame):
+        """Frames sent for one received frame, as (port, bytes)."""
+        self.sent.clear()
+        self.forwarder.receive(port, frame)
+        while self.forwarder.busy:
+            self.forwarder.run_again(100)
+        return list(self.sent)
+
+
+class Controller:
+    """A P4Runtime client with one stream."""
+
+    def __init__(self, address, program=None, election_id=1, device_id=0, credentials=None):
+        options = [("grpc.max_receive_message_length", 256 << 20)]
+        if credentials is None:
+            self.channel = grpc.insecure_channel(address, options)
+        else:
+            self.channel = grpc.secure_channel(address, credentials, options)
+        self.stub = p4r_grpc.P4RuntimeStub(self.channel)
+        self.election_id = U128.encode(election_id)
+        self.device_id = device_id
+        self.program = program
+        self.p4info = p4i.P4Info()
+        if program is not None:
+            text = (PROGRAMS / f"{program}.p4info.txtpb").read_text()
+            text_format.Parse(text, self.p4info)
+        self._requests = queue.SimpleQueue()
+        self.responses = queue.SimpleQueue()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self._requests.put(None)
+        self.channel.close()
+
+    def open_stream(self):
+        stream = self.stub.StreamChannel(iter(self._requests.get, None))
+
+        def pump():
+            try:
+                for response in stream:
+                    self.responses.put(response)
+            except grpc.RpcError as error:
+                self.responses.put(error)
+
+        threading.Thread(target=pump, daemon=True).start()
+
+    def send(self, **update):
+        self._requests.put(p4r.StreamMessageRequest(**update))
+
+    def receive(self):
+        return self.responses.get(timeout=DEADLINE)
+
+    def arbitrate(self):
+        """Opens the stream and returns the status code of the answer."""
+        self.open_stream()
+        self.send_arbitration()
+        return self.receive().arbitration.status.code
+
+    def send_arbitration(self):
+        update = p4r.MasterArbitrationUpdate(device_id=self.device_id, election_id=self.election_id)
+        self.send(arbitration=update)
+
+    def set_config(self, action="VERIFY_AND_COMMIT", config=None, cookie=0, with_config=True):
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self.device_id,
+            election_id=self.election_id,
+            action=p4r.SetForwardingPipelineConfigRequest.Action.Value(action),
+        )
+        if with_config:
+            request.config.p4info.CopyFrom(self.p4info)
+            request.config.p4_device_config = config or config_bytes(self.program)
+            request.config.cookie.cookie = cookie
+        self.stub.SetForwardingPipelineConfig(request)
+
+    def write(self, *updates, **extra):
+        fields = {"device_id": self.device_id, "election_id": self.election_id, **extra}
+        self.stub.Write(p4r.WriteRequest(updates=updates, **fields))
+
+    def failed_write(self, *updates):
+        """Codes of each update of a Write that fails as a whole."""
+        try:
+            self.write(*updates)
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.UNKNOWN
+            return codes_of(error)
+        raise AssertionError("the write did not fail")
+
+    def read(self, **entity):
+        request = p4r.ReadRequest(device_id=self.device_id, entities=[p4r.Entity(**entity)])
+        return [e for response in self.stub.Read(request) for e in response.entities]
+
+    def ident(self, kind, name):
+        """Id of an object of the P4Info."""
+        for item in getattr(self.p4info, kind):
+            if item.preamble.name.endswith(name):
+                return item.preamble.id
+        raise KeyError(name)
+
+    def table_entry(self, table, matches=(), action=None, parameters=(), **extra):
+        entry = p4r.TableEntry(table_id=self.ident("tables", table), **extra)
+        for number, match in enumerate(matches, 1):
+            if match is not None:
+                entry.match.append(p4r.FieldMatch(field_id=number, **match))
+        if action is not None:
+            entry.action.action.action_id = self.ident("actions", action)
+            for number, value in enumerate(parameters, 1):
+                entry.action.action.params.add(param_id=number, value=value)
+        return entry
+
+
+def codes_of(error):
+    """Per-update codes in the details of a failed Write."""
+    details = dict(error.trailing_metadata())["grpc-status-details-bin"]
+    status = rpc_status.Status.FromString(details)
+    codes = []
+    for detail in status.details:
+        message = p4r.Error()
+        assert detail.Unpack(message)
+        codes.append(message.canonical_code)
+    return codes
+
+
+def exact(value, size=2):
+    return {"exact": p4r.FieldMatch.Exact(value=value.to_bytes(size, "big"))}
+
+
+def insert(entry):
+    return p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry))
+
+
+def modify(entry):
+    return p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(table_entry=entry))
+
+
+def delete(entry):
+    return p4r.Update(type=p4r.Update.DELETE, entity=p4r.Entity(table_entry=entry))
+
+
+def register_update(ident, index, value):
+    entry = p4r.RegisterEntry(register_id=ident, data=p4d.P4Data(bitstring=value))
+    if index is not None:
+        entry.index.index = index
+    return p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(register_entry=entry))
