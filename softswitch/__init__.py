@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A software switch that executes p4c's BMv2 JSON and serves P4Runtime."""
 
-from .errors import (
+from switchgnn.softswitch.errors import (
     GrpcAddressError,
     MalformedProgramError,
     PortError,
     SoftSwitchError,
     UnsupportedProgramError,
 )
-from .p4runtime.server import TlsFiles
-from .ports import EthernetSpec, UdpSpec
-from .switch import SoftSwitch
-from .traffic_manager import QueueSettings
+from switchgnn.softswitch.p4runtime.server import TlsFiles
+from switchgnn.softswitch.ports import EthernetSpec, UdpSpec
+from switchgnn.softswitch.switch import SoftSwitch
+from switchgnn.softswitch.traffic_manager import QueueSettings
 
 __all__ = [
     "EthernetSpec",

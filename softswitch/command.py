@@ -16,12 +16,11 @@ from typing import Annotated
 import typer
 
 from switchgnn.errors import SwitchGNNError
-
-from .errors import PortError, SoftSwitchError
-from .p4runtime.server import TlsFiles
-from .ports import PortSpec, parse_port
-from .switch import SoftSwitch
-from .traffic_manager import DEFAULT_DEPTH, QueueSettings
+from switchgnn.softswitch.errors import PortError, SoftSwitchError
+from switchgnn.softswitch.p4runtime.server import TlsFiles
+from switchgnn.softswitch.ports import PortSpec, parse_port
+from switchgnn.softswitch.switch import SoftSwitch
+from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH, QueueSettings
 
 _PR_SET_PDEATHSIG = 1
 

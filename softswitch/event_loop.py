@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from .forwarding import Forwarder, ForwardingCounts
-from .ports import Port
-from .traffic_manager import TrafficManager
+from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
+from switchgnn.softswitch.ports import Port
+from switchgnn.softswitch.traffic_manager import TrafficManager
 
 Result = TypeVar("Result")
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .codegen.compiler import DROP_PORT, CompiledProgram, Functions
-from .replication import Replica, ReplicationEngine
-from .traffic_manager import Queued, TrafficManager
+from switchgnn.softswitch.codegen.compiler import DROP_PORT, CompiledProgram, Functions
+from switchgnn.softswitch.replication import Replica, ReplicationEngine
+from switchgnn.softswitch.traffic_manager import Queued, TrafficManager
 
 NORMAL = 0
 INGRESS_CLONE = 1

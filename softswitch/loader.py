@@ -4,8 +4,8 @@
 
 from typing import Any
 
-from .errors import MalformedProgramError, UnsupportedProgramError
-from .program import (
+from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
+from switchgnn.softswitch.program import (
     Action,
     ActionCall,
     Calculation,
@@ -30,7 +30,7 @@ from .program import (
     Transition,
     decode_document,
 )
-from .refusal import refuse_unsupported_sections, refuse_unsupported_table
+from switchgnn.softswitch.refusal import refuse_unsupported_sections, refuse_unsupported_table
 
 
 def load_program(config: bytes) -> Program:

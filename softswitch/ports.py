@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from .codegen.compiler import DROP_PORT
-from .errors import PortError
+from switchgnn.softswitch.codegen.compiler import DROP_PORT
+from switchgnn.softswitch.errors import PortError
 
 RECEIVE_BUFFER_BYTES = 32 << 20
 _UDP_FRAME_BYTES = 65_535

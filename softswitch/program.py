@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import MalformedProgramError
+from switchgnn.softswitch.errors import MalformedProgramError
 
 Json = Any
 FieldRef = tuple[str, str]

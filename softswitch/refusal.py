@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names the parts of a program that the switch refuses before any code is generated."""
 
-from .errors import UnsupportedProgramError
-from .program import Json
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.program import Json
 
 _SECTIONS = {
     "meter_arrays": ("meters", "count packets or use registers instead"),

@@ -6,11 +6,11 @@ import logging
 import random
 from collections.abc import Mapping
 
-from .codegen.compiler import CompiledProgram, Functions
-from .hashing import ALGORITHMS
-from .program import ConstEntry, Json, Program, Table
-from .stateful import CounterCells, RegisterCells
-from .tables import (
+from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
+from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.program import ConstEntry, Json, Program, Table
+from switchgnn.softswitch.stateful import CounterCells, RegisterCells
+from switchgnn.softswitch.tables import (
     Entry,
     Exact,
     ExactMatcher,

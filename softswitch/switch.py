@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TypeVar
 
-from .codegen.compiler import CompiledProgram, compile_program
-from .errors import SoftSwitchError
-from .event_loop import EventLoop
-from .forwarding import Forwarder, ForwardingCounts, Sender
-from .loader import load_program
-from .p4runtime.server import P4RuntimeServer, TlsFiles
-from .p4runtime.service import P4RuntimeService
-from .ports import Port, PortSpec, open_ports
-from .replication import ReplicationEngine
-from .state import ProgramState, bind
-from .traffic_manager import QueueSettings, TrafficManager
+from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
+from switchgnn.softswitch.errors import SoftSwitchError
+from switchgnn.softswitch.event_loop import EventLoop
+from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
+from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, TlsFiles
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from switchgnn.softswitch.ports import Port, PortSpec, open_ports
+from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.state import ProgramState, bind
+from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 
 Result = TypeVar("Result")
 

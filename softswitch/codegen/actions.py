@@ -4,11 +4,11 @@
 
 from collections.abc import Sequence
 
-from ..program import Action, Primitive
-from .function import FunctionContext
-from .primitives import write_primitive
-from .structure import Structurer
-from .terms import Term
+from switchgnn.softswitch.codegen.function import FunctionContext
+from switchgnn.softswitch.codegen.primitives import write_primitive
+from switchgnn.softswitch.codegen.structure import Structurer
+from switchgnn.softswitch.codegen.terms import Term
+from switchgnn.softswitch.program import Action, Primitive
 
 _JUMPS = frozenset(("_jump", "_jump_if_zero"))
 

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from .terms import Term, constant
+from switchgnn.softswitch.codegen.terms import Term, constant
 
 # A left shift beyond this is cut off: no field is that wide, so nothing can remain.
 WIDEST_SHIFT = 1 << 14

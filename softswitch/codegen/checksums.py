@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates the verification of checksums after parsing and their update before deparsing."""
 
-from ..program import Checksum
-from .function import FunctionContext
-from .inputs import write_calculation
-from .terms import Term
+from switchgnn.softswitch.codegen.function import FunctionContext
+from switchgnn.softswitch.codegen.inputs import write_calculation
+from switchgnn.softswitch.codegen.terms import Term
+from switchgnn.softswitch.program import Checksum
 
 
 def write_verification(ctx: FunctionContext) -> None:

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from ..errors import UnsupportedProgramError
-from ..program import Program
-from .checksums import write_updates, write_verification
-from .deparser import write_deparser
-from .function import EGRESS, INGRESS, FunctionContext
-from .layout import Layout
-from .names import GlobalNames
-from .parser import ParserWriter
-from .pipeline import PipelineWriter
-from .source import SourceWriter
-from .wire import HeaderCodec, header_codecs
+from switchgnn.softswitch.codegen.checksums import write_updates, write_verification
+from switchgnn.softswitch.codegen.deparser import write_deparser
+from switchgnn.softswitch.codegen.function import EGRESS, INGRESS, FunctionContext
+from switchgnn.softswitch.codegen.layout import Layout
+from switchgnn.softswitch.codegen.names import GlobalNames
+from switchgnn.softswitch.codegen.parser import ParserWriter
+from switchgnn.softswitch.codegen.pipeline import PipelineWriter
+from switchgnn.softswitch.codegen.source import SourceWriter
+from switchgnn.softswitch.codegen.wire import HeaderCodec, header_codecs
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.program import Program
 
 DROP_PORT = 511
 NEVER_TRUNCATED = 1 << 31

@@ -4,8 +4,8 @@
 
 from collections.abc import Mapping
 
-from .function import FunctionContext
-from .wire import HeaderCodec
+from switchgnn.softswitch.codegen.function import FunctionContext
+from switchgnn.softswitch.codegen.wire import HeaderCodec
 
 
 def write_deparser(ctx: FunctionContext, codecs: Mapping[str, HeaderCodec]) -> None:

@@ -4,11 +4,11 @@
 
 from collections.abc import Callable, Sequence
 
-from ..errors import UnsupportedProgramError
-from ..program import Json
-from . import arithmetic
-from .layout import Layout, Slot
-from .terms import Term, constant, truth
+from switchgnn.softswitch.codegen import arithmetic
+from switchgnn.softswitch.codegen.layout import Layout, Slot
+from switchgnn.softswitch.codegen.terms import Term, constant, truth
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.program import Json
 
 _BINARY: dict[str, Callable[[Term, Term], Term]] = {
     "+": arithmetic.add,

@@ -4,14 +4,14 @@
 
 from collections.abc import Sequence
 
-from ..errors import UnsupportedProgramError
-from ..program import Json
-from . import arithmetic
-from .expressions import ExpressionCompiler
-from .layout import Layout, Slot
-from .names import GlobalNames
-from .source import SourceWriter
-from .terms import Term
+from switchgnn.softswitch.codegen import arithmetic
+from switchgnn.softswitch.codegen.expressions import ExpressionCompiler
+from switchgnn.softswitch.codegen.layout import Layout, Slot
+from switchgnn.softswitch.codegen.names import GlobalNames
+from switchgnn.softswitch.codegen.source import SourceWriter
+from switchgnn.softswitch.codegen.terms import Term
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.program import Json
 
 INGRESS = "ingress"
 EGRESS = "egress"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates copying, clearing and shifting of whole headers."""
 
-from .function import FunctionContext
+from switchgnn.softswitch.codegen.function import FunctionContext
 
 
 def clear_fields(ctx: FunctionContext, header: str) -> None:

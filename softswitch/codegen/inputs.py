@@ -4,10 +4,10 @@
 
 from itertools import groupby
 
-from ..hashing import ALGORITHMS
-from ..program import Json
-from .function import FunctionContext
-from .layout import Slot
+from switchgnn.softswitch.codegen.function import FunctionContext
+from switchgnn.softswitch.codegen.layout import Slot
+from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.program import Json
 
 Piece = tuple[str | None, str, int]  # header whose validity decides, source, width in bits
 

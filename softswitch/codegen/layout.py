@@ -5,8 +5,8 @@
 import re
 from dataclasses import dataclass
 
-from ..errors import UnsupportedProgramError
-from ..program import FieldRef, Header, Program
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.program import FieldRef, Header, Program
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 from collections.abc import Iterable
 
-from ..program import Program
+from switchgnn.softswitch.program import Program
 
 
 class GlobalNames:

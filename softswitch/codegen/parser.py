@@ -4,14 +4,14 @@
 
 from collections.abc import Callable, Mapping
 
-from ..errors import UnsupportedProgramError
-from ..program import Json, ParserState, Primitive, Transition
-from .function import FunctionContext
-from .layout import Slot
-from .primitives import write_primitive
-from .structure import Structurer, join_points
-from .terms import Term, truth
-from .wire import HeaderCodec
+from switchgnn.softswitch.codegen.function import FunctionContext
+from switchgnn.softswitch.codegen.layout import Slot
+from switchgnn.softswitch.codegen.primitives import write_primitive
+from switchgnn.softswitch.codegen.structure import Structurer, join_points
+from switchgnn.softswitch.codegen.terms import Term, truth
+from switchgnn.softswitch.codegen.wire import HeaderCodec
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.program import Json, ParserState, Primitive, Transition
 
 Goto = Callable[[str | None], None]
 

@@ -4,11 +4,19 @@
 
 from collections.abc import Mapping
 
-from ..program import Action, ActionCall, Conditional, DirectCall, KeyField, Pipeline, Table
-from .actions import write_action
-from .function import FunctionContext
-from .structure import Structurer
-from .terms import constant, unsigned
+from switchgnn.softswitch.codegen.actions import write_action
+from switchgnn.softswitch.codegen.function import FunctionContext
+from switchgnn.softswitch.codegen.structure import Structurer
+from switchgnn.softswitch.codegen.terms import constant, unsigned
+from switchgnn.softswitch.program import (
+    Action,
+    ActionCall,
+    Conditional,
+    DirectCall,
+    KeyField,
+    Pipeline,
+    Table,
+)
 
 Node = Table | Conditional | DirectCall
 

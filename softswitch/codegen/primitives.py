@@ -4,14 +4,21 @@
 
 from collections.abc import Callable
 
-from ..errors import MalformedProgramError
-from ..program import Json, Primitive
-from . import arithmetic
-from .function import EGRESS, INGRESS, FunctionContext
-from .headers import clear_fields, copy_header, invalidate, mark_added, pop_stack, push_stack
-from .inputs import write_calculation
-from .layout import Slot
-from .terms import Term, constant
+from switchgnn.softswitch.codegen import arithmetic
+from switchgnn.softswitch.codegen.function import EGRESS, INGRESS, FunctionContext
+from switchgnn.softswitch.codegen.headers import (
+    clear_fields,
+    copy_header,
+    invalidate,
+    mark_added,
+    pop_stack,
+    push_stack,
+)
+from switchgnn.softswitch.codegen.inputs import write_calculation
+from switchgnn.softswitch.codegen.layout import Slot
+from switchgnn.softswitch.codegen.terms import Term, constant
+from switchgnn.softswitch.errors import MalformedProgramError
+from switchgnn.softswitch.program import Json, Primitive
 
 _HINT = "leave the call out or express it with registers, tables and assignments"
 # Session ids above this share bits with a flag in simple_switch.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
-from ..errors import UnsupportedProgramError
+from switchgnn.softswitch.errors import UnsupportedProgramError
 
 Node = TypeVar("Node")
 

@@ -7,8 +7,8 @@ import threading
 
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
-from ..errors import RequestError
-from .values import denied, invalid, not_found, unimplemented
+from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.p4runtime.values import denied, invalid, not_found, unimplemented
 
 
 class StreamClient:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from finsy.proto import p4d, p4r
 
-from ..stateful import CounterCells, RegisterCells
-from .device import InstalledPipeline
-from .table_entries import decode_matches, find_table
-from .values import decode, encode, invalid, not_found
+from switchgnn.softswitch.p4runtime.device import InstalledPipeline
+from switchgnn.softswitch.p4runtime.table_entries import decode_matches, find_table
+from switchgnn.softswitch.p4runtime.values import decode, encode, invalid, not_found
+from switchgnn.softswitch.stateful import CounterCells, RegisterCells
 
 
 def _named(names: Mapping[int, str], ident: int, kind: str) -> str:

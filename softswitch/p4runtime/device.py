@@ -8,10 +8,10 @@ from typing import Protocol, TypeVar
 
 from finsy.proto import p4r
 
-from ..codegen.compiler import CompiledProgram
-from ..replication import ReplicationEngine
-from ..state import ProgramState
-from .schema import Schema
+from switchgnn.softswitch.codegen.compiler import CompiledProgram
+from switchgnn.softswitch.p4runtime.schema import Schema
+from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")
 

@@ -4,8 +4,8 @@
 
 from finsy.proto import p4r
 
-from .schema import HeaderSchema
-from .values import decode, encode, invalid
+from switchgnn.softswitch.p4runtime.schema import HeaderSchema
+from switchgnn.softswitch.p4runtime.values import decode, encode, invalid
 
 
 def packet_out_frame(header: HeaderSchema, packet: p4r.PacketOut) -> bytes:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from ..codegen.compiler import CompiledProgram, compile_program
-from ..errors import MalformedProgramError, UnsupportedProgramError
-from ..loader import load_program
-from .device import Device, InstalledPipeline
-from .schema import Schema, build_schema
-from .values import invalid, precondition, unimplemented
+from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
+from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
+from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
+from switchgnn.softswitch.p4runtime.schema import Schema, build_schema
+from switchgnn.softswitch.p4runtime.values import invalid, precondition, unimplemented
 
 _Set = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest

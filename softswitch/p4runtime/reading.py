@@ -8,12 +8,22 @@ from itertools import chain, islice
 
 from finsy.proto import p4r
 
-from .arrays import encode_counters, encode_registers, read_counters, read_registers
-from .device import Device, InstalledPipeline
-from .replication_entries import read_replication
-from .schema import TableSchema
-from .table_entries import encode_default, encode_entries, find_table, snapshot
-from .values import unimplemented
+from switchgnn.softswitch.p4runtime.arrays import (
+    encode_counters,
+    encode_registers,
+    read_counters,
+    read_registers,
+)
+from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
+from switchgnn.softswitch.p4runtime.replication_entries import read_replication
+from switchgnn.softswitch.p4runtime.schema import TableSchema
+from switchgnn.softswitch.p4runtime.table_entries import (
+    encode_default,
+    encode_entries,
+    find_table,
+    snapshot,
+)
+from switchgnn.softswitch.p4runtime.values import unimplemented
 
 _ENTITIES_PER_RESPONSE = 1024
 

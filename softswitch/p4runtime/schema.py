@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from finsy.proto import p4i
 
-from ..program import Program, Table
-from .values import invalid
+from switchgnn.softswitch.p4runtime.values import invalid
+from switchgnn.softswitch.program import Program, Table
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import grpc
 from finsy.proto import p4r_grpc
 
-from ..errors import GrpcAddressError
-from .service import P4RuntimeService
+from switchgnn.softswitch.errors import GrpcAddressError
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 
 _THREADS = 32
 _MESSAGE_BYTES = 256 << 20

@@ -10,14 +10,14 @@ import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
 
-from ..errors import RequestError
-from .arbitration import Arbiter, StreamClient
-from .device import Device
-from .packet_io import packet_in_message, packet_out_frame
-from .pipeline_config import PipelineConfigs
-from .reading import read_entities
-from .values import denied, unimplemented
-from .writing import apply_updates
+from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.p4runtime.arbitration import Arbiter, StreamClient
+from switchgnn.softswitch.p4runtime.device import Device
+from switchgnn.softswitch.p4runtime.packet_io import packet_in_message, packet_out_frame
+from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
+from switchgnn.softswitch.p4runtime.reading import read_entities
+from switchgnn.softswitch.p4runtime.values import denied, unimplemented
+from switchgnn.softswitch.p4runtime.writing import apply_updates
 
 API_VERSION = "1.4.1"
 

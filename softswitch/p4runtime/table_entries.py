@@ -6,10 +6,27 @@ from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from ..errors import RequestError
-from ..tables import Entry, Exact, Match, MatchTable, Prefix, Range, Target, Ternary
-from .schema import ActionSchema, FieldSchema, Schema, TableSchema
-from .values import decode, denied, encode, exists, invalid, not_found, unimplemented
+from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.p4runtime.schema import ActionSchema, FieldSchema, Schema, TableSchema
+from switchgnn.softswitch.p4runtime.values import (
+    decode,
+    denied,
+    encode,
+    exists,
+    invalid,
+    not_found,
+    unimplemented,
+)
+from switchgnn.softswitch.tables import (
+    Entry,
+    Exact,
+    Match,
+    MatchTable,
+    Prefix,
+    Range,
+    Target,
+    Ternary,
+)
 
 _MatchField = p4i.MatchField
 

@@ -4,7 +4,7 @@
 
 from finsy.proto import rpc_code
 
-from ..errors import RequestError
+from switchgnn.softswitch.errors import RequestError
 
 
 def encode(value: int) -> bytes:

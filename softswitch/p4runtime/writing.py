@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 from finsy.proto import p4r, rpc_code
 
-from ..errors import RequestError
-from .arrays import write_counter, write_direct_counter, write_register
-from .device import Device, InstalledPipeline
-from .replication_entries import write_replication
-from .table_entries import find_table, write_entry
-from .values import invalid, unimplemented
+from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.p4runtime.arrays import (
+    write_counter,
+    write_direct_counter,
+    write_register,
+)
+from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
+from switchgnn.softswitch.p4runtime.replication_entries import write_replication
+from switchgnn.softswitch.p4runtime.table_entries import find_table, write_entry
+from switchgnn.softswitch.p4runtime.values import invalid, unimplemented
 
 # Updates applied between two packets: a longer Write does not hold up forwarding.
 _UPDATES_PER_TURN = 128
