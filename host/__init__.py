@@ -3,11 +3,11 @@
 """A worker's side: packets, links, fixed point, and the exchange."""
 
 from switchgnn.host.addresses import Addresses
-from switchgnn.host.block import Pace
 from switchgnn.host.errors import HostError
 from switchgnn.host.exchange import Exchange, FixedSums
 from switchgnn.host.fixed_point import FixedPoint
 from switchgnn.host.link import InterfaceLink, Link, UdpLink, open_link
+from switchgnn.host.pace import Pace
 
 __all__ = [
     "Addresses",

@@ -5,7 +5,6 @@
 import time
 
 from switchgnn.host.addresses import Addresses
-from switchgnn.host.block import Pace
 from switchgnn.host.errors import (
     ExchangeTimeoutError,
     HostError,
@@ -18,10 +17,11 @@ from switchgnn.host.header import (
     BarrierBody,
     Header,
     Kind,
-    unpack_header,
 )
 from switchgnn.host.inbox import Inbox
 from switchgnn.host.link import Link
+from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
 
 
 class Barrier:
@@ -36,6 +36,7 @@ class Barrier:
         inbox: Inbox,
         addresses: Addresses,
         pace: Pace,
+        round_trip: RoundTrip,
         *,
         worker: int,
         workers: int,
@@ -48,6 +49,8 @@ class Barrier:
         self._workers = workers
         self._plan_id = plan_id
         self._pace = pace
+        self._round_trip = round_trip
+        self._magnitude = 0
 
     def open_round(self, round_number: int, magnitude: int) -> int:
         """Open a round together with all workers.
@@ -59,52 +62,61 @@ class Barrier:
         Returns:
             float32 bits of the largest magnitude over all workers.
         """
-        return self._meet(round_number, OPENING_BLOCK, 0, magnitude).magnitude
+        self._magnitude = magnitude
+        self._magnitude = self._meet(round_number, OPENING_BLOCK, 0).magnitude
+        return self._magnitude
 
     def close_block(self, round_number: int, block_id: int, fragment: int) -> None:
         """Report this fragment of a block as done and wait until all workers have."""
-        self._meet(round_number, block_id, fragment, 0)
+        self._meet(round_number, block_id, fragment)
 
-    def _meet(self, round_number: int, block_id: int, fragment: int, magnitude: int) -> BarrierBody:
-        body = BarrierBody(magnitude=magnitude, plan=self._plan_id).pack()
-        done = Header(
-            kind=Kind.DONE,
-            src_id=self._worker,
-            block_id=block_id,
-            fragment=fragment,
-            round=round_number,
-        )
-        frame = self._addresses.frame(done.pack(body))
+    def _meet(self, round_number: int, block_id: int, fragment: int) -> BarrierBody:
         place = (round_number, block_id, fragment)
+        frame = self._done(place)
         missing: list[int] | None = None
+        attempts = 0
         deadline = time.monotonic() + self._pace.patience
         while True:
             self._link.send(frame)
-            repeat_at = time.monotonic() + self._pace.retry
+            repeat_at = time.monotonic() + self._round_trip.backed_off(attempts)
+            attempts += 1
             while (now := time.monotonic()) < repeat_at:
                 answer = self._answer(repeat_at - now, place)
                 if answer is None:
                     continue
                 kind, barrier = answer
                 self._check(barrier, round_number)
-                if kind is Kind.ADVANCE:
+                if kind is Kind.WAITING:
+                    missing = self._not_done(barrier)
+                elif block_id != OPENING_BLOCK or barrier.round == round_number:
                     return barrier
-                missing = self._not_done(barrier)
             if time.monotonic() > deadline:
                 raise self._timeout(place, missing)
+
+    def _done(self, place: tuple[int, int, int]) -> bytes:
+        # Every `done` carries the magnitude: a switch that was restarted learns it again.
+        body = BarrierBody(magnitude=self._magnitude, plan=self._plan_id).pack()
+        header = Header(
+            kind=Kind.DONE,
+            src_id=self._worker,
+            is_ack=True,
+            round=place[0],
+            block_id=place[1],
+            fragment=place[2],
+        )
+        return self._addresses.frame(header.pack(body))
 
     def _answer(
         self, seconds: float, place: tuple[int, int, int]
     ) -> tuple[Kind, BarrierBody] | None:
-        frame = self._inbox.receive(seconds)
-        header = unpack_header(frame) if frame is not None else None
-        if frame is None or header is None:
+        packet = self._inbox.receive(seconds)
+        if packet is None:
             return None
-        if header.kind is Kind.SUM and (header.round, header.block_id, header.fragment) > place:
-            self._inbox.keep(frame)
-        if header.kind not in (Kind.ADVANCE, Kind.WAITING):
-            return None
-        if (header.round, header.block_id, header.fragment) != place:
+        header, frame = packet
+        here = (header.round, header.block_id, header.fragment)
+        if header.kind is Kind.SUM and here > place:
+            self._inbox.keep(packet)
+        if header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != place:
             return None
         return header.kind, BarrierBody.unpack(frame[BODY_AT : BODY_AT + 28])
 

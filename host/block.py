@@ -1,101 +1,57 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One fragment of one block: send the features, collect the sums.
-
-The window bounds the features in flight: those sent beyond the last one that
-the switch has acknowledged. The switch acknowledges a feature marked with
-`echo` when it has been through all its slots, so the window follows the
-switch's recirculation, not only its input.
-"""
+"""One fragment of one block: send the features, collect the sums."""
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.congestion import Congestion
 from switchgnn.host.errors import ExchangeTimeoutError
-from switchgnn.host.header import BODY_AT, FRAGMENT_BYTES, LANES, Header, Kind, unpack_header
+from switchgnn.host.header import Header, Kind
 from switchgnn.host.inbox import Inbox
 from switchgnn.host.link import Link
+from switchgnn.host.pace import Pace
+from switchgnn.host.receiver import SumReceiver
+from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.schedule import BlockSchedule
+from switchgnn.host.sender import FeatureSender
+from switchgnn.host.tally import Tally
 
-_BURST = 8
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Bounds on sending and waiting.
-
-    Attributes:
-        window: features in flight at most. BMv2 reads each port through a ring of about
-            30 frames (libpcap in immediate mode) and loses what does not fit.
-        retry: seconds without an answer after which a question is repeated.
-        patience: seconds without any progress after which the worker gives up.
-    """
-
-    window: int = 16
-    retry: float = 0.2
-    patience: float = 20.0
-
-    @property
-    def echo_every(self) -> int:
-        """The switch acknowledges every so many features: half a window."""
-        return max(1, self.window // 2)
-
-
-@dataclass
-class Tally:
-    """What a worker counted while exchanging.
-
-    Attributes:
-        features_sent, sums_received: packets that count.
-        late: sums of an earlier round, block or fragment; ignored.
-        repeated: sums that had arrived already; ignored.
-        wrong: sums for nobody here, or with a wrong count; ignored.
-        marked: packets with the ECN mark.
-        echoes_repeated: features sent again because no acknowledgement came.
-    """
-
-    features_sent: int = 0
-    sums_received: int = 0
-    late: int = 0
-    repeated: int = 0
-    wrong: int = 0
-    marked: int = 0
-    echoes_repeated: int = 0
+_NAMED_AT_MOST = 10
 
 
 class BlockExchange:
-    """Sends one fragment of a block and collects its sums."""
+    """Exchanges the fragments of blocks, one at a time."""
 
     def __init__(
         self,
         link: Link,
         inbox: Inbox,
-        schedule: BlockSchedule,
+        addresses: Addresses,
         *,
         pace: Pace,
+        round_trip: RoundTrip,
         tally: Tally,
-        round_number: int,
     ) -> None:
         self._link = link
         self._inbox = inbox
-        self._schedule = schedule
+        self._addresses = addresses
         self._pace = pace
+        self._round_trip = round_trip
+        self._congestion = Congestion(pace, round_trip)
         self._tally = tally
-        self._round = round_number
-        self._fragment = 0
-        self._sent = 0
-        self._acknowledged = 0
-        self._missing: set[int] = set()
-        self._staging = bytearray(FRAGMENT_BYTES * len(schedule.receive_vertex))
-        self._deadline = 0.0
 
-    def run(self, fragment: int, lanes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Exchange one fragment.
+    def run(
+        self, schedule: BlockSchedule, round_number: int, fragment: int, lanes: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Exchange one fragment of one block.
 
         Args:
+            schedule: the block.
+            round_number: the round, from 1.
             fragment: the fragment's number, from 0.
             lanes: int32[S, 32], the fixed-point slices in send order.
 
@@ -105,105 +61,98 @@ class BlockExchange:
         Raises:
             ExchangeTimeoutError: nothing arrived for ``Pace.patience`` seconds.
         """
-        schedule = self._schedule
-        self._fragment = fragment
-        self._sent = self._acknowledged = 0
-        self._missing = set(range(len(schedule.receive_vertex)))
-        schedule.frames.fill(self._round, fragment, lanes)
-        self._progress()
-        for frame in self._inbox.take_kept():
-            self._take(frame)
-        while self._missing or self._acknowledged < len(schedule.frames.rows):
-            self._send_burst()
-            self._take_what_is_there()
-        return np.frombuffer(self._staging, dtype=">i4").reshape(-1, LANES).astype(np.int32)
+        place = (round_number, schedule.block_id, fragment)
+        schedule.frames.fill(round_number, fragment, lanes)
+        sender = FeatureSender(
+            self._link,
+            schedule.frames,
+            self._pace.group_size,
+            congestion=self._congestion,
+            round_trip=self._round_trip,
+            tally=self._tally,
+        )
+        receiver = SumReceiver(
+            self._link,
+            self._addresses,
+            schedule,
+            place=place,
+            round_trip=self._round_trip,
+            tally=self._tally,
+        )
+        self._drive(place, sender, receiver)
+        return receiver.sums()
 
-    def _send_burst(self) -> None:
-        rows = self._schedule.frames.rows
-        limit = min(len(rows), self._acknowledged + self._pace.window, self._sent + _BURST)
-        for place in range(self._sent, limit):
-            self._link.send(rows[place])
-        self._tally.features_sent += limit - self._sent
-        self._sent = limit
+    def _drive(
+        self, place: tuple[int, int, int], sender: FeatureSender, receiver: SumReceiver
+    ) -> None:
+        now = time.monotonic()
+        deadline = now + self._pace.patience
+        for header, frame in self._inbox.take_kept():
+            self._take(place, header, frame, sender, receiver, now)
+        while not (sender.done and receiver.done):
+            now = time.monotonic()
+            more = sender.send_some(now)
+            packet = self._inbox.receive(0.0 if more else self._wait(sender, receiver, now))
+            now = time.monotonic()
+            while packet is not None:
+                if self._take(place, *packet, sender, receiver, now):
+                    deadline = now + self._pace.patience
+                packet = self._inbox.receive(0.0)
+            if now > deadline:
+                raise ExchangeTimeoutError(self._complaint(place, sender, receiver))
+            sender.repeat_what_is_late(now)
+            if sender.done:
+                receiver.ask_for_what_is_late(now)
 
-    def _take_what_is_there(self) -> None:
-        rows = self._schedule.frames.rows
-        may_send = self._sent < min(len(rows), self._acknowledged + self._pace.window)
-        frame = self._inbox.receive(0.0 if may_send else self._pace.retry)
-        if frame is None:
-            if not may_send:
-                self._nothing_came()
-            return
-        while frame is not None:
-            self._take(frame)
-            frame = self._inbox.receive(0.0)
+    def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
+        timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)
+        return max(0.001, min(timer, self._congestion.wait() or timer))
 
-    def _take(self, frame: memoryview) -> None:
-        header = unpack_header(frame)
-        if header is None:
-            return
-        if header.ecn:
-            self._tally.marked += 1
-        if header.kind is Kind.SUM:
-            self._take_sum(header, frame)
-        elif header.kind is Kind.ACK and self._is_current(header):
-            place = self._schedule.send_place.get(header.src_id)
-            if place is not None and place >= self._acknowledged:
-                self._acknowledged = place + 1
-                self._progress()
-
-    def _take_sum(self, header: Header, frame: memoryview) -> None:
-        if not self._is_current(header):
+    def _take(
+        self,
+        place: tuple[int, int, int],
+        header: Header,
+        frame: memoryview,
+        sender: FeatureSender,
+        receiver: SumReceiver,
+        now: float,
+    ) -> bool:
+        """Hand a packet on; tell whether it is progress."""
+        if (header.round, header.block_id, header.fragment) != place:
             self._tally.late += 1
-            return
-        place = self._schedule.receive_place.get(header.dst_id)
-        if place is None or header.count != self._schedule.receive_count[place]:
-            self._tally.wrong += 1
-        elif place not in self._missing:
-            self._tally.repeated += 1
-        else:
-            at = place * FRAGMENT_BYTES
-            self._staging[at : at + FRAGMENT_BYTES] = frame[BODY_AT : BODY_AT + FRAGMENT_BYTES]
-            self._missing.discard(place)
-            self._tally.sums_received += 1
-            self._progress()
+            return False
+        if header.ecn:
+            self._congestion.marked(now)
+        if header.kind is Kind.SUM:
+            return receiver.take_sum(header, frame, now)
+        if header.kind is Kind.ACK:
+            return sender.take_ack(header, now)
+        if header.kind is Kind.MISSING:
+            return receiver.take_missing(header, now)
+        if header.kind is Kind.FEATURE and header.resend:
+            return receiver.take_feature(header, frame, now)
+        return False
 
-    def _is_current(self, header: Header) -> bool:
-        return (
-            header.round == self._round
-            and header.block_id == self._schedule.block_id
-            and header.fragment == self._fragment
-        )
-
-    def _progress(self) -> None:
-        self._deadline = time.monotonic() + self._pace.patience
-
-    def _nothing_came(self) -> None:
-        if time.monotonic() > self._deadline:
-            raise ExchangeTimeoutError(self._complaint())
-        if self._acknowledged < self._sent:
-            self._repeat_echo()
-
-    def _repeat_echo(self) -> None:
-        # The switch counts a feature once, however often it comes, and answers each time.
-        echoes = self._schedule.frames.echoes
-        place = self._acknowledged + int(np.argmax(echoes[self._acknowledged : self._sent]))
-        if echoes[place]:
-            self._link.send(self._schedule.frames.rows[place])
-            self._tally.echoes_repeated += 1
-
-    def _complaint(self) -> str:
-        where = f"Round {self._round}, block {self._schedule.block_id}, fragment {self._fragment}"
-        vertices = [int(self._schedule.receive_vertex[place]) for place in sorted(self._missing)]
-        unanswered = len(self._schedule.frames.rows) - self._acknowledged
-        named = ", ".join(map(str, vertices[:10])) + (", …" if len(vertices) > 10 else "")
-        missing = (
-            f"{len(vertices)} sums are missing (vertices {named})"
-            if vertices
-            else (f"{unanswered} features were not acknowledged by the switch")
+    def _complaint(
+        self, place: tuple[int, int, int], sender: FeatureSender, receiver: SumReceiver
+    ) -> str:
+        where = "Round {}, block {}, fragment {}".format(*place)
+        after = f"after {self._pace.patience:g} s without progress"
+        if not sender.done:
+            return (
+                f"{where}: the switch on {self._link.name} has not acknowledged "
+                f"{sender.unconfirmed} features {after}. Is it running, with the plan installed "
+                "(`switchgnn controller show`)?"
+            )
+        vertices = receiver.missing_vertices
+        named = ", ".join(map(str, vertices[:_NAMED_AT_MOST]))
+        more = ", …" if len(vertices) > _NAMED_AT_MOST else ""
+        silent = receiver.silent_workers
+        blame = (
+            f"Worker{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))} did not answer."
+            if silent
+            else "The switch did not answer."
         )
         return (
-            f"{where}: {missing} after {self._pace.patience:g} s without progress. "
-            "A packet was lost, a worker is dead, or the switch was restarted; "
-            "`switchgnn controller show` tells what the switch saw."
+            f"{where}: {len(vertices)} sums are missing (vertices {named}{more}) {after}. {blame}"
         )

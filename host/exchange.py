@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.barrier import Barrier
-from switchgnn.host.block import BlockExchange, Pace, Tally
+from switchgnn.host.block import BlockExchange
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
 from switchgnn.host.header import LANES
 from switchgnn.host.inbox import Inbox
 from switchgnn.host.link import Link
+from switchgnn.host.pace import Pace
+from switchgnn.host.responder import Responder
+from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.schedule import block_schedules
+from switchgnn.host.tally import Tally
 from switchgnn.planner.manifest import Manifest
 from switchgnn.planner.plan import WorkerPart
 
@@ -66,24 +70,29 @@ class Exchange:
         first_round: int = 1,
         on_block: BlockListener | None = None,
     ) -> None:
+        pace = pace or Pace()
+        self.tally = Tally()
         self._manifest = manifest
         self._part = part
-        self._link = link
-        self._inbox = Inbox(link)
-        self._pace = pace or Pace()
         self._round = first_round
         self._on_block = on_block
-        self._schedules = block_schedules(part, addresses, self._pace.echo_every)
+        self._responder = Responder(link, addresses, part.vertices, self.tally)
+        inbox = Inbox(link, self._responder, self.tally)
+        round_trip = RoundTrip()
+        self._schedules = block_schedules(part, addresses, pace.group_size)
+        self._block = BlockExchange(
+            link, inbox, addresses, pace=pace, round_trip=round_trip, tally=self.tally
+        )
         self._barrier = Barrier(
             link,
-            self._inbox,
+            inbox,
             addresses,
-            self._pace,
+            pace,
+            round_trip,
             worker=part.worker,
             workers=manifest.workers,
             plan_id=plan_id(manifest),
         )
-        self.tally = Tally()
 
     def aggregate(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Sum the features of each vertex's remote in-neighbours.
@@ -108,18 +117,13 @@ class Exchange:
         bits = self._barrier.open_round(round_number, largest_magnitude(features))
         fixed_point = FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(bits))
         lanes = _pad_to_fragments(fixed_point.encode(features))
+        self._responder.serve(round_number, lanes)
         sums = np.zeros_like(lanes)
         for schedule in self._schedules:
-            block = BlockExchange(
-                self._link,
-                self._inbox,
-                schedule,
-                pace=self._pace,
-                tally=self.tally,
-                round_number=round_number,
-            )
             for fragment in range(lanes.shape[1]):
-                received = block.run(fragment, lanes[schedule.send_row, fragment])
+                received = self._block.run(
+                    schedule, round_number, fragment, lanes[schedule.send_row, fragment]
+                )
                 sums[schedule.receive_row, fragment] += received
                 self._barrier.close_block(round_number, schedule.block_id, fragment)
                 if self._on_block is not None:

@@ -29,8 +29,9 @@ _COUNT = HEADER_AT + 10
 _KIND = HEADER_AT + 12
 _ECHO = HEADER_AT + 13
 _FRAGMENT = HEADER_AT + 14
-_ROUND = HEADER_AT + 16
-_CHECKSUM = HEADER_AT + 20
+_GROUP = HEADER_AT + 16
+_ROUND = HEADER_AT + 18
+_CHECKSUM = HEADER_AT + 22
 
 
 class FeatureFrames:
@@ -40,7 +41,7 @@ class FeatureFrames:
         addresses: addresses for the envelope.
         block_id: the block's number, from 1.
         sources: uint32[S], Src_id of each frame in send order.
-        echo_every: the switch acknowledges every so many features, and the last.
+        group_size: the switch acknowledges so many features together.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class FeatureFrames:
         addresses: Addresses,
         block_id: int,
         sources: NDArray[np.uint32],
-        echo_every: int,
+        group_size: int,
     ) -> None:
         size = len(sources)
         self._frames = np.zeros((size, FEATURE_FRAME_BYTES), dtype=np.uint8)
@@ -58,10 +59,11 @@ class FeatureFrames:
         self._write(_BLOCK_ID, np.full(size, block_id, dtype=">u2"))
         self._write(_COUNT, np.full(size, 1, dtype=">u2"))
         self._frames[:, _KIND] = Kind.FEATURE
-        self.echoes = np.zeros(size, dtype=np.bool_)
-        self.echoes[echo_every - 1 :: echo_every] = True
-        self.echoes[-1:] = True
-        self._frames[:, _ECHO] = VERSION << 4 | self.echoes
+        self._write(_GROUP, (np.arange(size) // group_size).astype(">u2"))
+        echoes = np.zeros(size, dtype=np.bool_)
+        echoes[group_size - 1 :: group_size] = True
+        echoes[-1:] = True
+        self._frames[:, _ECHO] = VERSION << 4 | echoes
         self.rows = [memoryview(row) for row in self._frames]  # type: ignore[arg-type]
 
     def fill(self, round_number: int, fragment: int, lanes: NDArray[np.int32]) -> None:

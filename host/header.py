@@ -20,13 +20,15 @@ FRAGMENT_BYTES = 4 * LANES
 
 ETHERNET_BYTES = 14
 IPV4_BYTES = 20
-HEADER = struct.Struct(">IIHHBBHII")
+HEADER = struct.Struct(">IIHHBBHHII")
 HEADER_BYTES = HEADER.size
 CHECKED_BYTES = HEADER_BYTES - 4
 BARRIER = struct.Struct(">III16s")
 
 HEADER_AT = ETHERNET_BYTES + IPV4_BYTES
 BODY_AT = HEADER_AT + HEADER_BYTES
+KIND_AT = HEADER_AT + 12
+KIND_MASK = 0xF
 FEATURE_FRAME_BYTES = BODY_AT + FRAGMENT_BYTES
 BARRIER_FRAME_BYTES = BODY_AT + BARRIER.size
 OPENING_BLOCK = 0
@@ -41,6 +43,9 @@ class Kind(IntEnum):
     ADVANCE = 4
     WAITING = 5
     ACK = 6
+    RECALL = 7
+    MISSING = 8
+    FETCH = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class Header:
     level: int = 0
     echo: bool = False
     fragment: int = 0
+    feature_group: int = 0
     round: int = 0
 
     def pack(self, body: bytes) -> bytes:
@@ -72,6 +78,7 @@ class Header:
             flags << 4 | self.kind,
             VERSION << 4 | self.level << 1 | self.echo,
             self.fragment,
+            self.feature_group,
             self.round,
             0,
         )[:CHECKED_BYTES]
@@ -115,8 +122,8 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
         return None
     if frame[23] != PROTOCOL:
         return None
-    src, dst, block, count, flags, extension, fragment, number, checksum = HEADER.unpack_from(
-        frame, HEADER_AT
+    src, dst, block, count, flags, extension, fragment, group, number, checksum = (
+        HEADER.unpack_from(frame, HEADER_AT)
     )
     if extension >> 4 != VERSION or flags & 0xF not in _BODY_BYTES:
         return None
@@ -139,6 +146,7 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
         level=extension >> 1 & 7,
         echo=bool(extension & 1),
         fragment=fragment,
+        feature_group=group,
         round=number,
     )
 
@@ -150,4 +158,7 @@ _BODY_BYTES = {
     int(Kind.ADVANCE): BARRIER.size,
     int(Kind.WAITING): BARRIER.size,
     int(Kind.ACK): 0,
+    int(Kind.RECALL): 0,
+    int(Kind.MISSING): 0,
+    int(Kind.FETCH): 0,
 }

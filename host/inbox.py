@@ -1,36 +1,57 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What arrives at a worker, with a place for what arrives too early.
+"""What arrives at a worker: served at once, handed on, or kept for later.
 
-When the `advance` for this worker is late or lost, the others have moved on and
-the first sums of the next block may overtake it. They come only once: whoever
-waits at the barrier keeps them for the block that follows.
+A fetch is answered wherever the worker happens to wait. When the `advance` for
+this worker is late or lost, the others have moved on and the first sums of the
+next block may overtake it. They come only once: whoever waits at the barrier
+keeps them for the block that follows.
 """
 
 from collections import deque
 
+from switchgnn.host.header import Header, Kind, unpack_header
 from switchgnn.host.link import Link
+from switchgnn.host.responder import Responder
+from switchgnn.host.tally import Tally
 
 _KEPT_AT_MOST = 1 << 17
 
+Packet = tuple[Header, memoryview]
+
 
 class Inbox:
-    """Receives frames from a link and keeps early ones."""
+    """Receives sound packets from a link and keeps early ones."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, responder: Responder, tally: Tally) -> None:
         self._link = link
-        self._kept: deque[bytes] = deque(maxlen=_KEPT_AT_MOST)
+        self._responder = responder
+        self._tally = tally
+        self._kept: deque[tuple[Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
 
-    def receive(self, seconds: float) -> memoryview | None:
-        """Return the next frame, valid until the next call, or None after ``seconds``."""
-        return self._link.receive(seconds)
+    def receive(self, seconds: float) -> Packet | None:
+        """Return the next packet, valid until the next call, or None after ``seconds``."""
+        while True:
+            frame = self._link.receive(seconds)
+            if frame is None:
+                return None
+            header = unpack_header(frame)
+            if header is None:
+                self._tally.malformed += 1
+            elif header.kind is Kind.FETCH:
+                self._responder.answer(header)
+            else:
+                if header.ecn:
+                    self._tally.marked += 1
+                return header, frame
+            seconds = 0.0
 
-    def keep(self, frame: memoryview) -> None:
-        """Keep a frame that is not for now."""
-        self._kept.append(bytes(frame))
+    def keep(self, packet: Packet) -> None:
+        """Keep a packet that is not for now."""
+        self._kept.append((packet[0], bytes(packet[1])))
 
-    def take_kept(self) -> list[memoryview]:
-        """Return the kept frames in the order of arrival, and forget them."""
-        frames = [memoryview(frame) for frame in self._kept]
+    def take_kept(self) -> list[Packet]:
+        """Return the kept packets in the order of arrival, and forget them."""
+        packets = [(header, memoryview(frame)) for header, frame in self._kept]
         self._kept.clear()
-        return frames
+        return packets

@@ -41,6 +41,7 @@ class SwitchGNN(Packet):
         BitField("Level", 0, 3),
         BitField("Echo", 0, 1),
         ShortField("Fragment", 0),
+        ShortField("Feature_group", 0),
         ScapyIntField("Round", 0),
         XIntField("Checksum", None),
     ]

@@ -20,47 +20,65 @@ class BlockSchedule:
         block_id: number of the block, from 1.
         frames: the FEATURE frames in send order.
         send_row: int64[S], local row of each frame's feature.
-        send_place: place of a source id among the frames.
         receive_vertex: uint32[Q], the vertices whose sums arrive.
         receive_row: int64[Q], their local rows.
         receive_count: the contributions each sum must have, in the same order.
         receive_place: place of a vertex among them.
+        neighbour_indptr: int64[Q + 1], where each sum's neighbours begin.
+        neighbour_vertex: uint32[...], the sources that contribute to each sum.
+        neighbour_owner: the worker of each such source.
     """
 
     block_id: int
     frames: FeatureFrames
     send_row: NDArray[np.int64]
-    send_place: dict[int, int]
     receive_vertex: NDArray[np.uint32]
     receive_row: NDArray[np.int64]
     receive_count: list[int]
     receive_place: dict[int, int]
+    neighbour_indptr: NDArray[np.int64]
+    neighbour_vertex: NDArray[np.uint32]
+    neighbour_owner: dict[int, int]
+
+    def neighbour_slice(self, place: int) -> slice:
+        """Return where the neighbours of the sum at ``place`` are."""
+        return slice(int(self.neighbour_indptr[place]), int(self.neighbour_indptr[place + 1]))
+
+    def neighbours_of(self, place: int) -> list[int]:
+        """Return the sources of the sum at ``place``."""
+        return [int(source) for source in self.neighbour_vertex[self.neighbour_slice(place)]]
 
 
 def block_schedules(
-    part: WorkerPart, addresses: Addresses, echo_every: int
+    part: WorkerPart, addresses: Addresses, group_size: int
 ) -> tuple[BlockSchedule, ...]:
     """Prepare the blocks of a worker's part, in order."""
     blocks = len(part.send_indptr) - 1
     return tuple(
-        _block_schedule(part, addresses, echo_every, block_id) for block_id in range(1, blocks + 1)
+        _block_schedule(part, addresses, group_size, block_id) for block_id in range(1, blocks + 1)
     )
 
 
 def _block_schedule(
-    part: WorkerPart, addresses: Addresses, echo_every: int, block_id: int
+    part: WorkerPart, addresses: Addresses, group_size: int, block_id: int
 ) -> BlockSchedule:
     sent = slice(part.send_indptr[block_id - 1], part.send_indptr[block_id])
     received = slice(part.receive_indptr[block_id - 1], part.receive_indptr[block_id])
     sources = part.send_source[sent]
     vertices = part.receive_vertex[received]
+    bounds = part.neighbour_indptr[received.start : received.stop + 1]
+    neighbours = slice(bounds[0], bounds[-1])
+    sources_here = part.neighbour_vertex[neighbours]
+    owners = part.neighbour_worker[neighbours]
     return BlockSchedule(
         block_id=block_id,
-        frames=FeatureFrames(addresses, block_id, sources, echo_every),
+        frames=FeatureFrames(addresses, block_id, sources, group_size),
         send_row=part.send_row[sent],
-        send_place={int(source): place for place, source in enumerate(sources)},
         receive_vertex=vertices,
         receive_row=part.receive_row[received],
         receive_count=[int(count) for count in part.receive_count[received]],
         receive_place={int(vertex): place for place, vertex in enumerate(vertices)},
+        neighbour_indptr=bounds - bounds[0],
+        neighbour_vertex=sources_here,
+        neighbour_owner=dict(zip(sources_here.tolist(), owners.tolist(), strict=True)),
     )

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from switchgnn.host.addresses import Addresses
-from switchgnn.host.block import Pace
 from switchgnn.host.exchange import Exchange
 from switchgnn.host.link import open_link
+from switchgnn.host.pace import Pace
 from switchgnn.host.workload import features_of_round
 from switchgnn.planner.files import read_manifest, read_worker_part
 

@@ -20,7 +20,9 @@ control Admission(in headers_t hdr,
             if (hdr.switchgnn.version != SWITCHGNN_VERSION) {
                 meta.outcome = MALFORMED;
             } else if (hdr.switchgnn.kind != kind_t.FEATURE
-                       && hdr.switchgnn.kind != kind_t.DONE) {
+                       && hdr.switchgnn.kind != kind_t.DONE
+                       && hdr.switchgnn.kind != kind_t.RECALL
+                       && hdr.switchgnn.kind != kind_t.FETCH) {
                 meta.outcome = UNKNOWN_KIND;
             }
         }

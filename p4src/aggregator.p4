@@ -44,7 +44,7 @@ control Aggregator(in headers_t hdr,
         addend = old_state[95:16] == meta.tag ? old_value : 0;
         old_count = old_state[95:16] == meta.tag ? old_state[15:0] : 0;
         meta.sum = PACKED_ADD(addend, hdr.payload.lanes);
-        meta.sum_count = old_count + hdr.switchgnn.count;
+        meta.sum_count = old_count |+| hdr.switchgnn.count;
         state.write((bit<32>) slot,
             old_state[95:16] > meta.tag ? old_state : meta.tag ++ meta.sum_count);
         value.write((bit<32>) slot,
@@ -62,6 +62,8 @@ control Aggregator(in headers_t hdr,
                 meta.completed = 1;
                 meta.bank = bank;
                 meta.slot = slot;
+            } else if (meta.sum_count == RELEASED) {
+                events.count(SLOT_RELEASED);
             } else if (meta.sum_count > expected) {
                 events.count(SLOT_OVERFULL);
             }

@@ -9,7 +9,8 @@
 //
 // Block 0 of a round is its opening. Its `done`s carry each worker's largest
 // magnitude and its `advance` the maximum: the bits of non-negative float32
-// numbers compare like integers.
+// numbers compare like integers. Later `done`s carry the maximum that the workers
+// know by then, so that a restarted switch learns it again.
 #ifndef _BARRIER_
 #define _BARRIER_
 
@@ -70,7 +71,7 @@ control Barrier(inout headers_t hdr,
             answer(kind_t.WAITING);
         } else {
             read_opening();
-            if (hdr.switchgnn.block_id == 0 && meta.tag[79:32] >= opening) {
+            if (meta.tag[79:32] >= opening) {
                 open_round();
             }
             collected_tag.read(tag, 0);

@@ -14,7 +14,8 @@
     hdr.switchgnn.count, hdr.switchgnn.is_ack, hdr.switchgnn.is_fetch,      \
     hdr.switchgnn.ecn, hdr.switchgnn.resend, hdr.switchgnn.kind,            \
     hdr.switchgnn.version, hdr.switchgnn.level, hdr.switchgnn.echo,         \
-    hdr.switchgnn.fragment, hdr.switchgnn.round
+    hdr.switchgnn.fragment, hdr.switchgnn.feature_group,                    \
+    hdr.switchgnn.round
 
 #define BARRIER_FIELDS                                                      \
     hdr.barrier.magnitude, hdr.barrier.plan, hdr.barrier.round,             \
@@ -28,6 +29,10 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
         verify_checksum(hdr.barrier.isValid(),
             { SWITCHGNN_FIELDS, BARRIER_FIELDS },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        verify_checksum(hdr.switchgnn.isValid() && !hdr.payload.isValid()
+                && !hdr.barrier.isValid(),
+            { SWITCHGNN_FIELDS },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
     }
 }
 
@@ -39,14 +44,14 @@ control ComputeChecksums(inout headers_t hdr, inout metadata_t meta) {
               hdr.ipv4.frag_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
               hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
             hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum(meta.send_sum == 1,
+        update_checksum(meta.seal == 1 && hdr.payload.isValid(),
             { SWITCHGNN_FIELDS, hdr.payload.lanes },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.send_ack == 1,
-            { SWITCHGNN_FIELDS },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(hdr.barrier.isValid(),
+        update_checksum(meta.seal == 1 && hdr.barrier.isValid(),
             { SWITCHGNN_FIELDS, BARRIER_FIELDS },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        update_checksum(meta.seal == 1 && !hdr.payload.isValid() && !hdr.barrier.isValid(),
+            { SWITCHGNN_FIELDS },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
     }
 }

@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What leaves on a port: the loop copy keeps the feature as it came, the others
-// become a sum, an acknowledgement or a barrier answer, addressed to the worker
-// behind the port.
+// become a sum, an acknowledgement or another answer, or are relayed, addressed to
+// the worker behind the port.
 #ifndef _DEPARTURE_
 #define _DEPARTURE_
 
 #include "headers.p4"
 #include "sizes.p4"
 
-const bit<16> SUM_LENGTH = 20 + 24 + 128;
-const bit<16> ACK_LENGTH = 20 + 24;
+const bit<16> SUM_LENGTH = 20 + 26 + 128;
+const bit<16> BARE_LENGTH = 20 + 26;
 
 control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
     action address(bit<48> switch_mac, bit<48> worker_mac,
@@ -34,6 +34,12 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         size = MAX_PORTS;
     }
 
+    action seal() {
+        hdr.ipv4.ttl = 64;
+        meta.update_ipv4 = 1;
+        meta.seal = 1;
+    }
+
     action make_sum() {
         hdr.switchgnn.kind = kind_t.SUM;
         hdr.switchgnn.src_id = 0;
@@ -44,11 +50,22 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         hdr.ipv4.total_len = SUM_LENGTH;
     }
 
+    action strip() {
+        hdr.ipv4.total_len = BARE_LENGTH;
+        hdr.payload.setInvalid();
+    }
+
     action make_ack() {
         hdr.switchgnn.kind = kind_t.ACK;
         hdr.switchgnn.is_ack = 1;
-        hdr.ipv4.total_len = ACK_LENGTH;
-        hdr.payload.setInvalid();
+        hdr.switchgnn.count = meta.loop.accepted;
+        strip();
+    }
+
+    action make_missing() {
+        hdr.switchgnn.kind = kind_t.MISSING;
+        hdr.switchgnn.count = meta.sum_count;
+        strip();
     }
 
     apply {
@@ -56,9 +73,12 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
             make_sum();
         } else if (meta.send_ack == 1) {
             make_ack();
+        } else if (meta.send_missing == 1) {
+            make_missing();
+        } else if (hdr.switchgnn.kind == kind_t.FETCH) {
+            strip();
         }
-        hdr.ipv4.ttl = 64;
-        meta.update_ipv4 = 1;
+        seal();
         departure.apply();
     }
 }

@@ -26,7 +26,10 @@ enum bit<4> kind_t {
     DONE    = 3,  // worker to switch: I have all sums of this block
     ADVANCE = 4,  // switch to worker: all workers are done with this block
     WAITING = 5,  // switch to worker: not all are; the header says who is
-    ACK     = 6   // switch to worker: this feature has been through all its slots
+    ACK     = 6,  // switch to worker: this feature has been through all its slots
+    RECALL  = 7,  // worker to switch: send me the sum of my vertex again
+    MISSING = 8,  // switch to worker: that sum is not complete
+    FETCH   = 9   // worker to worker: send me your feature for the sum of my vertex
 }
 
 header ethernet_t {
@@ -67,6 +70,7 @@ header switchgnn_t {
     bit<3>   level;
     bit<1>   echo;
     bit<16>  fragment;
+    bit<16>  feature_group;  // features that are acknowledged together
     bit<32>  round;
     bit<32>  checksum;
 }
@@ -110,14 +114,22 @@ const outcome_t FLOODED         = 11;
 const outcome_t UNKNOWN_STATION = 12;
 const outcome_t MALFORMED       = 13;
 const outcome_t UNKNOWN_KIND    = 14;
-const bit<32>   OUTCOMES        = 15;
+const outcome_t RECALLED        = 15;
+const outcome_t FETCHED         = 16;
+const outcome_t RESENT          = 17;
+const bit<32>   OUTCOMES        = 18;
 
 // What became of a contribution in its slot, beyond being added; index of the
 // counter `events` of a bank.
 const bit<32> SLOT_COMPLETED = 0;
 const bit<32> SLOT_STALE     = 1;  // the slot belongs to a later block already
 const bit<32> SLOT_OVERFULL  = 2;  // more contributions than expected: never completes
-const bit<32> SLOT_EVENTS    = 3;
+const bit<32> SLOT_RELEASED  = 3;  // came to a slot whose vertex is summed by its worker
+const bit<32> SLOT_EVENTS    = 4;
+
+// The count of a released slot. Counts add up to this and no further, so that
+// nothing that still arrives can complete the slot.
+const count_t RELEASED = 0xffff;
 
 // Where a packet is in its way through its slots; kept when it recirculates.
 struct loop_t {
@@ -126,6 +138,7 @@ struct loop_t {
     @field_list(1) bit<4>  next_bank;
     @field_list(1) bit<1>  finished;
     @field_list(1) port_t  port;
+    @field_list(1) count_t accepted;
 }
 
 // One table entry's worth of slots, one per bank; expected 0 means none.
@@ -160,8 +173,13 @@ struct metadata_t {
     worker_t     worker;
     worker_set_t worker_bit;
     // Source
-    worker_t     owner;
+    port_t       source_port;
     bit<32>      source_index;
+    // Destination
+    port_t       destination_port;
+    bit<4>       destination_bank;
+    slot_t       destination_slot;
+    count_t      destination_expected;
     tag_t        tag;
     // Fanout
     slots_t      slots;
@@ -182,8 +200,10 @@ struct metadata_t {
     // What leaves, decided in ingress and written in egress.
     bit<1>       send_sum;
     bit<1>       send_ack;
+    bit<1>       send_missing;
     bit<1>       flood;
     bit<1>       update_ipv4;
+    bit<1>       seal;
 }
 
 #endif

@@ -20,6 +20,7 @@ const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
 const bit<32> MAX_SOURCES = 1 << 18;
 const bit<32> MAX_ENTRIES = 1 << 22;
 const bit<32> MAX_RESULTS = 1 << 20;
+const bit<32> MAX_WORKERS = 128;
 const bit<32> MAX_PORTS = 256;
 const bit<32> MAX_STATIONS = 1024;
 

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whose vertex it is. Sets the outcome when the port does not own the vertex
-// that the packet speaks for (invariant 6).
+// Behind which port a source vertex is.
 #ifndef _SOURCE_
 #define _SOURCE_
 
@@ -11,8 +10,8 @@
 
 control Source(in headers_t hdr, inout metadata_t meta) {
     // index is the place of the source in the register of Seen.
-    action set_source(worker_t worker, bit<32> index) {
-        meta.owner = worker;
+    action set_source(port_t port, bit<32> index) {
+        meta.source_port = port;
         meta.source_index = index;
     }
 
@@ -33,11 +32,7 @@ control Source(in headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        if (source.apply().hit) {
-            if (meta.is_worker == 0 || meta.owner != meta.worker) {
-                meta.outcome = WRONG_PORT;
-            }
-        }
+        source.apply();
     }
 }
 

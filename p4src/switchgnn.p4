@@ -16,8 +16,12 @@
 #include "forward.p4"
 #include "barrier.p4"
 #include "source.p4"
+#include "destination.p4"
+#include "ownership.p4"
+#include "recovery.p4"
 #include "fanout.p4"
 #include "seen.p4"
+#include "accepted.p4"
 #ifdef BANKS_FILE
 #include BANKS_FILE
 #else
@@ -34,17 +38,21 @@
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
-    Session()   session;
-    Admission() admission;
-    Worker()    worker;
-    Forward()   forward;
-    Barrier()   barrier;
-    Source()    source;
-    Fanout()    fanout;
-    Seen()      seen;
-    Banks()     banks;
-    Result()    result;
-    Loop()      loop;
+    Session()     session;
+    Admission()   admission;
+    Worker()      worker;
+    Forward()     forward;
+    Barrier()     barrier;
+    Source()      source;
+    Destination() destination;
+    Ownership()   ownership;
+    Recovery()    recovery;
+    Fanout()      fanout;
+    Seen()        seen;
+    Accepted()    accepted;
+    Banks()       banks;
+    Result()      result;
+    Loop()        loop;
 
     counter(OUTCOMES, CounterType.packets) outcome;
 
@@ -64,6 +72,15 @@ control SwitchIngress(inout headers_t hdr,
         standard_metadata.egress_spec = meta.loop.port;
     }
 
+    action send_missing() {
+        meta.send_missing = 1;
+        standard_metadata.egress_spec = meta.loop.port;
+    }
+
+    action send_again() {
+        standard_metadata.egress_spec = meta.result_port;
+    }
+
     apply {
         arrive();
         session.apply(hdr, meta);
@@ -78,7 +95,21 @@ control SwitchIngress(inout headers_t hdr,
                     if (hdr.switchgnn.kind == kind_t.DONE) {
                         barrier.apply(hdr, meta, standard_metadata);
                     } else {
-                        source.apply(hdr, meta);
+                        if (hdr.switchgnn.kind != kind_t.RECALL) {
+                            source.apply(hdr, meta);
+                        }
+                        if (hdr.switchgnn.kind != kind_t.FEATURE
+                                || hdr.switchgnn.resend == 1) {
+                            destination.apply(hdr, meta);
+                        }
+                        if (meta.outcome == AGGREGATED) {
+                            ownership.apply(hdr, meta);
+                        }
+                        if (meta.outcome == AGGREGATED
+                                && (hdr.switchgnn.kind != kind_t.FEATURE
+                                    || hdr.switchgnn.resend == 1)) {
+                            recovery.apply(hdr, meta, standard_metadata);
+                        }
                     }
                 }
             }
@@ -89,19 +120,30 @@ control SwitchIngress(inout headers_t hdr,
         if (meta.loop.pass_number == 0) {
             if (meta.outcome == AGGREGATED) {
                 seen.apply(meta);
+                if (meta.outcome != STALE) {
+                    accepted.apply(hdr, meta);
+                }
             }
             outcome.count((bit<32>) meta.outcome);
         }
-        if (meta.outcome == AGGREGATED) {
-            if (meta.loop.finished == 0) {
-                banks.apply(hdr, meta);
-                if (meta.completed == 1) {
-                    result.apply(hdr, meta);
-                }
+        if (meta.loop.finished == 0
+                && (meta.outcome == AGGREGATED || meta.outcome == RECALLED
+                    || meta.outcome == FETCHED)) {
+            banks.apply(hdr, meta);
+            if (meta.completed == 1) {
+                result.apply(hdr, meta);
             }
+        }
+        if (meta.outcome == AGGREGATED) {
             loop.apply(hdr, meta, standard_metadata);
         } else if (meta.outcome == DUPLICATE && hdr.switchgnn.echo == 1) {
             acknowledge();
+        } else if (meta.outcome == RECALLED) {
+            if (meta.send_sum == 1) {
+                send_again();
+            } else {
+                send_missing();
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from switchgnn.host.block import Pace
+from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.run import RunOptions, RunReport, run_job
 from switchgnn.topologies import Fabric

@@ -15,8 +15,8 @@ from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.network import star_network
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.addresses import Addresses
-from switchgnn.host.block import Pace
 from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES
+from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.host.workload import features_of_round
 from switchgnn.p4src import load_program

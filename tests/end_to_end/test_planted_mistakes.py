@@ -11,7 +11,7 @@ from switchgnn.controller import install
 from switchgnn.controller.network import star_network
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.addresses import Addresses
-from switchgnn.host.block import Pace
+from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.addresses import Addresses
-from switchgnn.host.block import Pace
+from switchgnn.host.pace import Pace
 from switchgnn.host.errors import (
     ExchangeTimeoutError,
     FeatureError,

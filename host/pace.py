@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds on sending and waiting, as the user gives them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Bounds on sending and waiting.
+
+    Attributes:
+        window: features in flight at most. BMv2 reads each port through a ring of about
+            30 frames (libpcap in immediate mode) and loses what does not fit.
+        patience: seconds without any progress after which the worker gives up.
+        congestion_control: slow down when packets come marked.
+    """
+
+    window: int = 16
+    patience: float = 20.0
+    congestion_control: bool = True
+
+    @property
+    def group_size(self) -> int:
+        """Features that are acknowledged together: half a window."""
+        return max(1, self.window // 2)

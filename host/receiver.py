@@ -1,0 +1,234 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Collects the sums of one block, and gets those that do not come by themselves.
+
+Three steps, each only when the one before did not help:
+
+1. A sum that the network lost is still in its slot: a *recall* makes the switch
+   send it again.
+2. If the slot is not complete, and stays as it is, a contribution was lost inside
+   the switch. The worker *fetches* the features of that sum's sources from their
+   owners, which releases the slot, and adds them itself.
+3. A feature that was fetched serves every sum of this worker that needs it.
+
+A sum is either one result of the switch with the expected count, or the worker's
+own sum of all raw features: never a mixture (invariant 2).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.header import BODY_AT, FRAGMENT_BYTES, LANES, Header, Kind
+from switchgnn.host.link import Link
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.schedule import BlockSchedule
+from switchgnn.host.tally import Tally
+
+# A slot must have stood still for so long before its features are fetched raw:
+# fetching gives the switch's work up, and a slow worker is no lost packet.
+_STANDSTILL = 0.1
+_AT_ONCE = 16
+
+
+@dataclass
+class _Doubt:
+    """What is known of a sum that was recalled."""
+
+    count: int = -1
+    since: float = 0.0
+    awaited: set[int] = field(default_factory=set)
+    fetching: bool = False
+
+
+class SumReceiver:
+    """The sums of one fragment of one block, as they come in."""
+
+    def __init__(
+        self,
+        link: Link,
+        addresses: Addresses,
+        schedule: BlockSchedule,
+        *,
+        place: tuple[int, int, int],
+        round_trip: RoundTrip,
+        tally: Tally,
+    ) -> None:
+        self._link = link
+        self._addresses = addresses
+        self._schedule = schedule
+        self._place = place
+        self._round_trip = round_trip
+        self._tally = tally
+        self._staging = bytearray(FRAGMENT_BYTES * len(schedule.receive_vertex))
+        self._missing = dict.fromkeys(range(len(schedule.receive_vertex)))
+        # One bit per (sum, neighbour): what of each sum is here (paper, section 3.4).
+        self.received = np.zeros(len(schedule.neighbour_vertex), dtype=np.bool_)
+        self._doubts: dict[int, _Doubt] = {}
+        self._features: dict[int, NDArray[np.int32]] = {}
+        self._wanted: dict[int, set[int]] = {}
+        self._attempts = 0
+        self._quiet_since = 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether all sums are here."""
+        return not self._missing
+
+    @property
+    def missing_vertices(self) -> list[int]:
+        """The vertices whose sums are not here."""
+        return [int(self._schedule.receive_vertex[place]) for place in self._missing]
+
+    @property
+    def silent_workers(self) -> list[int]:
+        """The workers that owe features which were fetched and have not come."""
+        owners = self._schedule.neighbour_owner
+        return sorted({owners[source] for source in self._wanted})
+
+    def sums(self) -> NDArray[np.int32]:
+        """Return int32[Q, 32], one sum per awaited vertex."""
+        return np.frombuffer(self._staging, dtype=">i4").reshape(-1, LANES).astype(np.int32)
+
+    def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Take a sum of the switch; tell whether it is news."""
+        place = self._schedule.receive_place.get(header.dst_id)
+        if place is None or header.count != self._schedule.receive_count[place]:
+            self._tally.wrong += 1
+            return False
+        if place not in self._missing:
+            self._tally.repeated += 1
+            return False
+        if place in self._doubts:
+            self._tally.sums_recalled += 1
+        self._tally.sums_received += 1
+        self._finish(place, frame[BODY_AT : BODY_AT + FRAGMENT_BYTES], now)
+        return True
+
+    def take_missing(self, header: Header, now: float) -> bool:
+        """Take the switch's word that a sum is not complete; tell whether it has grown."""
+        place = self._schedule.receive_place.get(header.dst_id)
+        if place is None or place not in self._missing:
+            return False
+        doubt = self._doubts.setdefault(place, _Doubt())
+        if doubt.fetching:
+            return False
+        if doubt.count != header.count:
+            doubt.count, doubt.since = header.count, now
+            return True
+        if now - doubt.since > max(_STANDSTILL, 4 * self._round_trip.timeout):
+            self._start_fetching(place, doubt)
+        return False
+
+    def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Take a fetched feature; tell whether it is news."""
+        source = header.src_id
+        if source not in self._wanted:
+            self._tally.repeated += 1
+            return False
+        self._tally.features_fetched += 1
+        lanes = np.frombuffer(frame, dtype=">i4", count=LANES, offset=BODY_AT).astype(np.int32)
+        self._features[source] = lanes
+        for place in self._wanted.pop(source):
+            doubt = self._doubts.get(place)
+            if doubt is None or place not in self._missing:
+                continue
+            doubt.awaited.discard(source)
+            self._note_received(place, source)
+            if not doubt.awaited:
+                self._add_up(place, now)
+        return True
+
+    def ask_for_what_is_late(self, now: float) -> None:
+        """Recall or fetch when nothing has come for a while."""
+        if self._quiet_since == 0.0:
+            self._quiet_since = now
+        if not self._missing or now - self._quiet_since < self._patience():
+            return
+        self._attempts += 1
+        self._quiet_since = now
+        asked = 0
+        for place in list(self._missing):
+            if asked >= _AT_ONCE:
+                break
+            # To the end of the queue: the next time others have their turn.
+            self._missing.pop(place)
+            self._missing[place] = None
+            asked += self._ask(place)
+
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until something is overdue."""
+        return max(0.0, self._quiet_since + self._patience() - now)
+
+    def _patience(self) -> float:
+        return self._round_trip.backed_off(self._attempts)
+
+    def _ask(self, place: int) -> int:
+        doubt = self._doubts.setdefault(place, _Doubt())
+        vertex = int(self._schedule.receive_vertex[place])
+        if not doubt.fetching:
+            self._send(Kind.RECALL, 0, vertex)
+            self._tally.recalls += 1
+            return 1
+        for source in doubt.awaited:
+            self._send(Kind.FETCH, source, vertex)
+        self._tally.fetches += len(doubt.awaited)
+        return len(doubt.awaited)
+
+    def _start_fetching(self, place: int, doubt: _Doubt) -> None:
+        doubt.fetching = True
+        vertex = int(self._schedule.receive_vertex[place])
+        neighbours = self._schedule.neighbours_of(place)
+        released = False
+        for source in neighbours:
+            if source in self._features:
+                self._note_received(place, source)
+                continue
+            doubt.awaited.add(source)
+            asked = source in self._wanted
+            self._wanted.setdefault(source, set()).add(place)
+            if not asked:
+                self._send(Kind.FETCH, source, vertex)
+                self._tally.fetches += 1
+                released = True
+        if not released:
+            # All are here or on their way for another sum, but the slot must go.
+            self._send(Kind.FETCH, neighbours[0], vertex)
+            self._tally.fetches += 1
+        if not doubt.awaited:
+            self._add_up(place, doubt.since)
+
+    def _add_up(self, place: int, now: float) -> None:
+        total = np.zeros(LANES, dtype=np.int32)
+        for source in self._schedule.neighbours_of(place):
+            total += self._features[source]
+        self._tally.sums_made += 1
+        self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
+
+    def _finish(self, place: int, lanes: memoryview, now: float) -> None:
+        at = place * FRAGMENT_BYTES
+        self._staging[at : at + FRAGMENT_BYTES] = lanes
+        del self._missing[place]
+        self.received[self._schedule.neighbour_slice(place)] = True
+        self._doubts.pop(place, None)
+        self._attempts = 0
+        self._quiet_since = now
+
+    def _note_received(self, place: int, source: int) -> None:
+        span = self._schedule.neighbour_slice(place)
+        self.received[span] |= self._schedule.neighbour_vertex[span] == source
+
+    def _send(self, kind: Kind, source: int, vertex: int) -> None:
+        round_number, block_id, fragment = self._place
+        header = Header(
+            kind=kind,
+            src_id=source,
+            dst_id=vertex,
+            block_id=block_id,
+            fragment=fragment,
+            round=round_number,
+            is_fetch=True,
+        )
+        self._link.send(self._addresses.frame(header.pack(b"")))

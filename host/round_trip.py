@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long an answer may take: a time-out that follows the measured round trips.
+
+The estimator is that of TCP (RFC 6298): a smoothed round trip and its deviation.
+"""
+
+_INITIAL = 0.05
+_SHORTEST = 0.004
+_LONGEST = 1.0
+
+
+class RoundTrip:
+    """Smoothed round-trip time of one worker, in seconds."""
+
+    def __init__(self) -> None:
+        self._smoothed: float | None = None
+        self._deviation = 0.0
+
+    @property
+    def smoothed(self) -> float:
+        """The smoothed round trip; a guess before the first measurement."""
+        return _INITIAL if self._smoothed is None else self._smoothed
+
+    @property
+    def timeout(self) -> float:
+        """After how long without an answer a question is repeated, first."""
+        if self._smoothed is None:
+            return _INITIAL
+        return min(_LONGEST, max(_SHORTEST, self._smoothed + 4 * self._deviation))
+
+    def backed_off(self, attempts: int) -> float:
+        """The time-out after so many attempts: doubled each time, within bounds."""
+        return float(min(_LONGEST, self.timeout * 2 ** min(attempts, 10)))
+
+    def measured(self, seconds: float) -> None:
+        """Take in one round trip; never that of a question that was repeated (Karn)."""
+        if self._smoothed is None:
+            self._smoothed, self._deviation = seconds, seconds / 2
+            return
+        self._deviation += (abs(seconds - self._smoothed) - self._deviation) / 4
+        self._smoothed += (seconds - self._smoothed) / 8

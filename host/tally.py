@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker counts while it exchanges."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Tally:
+    """Counters of one worker.
+
+    Attributes:
+        features_sent, sums_received: packets that count.
+        features_resent: features sent again because some of their group had not arrived.
+        probes: last features of a group sent again because no acknowledgement came.
+        recalls: sums asked for again.
+        sums_recalled: sums that came after a recall for them.
+        fetches: requests for a feature of another worker.
+        features_fetched: raw features that arrived.
+        features_served: raw features sent to others on request.
+        sums_made: sums that this worker added up itself.
+        late: packets of an earlier round, block or fragment; ignored.
+        repeated: sums and features that had arrived already; ignored.
+        wrong: sums for nobody here, or with a wrong count; ignored.
+        malformed: frames that were no sound packets; ignored.
+        marked: packets with the ECN mark.
+    """
+
+    features_sent: int = 0
+    sums_received: int = 0
+    features_resent: int = 0
+    probes: int = 0
+    recalls: int = 0
+    sums_recalled: int = 0
+    fetches: int = 0
+    features_fetched: int = 0
+    features_served: int = 0
+    sums_made: int = 0
+    late: int = 0
+    repeated: int = 0
+    wrong: int = 0
+    malformed: int = 0
+    marked: int = 0

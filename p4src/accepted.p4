@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How many features of a group have been let through. An acknowledgement carries
+// the number, so the sender knows whether all of the group have arrived.
+// Must be applied once per packet, on its first pass, after Seen.
+#ifndef _ACCEPTED_
+#define _ACCEPTED_
+
+#include "headers.p4"
+#include "sizes.p4"
+
+// A worker has at most two groups in flight; four keep them well apart.
+#define GROUPS_PER_WORKER 4
+
+control Accepted(in headers_t hdr, inout metadata_t meta) {
+    register<bit<112>>(MAX_WORKERS * GROUPS_PER_WORKER) groups;  // tag ++ group ++ count
+
+    bit<32> index;
+    bit<96> group;
+    bit<112> last;
+
+    action count_group() {
+        index = ((bit<32>) meta.worker << 2) + (bit<32>) hdr.switchgnn.feature_group[1:0];
+        group = meta.tag ++ hdr.switchgnn.feature_group;
+        groups.read(last, index);
+        meta.loop.accepted = last[111:16] == group ? last[15:0] : 0;
+        meta.loop.accepted = meta.loop.accepted + (meta.outcome == AGGREGATED ? 16w1 : 16w0);
+        groups.write(index, group ++ meta.loop.accepted);
+    }
+
+    apply {
+        count_group();
+    }
+}
+
+#endif

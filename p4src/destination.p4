@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Behind which port a destination vertex is, and which slot sums for it.
+#ifndef _DESTINATION_
+#define _DESTINATION_
+
+#include "headers.p4"
+#include "sizes.p4"
+
+control Destination(in headers_t hdr, inout metadata_t meta) {
+    action set_destination(port_t port, bit<4> bank, slot_t slot, count_t expected) {
+        meta.destination_port = port;
+        meta.destination_bank = bank;
+        meta.destination_slot = slot;
+        meta.destination_expected = expected;
+    }
+
+    action unknown_destination() {
+        meta.outcome = UNKNOWN_VERTEX;
+    }
+
+    table destination {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            hdr.switchgnn.dst_id:   exact @name("dst_id");
+        }
+        actions = {
+            set_destination;
+            @defaultonly unknown_destination;
+        }
+        const default_action = unknown_destination;
+        size = MAX_RESULTS;
+    }
+
+    apply {
+        destination.apply();
+    }
+}
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a worker does about a sum that does not come. A recall asks the switch for
+// it once more and adds nothing. A fetch asks the owner of a feature for it, and
+// releases the slot: from now on the worker sums this vertex itself, and what
+// still arrives in the slot can never complete it (invariant 2). The owner's
+// answer, a feature with `resend`, bypasses the slots.
+//
+// A recall and a fetch touch their slot like a contribution of nothing: zero
+// lanes, and a count of 0 or of RELEASED.
+// Must be applied after Ownership.
+#ifndef _RECOVERY_
+#define _RECOVERY_
+
+#include "headers.p4"
+
+control Recovery(inout headers_t hdr,
+                 inout metadata_t meta,
+                 inout standard_metadata_t standard_metadata) {
+    action relay_to(port_t port, outcome_t outcome) {
+        meta.outcome = outcome;
+        standard_metadata.egress_spec = port;
+    }
+
+    action touch(count_t count) {
+        hdr.payload.setValid();
+        hdr.payload.lanes = 0;
+        hdr.switchgnn.count = count;
+    }
+
+    // Only the destination's own slot, in the bank where it is.
+    action no_slots() {
+        meta.slots = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    }
+
+    apply {
+        if (hdr.switchgnn.kind == kind_t.FEATURE) {
+            relay_to(meta.destination_port, RESENT);
+        } else {
+            if (hdr.switchgnn.kind == kind_t.FETCH) {
+                relay_to(meta.source_port, FETCHED);
+                touch(RELEASED);
+            } else {
+                meta.outcome = RECALLED;
+                touch(0);
+            }
+            no_slots();
+            if (meta.destination_bank == 0) {
+                meta.slots.slot0 = meta.destination_slot;
+                meta.slots.expected0 = meta.destination_expected;
+            } else if (meta.destination_bank == 1) {
+                meta.slots.slot1 = meta.destination_slot;
+                meta.slots.expected1 = meta.destination_expected;
+            } else if (meta.destination_bank == 2) {
+                meta.slots.slot2 = meta.destination_slot;
+                meta.slots.expected2 = meta.destination_expected;
+            } else if (meta.destination_bank == 3) {
+                meta.slots.slot3 = meta.destination_slot;
+                meta.slots.expected3 = meta.destination_expected;
+            } else if (meta.destination_bank == 4) {
+                meta.slots.slot4 = meta.destination_slot;
+                meta.slots.expected4 = meta.destination_expected;
+            } else if (meta.destination_bank == 5) {
+                meta.slots.slot5 = meta.destination_slot;
+                meta.slots.expected5 = meta.destination_expected;
+            } else if (meta.destination_bank == 6) {
+                meta.slots.slot6 = meta.destination_slot;
+                meta.slots.expected6 = meta.destination_expected;
+            } else {
+                meta.slots.slot7 = meta.destination_slot;
+                meta.slots.expected7 = meta.destination_expected;
+            }
+        }
+    }
+}
+
+#endif
