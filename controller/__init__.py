@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The control plane: brings switches to a plan over P4Runtime, and reads them."""
+
+from switchgnn.controller.clear import clear
+from switchgnn.controller.client import P4RuntimeClient, TlsOptions, program_cookie
+from switchgnn.controller.counters import Counters, read_counters
+from switchgnn.controller.errors import ControllerError
+from switchgnn.controller.install import install
+from switchgnn.controller.network import Network, Station, star_network
+from switchgnn.controller.outcome import Outcome
+from switchgnn.controller.plan import SwitchPlan, load_plan
+from switchgnn.controller.report import InstallReport, SwitchReport
+from switchgnn.controller.show import SwitchState, TableState, show, show_entries
+from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
+
+__all__ = [
+    "ControllerError",
+    "Counters",
+    "InstallReport",
+    "Network",
+    "Outcome",
+    "P4RuntimeClient",
+    "Station",
+    "SwitchPlan",
+    "SwitchReport",
+    "SwitchState",
+    "TableState",
+    "TlsOptions",
+    "WatchEvent",
+    "WatchEventKind",
+    "clear",
+    "install",
+    "load_plan",
+    "program_cookie",
+    "read_counters",
+    "show",
+    "show_entries",
+    "star_network",
+    "watch",
+]

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a plan fits a P4 program and a network, before anything is sent."""
+
+import numpy as np
+
+from switchgnn.controller.banks import Banks
+from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.fanout import Fanout
+from switchgnn.controller.layout import Array, Layout
+from switchgnn.controller.loop import FIRST_LOOP_PORT
+from switchgnn.controller.network import Network
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.rows import Rows, require_unique
+from switchgnn.controller.session import Session
+from switchgnn.p4src import Program
+
+LAST_TAGS_REGISTER = "last_tag"
+
+
+def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Network) -> None:
+    """Refuse a plan that cannot work.
+
+    Raises:
+        PlanRefusedError: it is for another program, or too large for this one or
+            for the network.
+    """
+    if plan.manifest.program != program.digest:
+        raise PlanRefusedError(
+            f"The plan is for another P4 program ({_short(plan.manifest.program)}; this one is "
+            f"{_short(program.digest)}): make the plan again."
+        )
+    _check_workers(plan, layout, network)
+    _check_network(network)
+    _check_slots(plan, layout)
+    _check_sources(plan, layout.registers.get(LAST_TAGS_REGISTER))
+
+
+def check_rows(rows: Rows) -> None:
+    """Refuse entries that do not fit their table.
+
+    Raises:
+        PlanRefusedError: too many, or one of them twice.
+    """
+    if len(rows) > rows.table.size:
+        raise PlanRefusedError(
+            f"The plan has {len(rows):,} entries for table {rows.table.name}, which holds "
+            f"{rows.table.size:,}: make a plan with fewer, or compile the P4 program with a "
+            "larger table."
+        )
+    require_unique(rows)
+
+
+def _short(digest: str) -> str:
+    return digest[:12]
+
+
+def _check_workers(plan: SwitchPlan, layout: Layout, network: Network) -> None:
+    workers, ports = plan.manifest.workers, len(network.stations)
+    if workers > ports:
+        raise PlanRefusedError(
+            f"The plan has {workers} workers, but the network has {ports} ports: plan for "
+            "fewer workers, or connect more."
+        )
+    room = Session(layout).max_workers
+    if workers > room:
+        raise PlanRefusedError(
+            f"The plan has {workers} workers; the P4 program knows at most {room}: plan for fewer."
+        )
+    for name in ("source_worker", "result_worker"):
+        highest = int(getattr(plan.switch, name).max(initial=0))
+        if highest >= max(workers, 1):
+            raise PlanRefusedError(
+                f"The plan names worker {highest}, but has {workers} workers: it is damaged, "
+                "make it again."
+            )
+
+
+def _check_network(network: Network) -> None:
+    ports = [station.port for station in network.stations]
+    if len(set(ports)) < len(ports):
+        raise PlanRefusedError("Two workers of the network are on the same port of the switch.")
+    if any(not 0 < port < FIRST_LOOP_PORT for port in ports):
+        raise PlanRefusedError(
+            f"A worker's port must be from 1 to {FIRST_LOOP_PORT - 1}; the network has "
+            f"{min(ports)} to {max(ports)}."
+        )
+
+
+def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
+    banks = Banks(layout)
+    planned = plan.switch.entry_slot.shape[1]
+    if planned != banks.banks or planned != Fanout(layout).banks:
+        raise PlanRefusedError(
+            f"The plan uses {planned} banks, the P4 program has {banks.banks}: make the plan again."
+        )
+    used = np.where(plan.switch.entry_expected > 0, plan.switch.entry_slot, 0)
+    highest = max(int(used.max(initial=0)), int(plan.switch.result_slot.max(initial=0)))
+    needed = max(plan.manifest.slots_per_bank, highest + 1)
+    if needed > banks.slots_per_bank:
+        raise PlanRefusedError(
+            f"The plan needs {needed:,} slots in each bank, the P4 program has "
+            f"{banks.slots_per_bank:,}: plan for less memory, or compile the program with more."
+        )
+
+
+def _check_sources(plan: SwitchPlan, last_tags: Array | None) -> None:
+    sources = len(plan.switch.source_vertex)
+    if last_tags is not None and sources > last_tags.size:
+        raise PlanRefusedError(
+            f"The plan has {sources:,} sources, the P4 program remembers {last_tags.size:,}: "
+            "partition the graph with a smaller boundary, or compile the program with more."
+        )

@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller's commands."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from switchgnn.controller.clear import clear as clear_switch
+from switchgnn.controller.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOptions
+from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.install import install as install_plan
+from switchgnn.controller.network import star_network
+from switchgnn.controller.plan import load_plan
+from switchgnn.controller.render import print_records, print_state
+from switchgnn.controller.show import show as show_switch
+from switchgnn.controller.show import show_entries
+from switchgnn.controller.target import Progress as Teller
+from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch_clients
+from switchgnn.controller.watch import watch as watch_switches
+from switchgnn.p4src import load_program
+
+DEFAULT_ADDRESS = "127.0.0.1:9559"
+
+app = typer.Typer(help="Control switches over P4Runtime.", no_args_is_help=True)
+
+PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", show_default=False)]
+Addresses = Annotated[
+    list[str], typer.Option("--address", metavar="HOST:PORT", help="Of a switch; repeatable.")
+]
+DeviceId = Annotated[int, typer.Option(help="The switches' device id.")]
+ElectionId = Annotated[int, typer.Option(help="The controller with the highest is obeyed.")]
+EcnThreshold = Annotated[int, typer.Option(min=0, help="Packets in a queue that mark more.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+TlsRoot = Annotated[Path | None, typer.Option(help="Certificate (PEM) to trust; turns TLS on.")]
+TlsCertificate = Annotated[Path | None, typer.Option(help="This controller's certificate (PEM).")]
+TlsKey = Annotated[Path | None, typer.Option(help="Key (PEM) of that certificate.")]
+
+
+@dataclass(frozen=True)
+class _Connection:
+    device_id: int
+    election_id: int = 1
+    tls: TlsOptions | None = None
+    primary: bool = True
+
+    def client(self, address: str, deadline: float = DEFAULT_DEADLINE) -> P4RuntimeClient:
+        return P4RuntimeClient(
+            address,
+            self.device_id,
+            self.election_id,
+            self.tls,
+            primary=self.primary,
+            deadline=deadline,
+        )
+
+
+def _tls(root: Path | None, certificate: Path | None, key: Path | None) -> TlsOptions | None:
+    if root is None and certificate is None and key is None:
+        return None
+    return TlsOptions(root, certificate, key)
+
+
+@app.command()
+def install(
+    plan: PlanFolder,
+    *,
+    address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    device_id: DeviceId = 0,
+    election_id: ElectionId = 1,
+    ecn_threshold: EcnThreshold = DEFAULT_ECN_THRESHOLD,
+    new_session: Annotated[
+        bool, typer.Option("--new-session", help="For workers that start anew.")
+    ] = False,
+    as_json: AsJson = False,
+    tls_root: TlsRoot = None,
+    tls_certificate: TlsCertificate = None,
+    tls_key: TlsKey = None,
+) -> None:
+    """Bring switches to a plan: all of them, or none."""
+    connection = _Connection(device_id, election_id, _tls(tls_root, tls_certificate, tls_key))
+    loaded = load_plan(plan)
+    with ExitStack() as stack:
+        # Not opened yet: a plan that does not fit needs no switch to be told so.
+        clients = [connection.client(each) for each in address]
+        for client in clients:
+            stack.callback(client.close)
+        with _progress_bar(visible=not as_json) as tell:
+            report = install_plan(
+                loaded,
+                clients,
+                star_network(loaded.manifest.workers),
+                program=load_program(),
+                ecn_threshold=ecn_threshold,
+                new_session=new_session,
+                progress=tell,
+            )
+    if as_json:
+        typer.echo(json.dumps(asdict(report), indent=2))
+        return
+    for sentence in report.sentences():
+        typer.echo(sentence)
+    typer.echo(f"Session {report.session}.")
+
+
+@app.command()
+def show(
+    *,
+    address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    device_id: DeviceId = 0,
+    entries: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="Print this table's entries instead.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Print at most so many entries.")] = 100,
+    as_json: AsJson = False,
+    tls_root: TlsRoot = None,
+    tls_certificate: TlsCertificate = None,
+    tls_key: TlsKey = None,
+) -> None:
+    """Show what switches hold and have counted."""
+    tls = _tls(tls_root, tls_certificate, tls_key)
+    connection = _Connection(device_id, tls=tls, primary=False)
+    console = Console()
+    found: list[object] = []
+    for each in address:
+        with connection.client(each) as client:
+            if entries is not None:
+                records = show_entries(client, entries, limit)
+                found.append({"address": each, "table": entries, "entries": records})
+                if not as_json:
+                    print_records(console, records, f"{each} {entries}")
+            else:
+                state = show_switch(client)
+                found.append(state.as_json())
+                if not as_json:
+                    print_state(console, state)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+
+
+@app.command()
+def clear(
+    *,
+    address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    device_id: DeviceId = 0,
+    election_id: ElectionId = 1,
+    tls_root: TlsRoot = None,
+    tls_certificate: TlsCertificate = None,
+    tls_key: TlsKey = None,
+) -> None:
+    """Take all entries and groups out of switches; the program stays."""
+    connection = _Connection(device_id, election_id, _tls(tls_root, tls_certificate, tls_key))
+    for each in address:
+        with connection.client(each) as client:
+            counts = clear_switch(client)
+        typer.echo(
+            f"Switch {each}: {counts.deleted:,} entries removed, "
+            f"{counts.modified:,} default actions restored."
+        )
+
+
+@app.command()
+def watch(
+    plan: PlanFolder,
+    *,
+    address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    device_id: DeviceId = 0,
+    election_id: ElectionId = 1,
+    ecn_threshold: EcnThreshold = DEFAULT_ECN_THRESHOLD,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 1.0,
+    tls_root: TlsRoot = None,
+    tls_certificate: TlsCertificate = None,
+    tls_key: TlsKey = None,
+) -> None:
+    """Keep a plan installed, also when switches restart, until Ctrl-C; print what moves."""
+    connection = _Connection(device_id, election_id, _tls(tls_root, tls_certificate, tls_key))
+    loaded = load_plan(plan)
+    try:
+        watch_switches(
+            loaded,
+            watch_clients(address, connection.client),
+            star_network(loaded.manifest.workers),
+            program=load_program(),
+            on_event=_print_event,
+            stop=threading.Event(),
+            ecn_threshold=ecn_threshold,
+            interval=interval,
+        )
+    except KeyboardInterrupt:
+        typer.echo("Stopped watching; the plan stays installed.")
+
+
+def _print_event(event: WatchEvent) -> None:
+    typer.echo(event.message, err=event.kind is WatchEventKind.LOST)
+
+
+@contextmanager
+def _progress_bar(*, visible: bool) -> Iterator[Teller]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, disable=not visible, console=Console(stderr=True)) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(address: str, done: int, total: int) -> None:
+            if address not in tasks:
+                tasks[address] = bar.add_task(address, total=total)
+            bar.update(tasks[address], completed=done)
+
+        yield tell

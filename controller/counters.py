@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch has counted since its program was loaded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from finsy.proto import p4r
+
+from switchgnn.controller.banks import PASSES_COUNTER, BankEvents, Banks, Passes
+from switchgnn.controller.client import P4RuntimeClient
+from switchgnn.controller.layout import Array, Layout
+from switchgnn.controller.outcome import COUNTER as OUTCOME_COUNTER
+from switchgnn.controller.outcome import Outcome, decode_outcomes
+
+UNROUTED_COUNTER = "unrouted"
+MARKED_COUNTER = "marked"
+
+
+@dataclass(frozen=True)
+class Counters:
+    """All counters of one switch.
+
+    Attributes:
+        outcomes: frames by what became of them.
+        passes: passes and contributions.
+        banks: events in the slots of each bank.
+        unrouted: complete sums that no result entry was for.
+        marked: packets that were marked for congestion.
+    """
+
+    outcomes: Mapping[Outcome, int]
+    passes: Passes
+    banks: tuple[BankEvents, ...]
+    unrouted: int
+    marked: int
+
+    def named(self) -> dict[str, int]:
+        """Return the totals by name, outcomes first."""
+        return {
+            **{outcome.name.lower(): self.outcomes[outcome] for outcome in Outcome},
+            "passes": self.passes.passes,
+            "contributions": self.passes.contributions,
+            "completed": sum(bank.completed for bank in self.banks),
+            "slot_stale": sum(bank.stale for bank in self.banks),
+            "slot_overfull": sum(bank.overfull for bank in self.banks),
+            "unrouted": self.unrouted,
+            "marked": self.marked,
+        }
+
+
+def read_counters(client: P4RuntimeClient) -> Counters:
+    """Return a switch's counters.
+
+    Raises:
+        OtherProgramError: the switch runs a program without them.
+        PipelineMissingError: it runs none.
+    """
+    layout = client.get_layout()
+    banks = Banks(layout)
+    names = (
+        OUTCOME_COUNTER,
+        PASSES_COUNTER,
+        UNROUTED_COUNTER,
+        MARKED_COUNTER,
+        *banks.event_counters,
+    )
+    cells = _read_cells(client, layout, names)
+    return Counters(
+        outcomes=decode_outcomes(cells[OUTCOME_COUNTER]),
+        passes=Passes(tuple(cells[PASSES_COUNTER])),
+        banks=tuple(banks.decode_events(cells[name]) for name in banks.event_counters),
+        unrouted=cells[UNROUTED_COUNTER][0],
+        marked=cells[MARKED_COUNTER][0],
+    )
+
+
+def _read_cells(
+    client: P4RuntimeClient, layout: Layout, names: tuple[str, ...]
+) -> dict[str, list[int]]:
+    arrays: list[Array] = [layout.counter(name) for name in names]
+    cells = {array.id: [0] * array.size for array in arrays}
+    # One request for all, so that they are of nearly one moment.
+    queries = [p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=array.id)) for array in arrays]
+    for entity in client.read(queries):
+        entry = entity.counter_entry
+        if entry.counter_id in cells and entry.index.index < len(cells[entry.counter_id]):
+            cells[entry.counter_id][entry.index.index] = entry.data.packet_count
+    return {array.name: cells[array.id] for array in arrays}

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch shall hold for a plan: every control's entries together."""
+
+from dataclasses import replace
+
+from switchgnn.controller.check import check_rows
+from switchgnn.controller.congestion import Congestion
+from switchgnn.controller.departure import Departure
+from switchgnn.controller.fanout import Fanout
+from switchgnn.controller.forward import Forward
+from switchgnn.controller.layout import Layout
+from switchgnn.controller.loop import Loop
+from switchgnn.controller.network import Network
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.result import Result
+from switchgnn.controller.session import Session, SessionEntry
+from switchgnn.controller.source import Source
+from switchgnn.controller.state import State, empty_state
+from switchgnn.controller.worker import Worker
+
+
+def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int) -> State:
+    """Return the state for a plan, without a session yet.
+
+    Raises:
+        PlanRefusedError: entries that do not fit their table.
+    """
+    tables = (
+        Worker(layout).rows(plan, network),
+        Forward(layout).rows(plan, network),
+        Source(layout).rows(plan),
+        Fanout(layout).rows(plan),
+        Result(layout).rows(plan, network),
+        Departure(layout).rows(plan, network),
+    )
+    for rows in tables:
+        check_rows(rows)
+    empty = empty_state(layout)
+    return State(
+        rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
+        defaults={**empty.defaults, "threshold": Congestion(layout).encode(ecn_threshold)},
+        groups=Loop().groups(plan, network),
+    )
+
+
+def with_session(state: State, session: Session, entry: SessionEntry) -> State:
+    """Return the state in a session."""
+    return replace(state, defaults={**state.defaults, session.table.name: session.encode(entry)})

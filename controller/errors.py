@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong between a controller and its switches."""
+
+from dataclasses import dataclass
+
+from switchgnn.errors import SwitchGNNError
+
+
+class ControllerError(SwitchGNNError):
+    """A switch, or a plan for it, that the controller cannot work with."""
+
+
+class PlanRefusedError(ControllerError):
+    """The plan does not fit the P4 program or the network; nothing was sent."""
+
+
+class SwitchUnreachableError(ControllerError):
+    """The switch does not answer, or its connection broke."""
+
+
+class NotPrimaryError(ControllerError):
+    """Another controller is the primary of the switch."""
+
+
+class PipelineMissingError(ControllerError):
+    """The switch runs no P4 program."""
+
+
+class OtherProgramError(ControllerError):
+    """The switch runs a P4 program that is not SwitchGNN's."""
+
+
+class ReadRefusedError(ControllerError):
+    """The switch refused to be read."""
+
+
+@dataclass(frozen=True)
+class UpdateFailure:
+    """One update that a switch refused.
+
+    Attributes:
+        index: place of the update in its write request.
+        entry: the table or group, and the decoded key.
+        code: canonical gRPC status code, such as 6 for ALREADY_EXISTS.
+        reason: the switch's words.
+    """
+
+    index: int
+    entry: str
+    code: int
+    reason: str
+
+
+class WriteRefusedError(ControllerError):
+    """The switch refused updates; those before and after them may be in place.
+
+    Attributes:
+        failures: the refused updates of the first request that had any; empty
+            when the switch gave a reason for the whole request only.
+    """
+
+    def __init__(self, message: str, failures: tuple[UpdateFailure, ...] = ()) -> None:
+        super().__init__(message)
+        self.failures = failures
+
+
+class VerificationError(ControllerError):
+    """What was read back is not what was written."""
+
+
+class RollbackError(ControllerError):
+    """An install failed and so did restoring what was there before."""
+
+
+class InstallCancelledError(ControllerError):
+    """An install stopped because another switch of the same install failed."""

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fills the table of forward.p4: where ordinary traffic goes."""
+
+from switchgnn.controller.layout import Layout, Table
+from switchgnn.controller.network import Network, mac_number, mac_text
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.record import Record
+from switchgnn.controller.rows import Rows, concatenate, make_rows
+from switchgnn.controller.worker import worker_ports
+
+BROADCAST = "ff:ff:ff:ff:ff:ff"
+FORWARD = "forward"
+FLOOD = "flood"
+
+
+class Forward:
+    """The station table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("station")
+
+    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+        """Return one entry for each worker's address, and one for broadcasts."""
+        ports = worker_ports(plan, network)
+        macs = [mac_number(station.mac) for station in network.stations[: len(ports)]]
+        stations = make_rows(self.table, FORWARD, {"dst_addr": macs, "port": ports}, len(ports))
+        broadcast = make_rows(self.table, FLOOD, {"dst_addr": mac_number(BROADCAST)}, 1)
+        return concatenate(self.table, stations, broadcast)
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return address and port of each entry."""
+        forward = self.table.action(FORWARD)
+        ports = rows.param_columns(forward)["port"]
+        known = zip(rows.key_columns()["dst_addr"], rows.action_ids, ports, strict=True)
+        return [
+            {
+                "dst_addr": mac_text(int(address)),
+                "port": int(port) if action == forward.id else "all",
+            }
+            for address, action, port in known
+        ]

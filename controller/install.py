@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Brings switches to a plan: all of them, or none."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from typing import TypeVar
+
+from switchgnn.controller.check import check_plan
+from switchgnn.controller.client import P4RuntimeClient
+from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.desired import desired_state, with_session
+from switchgnn.controller.errors import (
+    ControllerError,
+    InstallCancelledError,
+    PlanRefusedError,
+    RollbackError,
+)
+from switchgnn.controller.layout import Layout
+from switchgnn.controller.network import Network
+from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
+from switchgnn.controller.report import InstallReport
+from switchgnn.controller.session import Session, SessionEntry
+from switchgnn.controller.target import Progress, Target
+from switchgnn.p4src import Program
+
+T = TypeVar("T")
+
+
+def install(
+    plan: PlanSource,
+    switches: Sequence[str | P4RuntimeClient],
+    network: Network,
+    *,
+    program: Program,
+    ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    new_session: bool = False,
+    progress: Progress | None = None,
+) -> InstallReport:
+    """Bring switches to a plan; what they have already is not written again.
+
+    After a failure every switch has what it had before. A switch that ran
+    another program, or none, is left with the program and no entries.
+
+    Args:
+        plan: a plan's folder, or its manifest and switch part.
+        switches: addresses (host:port) or clients; clients stay open.
+        network: where the workers are.
+        program: what the switches shall run.
+        ecn_threshold: queue length, in packets, from which on packets are marked.
+        new_session: take a new session number even if the plan is there
+            already: workers that start anew need one.
+        progress: called with an address, updates written, and all updates.
+
+    Raises:
+        PlanRefusedError: the plan does not fit; nothing was sent.
+        ControllerError: a switch failed; all are as before.
+        RollbackError: a switch failed and one could not be restored.
+    """
+    loaded = load_plan(plan)
+    layout = Layout.from_text(program.p4info)
+    if not switches:
+        raise PlanRefusedError("There is no switch to install on: give at least one address.")
+    check_plan(loaded, program, layout, network)
+    desired = desired_state(loaded, layout, network, ecn_threshold)
+    with ExitStack() as stack:
+        targets = [Target(_client(stack, switch), program, layout) for switch in switches]
+        team = _Team(targets)
+        try:
+            team.each(Target.look)
+            team.each(Target.load)
+            entry = _session_entry(team, Session(layout), loaded, new_session=new_session)
+            goal = with_session(desired, Session(layout), entry)
+            reports = team.each(lambda target: target.bring_to(goal, team.cancel, progress))
+        except BaseException:
+            team.go_back()
+            raise
+    return InstallReport(entry.session, loaded.manifest.digest, tuple(reports))
+
+
+class _Team:
+    """The switches of one install, each in a thread of its own."""
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self.targets = targets
+        self.cancel = threading.Event()
+
+    def each(self, step: Callable[[Target], T]) -> list[T]:
+        """Do a step on all switches; the first failure stops the others."""
+        with ThreadPoolExecutor(len(self.targets)) as pool:
+            futures = [pool.submit(self._step, step, target) for target in self.targets]
+            try:
+                wait(futures)
+            except BaseException:
+                self.cancel.set()
+                raise
+        errors = [error for future in futures if (error := future.exception()) is not None]
+        if errors:
+            # Those that were stopped know nothing of the reason.
+            raise next((e for e in errors if not isinstance(e, InstallCancelledError)), errors[0])
+        return [future.result() for future in futures]
+
+    def go_back(self) -> None:
+        """Restore all switches.
+
+        Raises:
+            RollbackError: at least one could not be restored.
+        """
+        failed: list[RollbackError] = []
+
+        def restore(target: Target) -> None:
+            try:
+                target.go_back()
+            except RollbackError as error:
+                failed.append(error)
+
+        with ThreadPoolExecutor(len(self.targets)) as pool:
+            list(pool.map(restore, self.targets))
+        if failed:
+            raise RollbackError(" ".join(str(error) for error in failed)) from failed[0]
+
+    def _step(self, step: Callable[[Target], T], target: Target) -> T:
+        try:
+            return step(target)
+        except BaseException:
+            self.cancel.set()
+            raise
+
+
+def _client(stack: ExitStack, switch: str | P4RuntimeClient) -> P4RuntimeClient:
+    if isinstance(switch, P4RuntimeClient):
+        if not switch.primary:
+            raise ControllerError(
+                f"The connection to switch {switch.address} is for reading only: open it with "
+                "primary=True."
+            )
+        switch.open()
+        return switch
+    return stack.enter_context(P4RuntimeClient(switch))
+
+
+def _session_entry(
+    team: _Team, session: Session, plan: SwitchPlan, *, new_session: bool
+) -> SessionEntry:
+    """Choose a session for all switches, a new one unless all are in one for this plan."""
+    present = [target.session for target in team.targets]
+    same = session.entry(present[0].session, plan)
+    if same.session and not new_session and all(entry == same for entry in present):
+        return same
+    number = max(entry.session for entry in present) + 1
+    if number > session.max_session:
+        # Loading the program anew empties the registers that hold old numbers.
+        team.each(lambda target: target.load(anew=True))
+        number = 1
+    return session.entry(number, plan)

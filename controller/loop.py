@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The multicast groups: all workers, and for loop.p4 each worker's port with each loop port."""
+
+from switchgnn.controller.network import Network
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.worker import worker_ports
+
+# As in sizes.p4.
+FIRST_LOOP_PORT = 256
+LOOP_LANES = 32
+ALL_WORKERS_GROUP = 1
+# Groups below are left for others.
+FIRST_RESULT_GROUP = 16
+
+
+def result_group(worker: int) -> int:
+    """Return the first of a worker's groups; the others follow, one per loop port."""
+    return FIRST_RESULT_GROUP + worker * LOOP_LANES
+
+
+class Loop:
+    """The multicast groups."""
+
+    def groups(self, plan: SwitchPlan, network: Network) -> dict[int, tuple[int, ...]]:
+        """Return the sorted ports of each group by its number."""
+        ports = worker_ports(plan, network)
+        groups = {ALL_WORKERS_GROUP: tuple(sorted(ports))}
+        for worker, port in enumerate(ports):
+            for lane in range(LOOP_LANES):
+                groups[result_group(worker) + lane] = (port, FIRST_LOOP_PORT + lane)
+        return groups

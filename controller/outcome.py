@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The counter of switchgnn.p4 that has one cell per outcome, and the outcomes of headers.p4."""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+
+class Outcome(IntEnum):
+    """What became of a frame that a port received; every frame has exactly one."""
+
+    AGGREGATED = 0
+    DUPLICATE = 1
+    STALE = 2
+    WRONG_PORT = 3
+    UNKNOWN_VERTEX = 4
+    UNKNOWN_BLOCK = 5
+    WRONG_COUNT = 6
+    DONE_COLLECTED = 7
+    DONE_REPEATED = 8
+    WRONG_PLAN = 9
+    FORWARDED = 10
+    FLOODED = 11
+    UNKNOWN_STATION = 12
+    MALFORMED = 13
+    UNKNOWN_KIND = 14
+
+
+COUNTER = "outcome"
+
+
+def decode_outcomes(cells: Sequence[int]) -> Mapping[Outcome, int]:
+    """Return the frames of each outcome from the cells of the counter."""
+    return {outcome: cells[outcome] for outcome in Outcome}

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the switch has to know of a plan."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from switchgnn.planner.files import read_manifest, read_switch_part
+from switchgnn.planner.plan import SwitchPart
+
+
+class PlanManifest(Protocol):
+    """The part of a plan's manifest that the controller reads."""
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+
+    @property
+    def program(self) -> str:
+        """Digest (hex) of the P4 program that the plan is for."""
+
+    @property
+    def digest(self) -> str:
+        """Digest (hex) of the plan."""
+
+    @property
+    def slots_per_bank(self) -> int:
+        """Slots of each bank that the plan may use."""
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchPlan:
+    """A plan without the parts of the workers."""
+
+    manifest: PlanManifest
+    switch: SwitchPart
+
+    @property
+    def number(self) -> int:
+        """The first 32 bits of the plan's digest, by which switch and workers know it."""
+        return int(self.manifest.digest[:8], 16)
+
+
+PlanSource = str | Path | SwitchPlan | tuple[PlanManifest, SwitchPart]
+
+
+def load_plan(source: PlanSource) -> SwitchPlan:
+    """Return the plan in a folder, or one that is in memory already.
+
+    Raises:
+        PlannerError: the folder holds no plan, or a damaged one.
+    """
+    if isinstance(source, SwitchPlan):
+        return source
+    if isinstance(source, tuple):
+        return SwitchPlan(*source)
+    return SwitchPlan(read_manifest(source), read_switch_part(source))

@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch holds, for people."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from switchgnn.controller.client import P4RuntimeClient
+from switchgnn.controller.congestion import Congestion
+from switchgnn.controller.counters import Counters, read_counters
+from switchgnn.controller.departure import Departure
+from switchgnn.controller.errors import ControllerError
+from switchgnn.controller.fanout import Fanout
+from switchgnn.controller.forward import Forward
+from switchgnn.controller.layout import Layout
+from switchgnn.controller.record import Record
+from switchgnn.controller.result import Result
+from switchgnn.controller.rows import Rows
+from switchgnn.controller.session import Session, SessionEntry
+from switchgnn.controller.source import Source
+from switchgnn.controller.state import (
+    keyed_tables,
+    read_default,
+    read_groups,
+    read_rows,
+    table_entity,
+)
+from switchgnn.controller.unwire import count_entities
+from switchgnn.controller.worker import Worker
+
+
+@dataclass(frozen=True)
+class TableState:
+    """How full a table is."""
+
+    name: str
+    entries: int
+    size: int
+
+    @property
+    def occupancy(self) -> float:
+        """Share of the table in use, from 0 to 1."""
+        return self.entries / self.size if self.size else 0.0
+
+
+@dataclass(frozen=True)
+class SwitchState:
+    """A summary of one switch.
+
+    Attributes:
+        address: of the switch.
+        cookie: marks the program that it runs.
+        session: the install that it serves.
+        ecn_threshold: in packets.
+        tables: how full each is.
+        groups: number of multicast groups.
+        counters: what it has counted.
+    """
+
+    address: str
+    cookie: int
+    session: SessionEntry
+    ecn_threshold: int
+    tables: tuple[TableState, ...]
+    groups: int
+    counters: Counters
+
+    def as_json(self) -> Mapping[str, object]:
+        """Return all of it as JSON's types."""
+        return {
+            "address": self.address,
+            "cookie": f"{self.cookie:016x}",
+            "session": self.session.session,
+            "plan": f"{self.session.plan:08x}",
+            "workers": self.session.workers,
+            "ecn_threshold": self.ecn_threshold,
+            "tables": {
+                table.name: {"entries": table.entries, "size": table.size} for table in self.tables
+            },
+            "groups": self.groups,
+            "counters": self.counters.named(),
+            "passes_by_contributions": list(self.counters.passes.by_contributions),
+        }
+
+
+def show(client: P4RuntimeClient) -> SwitchState:
+    """Return a summary of a switch.
+
+    Raises:
+        PipelineMissingError: it runs no program.
+        OtherProgramError: it runs a program that is not SwitchGNN's.
+    """
+    layout = client.get_layout()
+    session, congestion = Session(layout), Congestion(layout)
+    return SwitchState(
+        address=client.address,
+        cookie=client.get_pipeline_cookie() or 0,
+        session=session.decode(read_default(client, session.table)),
+        ecn_threshold=congestion.decode(read_default(client, congestion.table)),
+        tables=tuple(
+            TableState(
+                name=table.name,
+                entries=sum(map(count_entities, client.read_responses([table_entity(table)]))),
+                size=table.size,
+            )
+            for table in keyed_tables(layout)
+        ),
+        groups=len(read_groups(client)),
+        counters=read_counters(client),
+    )
+
+
+def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -> list[Record]:
+    """Return the entries of one table, sorted by key, at most ``limit`` of them.
+
+    Raises:
+        ControllerError: there is no such table.
+    """
+    layout = client.get_layout()
+    readers = _readers(layout)
+    if name == "groups":
+        groups = sorted(read_groups(client).items())[:limit]
+        return [{"group": group, "ports": " ".join(map(str, ports))} for group, ports in groups]
+    if name not in readers:
+        raise ControllerError(
+            f"There is no table {name} with entries: choose from {', '.join(sorted(readers))}, "
+            "groups."
+        )
+    rows = read_rows(client, layout.table(name))
+    return readers[name](rows.select(slice(limit)))
+
+
+def _readers(layout: Layout) -> dict[str, Callable[[Rows], list[Record]]]:
+    controls = (
+        Worker(layout),
+        Forward(layout),
+        Source(layout),
+        Fanout(layout),
+        Result(layout),
+        Departure(layout),
+    )
+    return {control.table.name: control.records for control in controls}

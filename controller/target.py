@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One switch during an install: look, load, write, verify, and go back."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from switchgnn.controller.change import Change, change_between
+from switchgnn.controller.client import P4RuntimeClient, program_cookie
+from switchgnn.controller.errors import (
+    ControllerError,
+    InstallCancelledError,
+    RollbackError,
+    VerificationError,
+)
+from switchgnn.controller.layout import Layout
+from switchgnn.controller.report import SwitchReport
+from switchgnn.controller.session import Session, SessionEntry
+from switchgnn.controller.state import State, empty_state, read_state
+from switchgnn.controller.wire import Request
+from switchgnn.p4src import Program
+
+Progress = Callable[[str, int, int], None]
+"""Called with a switch's address, the updates written so far, and all of them."""
+
+
+class Target:
+    """A switch and what the install has found and done there."""
+
+    def __init__(self, client: P4RuntimeClient, program: Program, layout: Layout) -> None:
+        self.client = client
+        self._program = program
+        self._layout = layout
+        self._before = empty_state(layout)
+        self._runs_program = False
+        self._pushed = False
+        self._touched = False
+
+    @property
+    def session(self) -> SessionEntry:
+        """The session entry that the switch had before."""
+        session = Session(self._layout)
+        return session.decode(self._before.defaults[session.table.name])
+
+    def look(self) -> None:
+        """Read what the switch has, without changing it."""
+        cookie = self.client.get_pipeline_cookie()
+        self._runs_program = cookie == program_cookie(self._program)
+        if self._runs_program:
+            self.client.layout = self._layout
+            self._before = read_state(self.client, self._layout)
+
+    def load(self, *, anew: bool = False) -> None:
+        """Load the program if the switch does not run it, or in any case.
+
+        What the switch had before cannot be restored then: "before" is empty.
+        """
+        # A switch without a session was cleared, or an install failed: nobody
+        # knows which sessions its registers are from, and loading empties them.
+        if self._runs_program and self.session.session and not anew:
+            return
+        self._touched = self._pushed = True
+        self._before = empty_state(self._layout)
+        self.client.set_pipeline(self._program, program_cookie(self._program))
+        self._runs_program = True
+
+    def bring_to(
+        self, desired: State, cancel: threading.Event, progress: Progress | None
+    ) -> SwitchReport:
+        """Write what is missing, read everything back and compare.
+
+        Raises:
+            ControllerError: any of that failed; see ``go_back``.
+        """
+        start = time.monotonic()
+        change = change_between(self._layout, self._before, desired)
+        counts = change.counts
+        if counts.total:
+            self._touched = True
+            tell = _teller(self.client.address, counts.total, progress)
+            self.client.write_requests(_until(cancel, change.requests()), tell)
+            self._verify(desired)
+        return SwitchReport(
+            address=self.client.address,
+            pipeline_pushed=self._pushed,
+            counts=counts,
+            entries={name: len(rows) for name, rows in desired.rows.items()},
+            groups=len(desired.groups),
+            seconds=time.monotonic() - start,
+        )
+
+    def go_back(self) -> None:
+        """Restore what the switch had before; does nothing when it was not touched.
+
+        Raises:
+            RollbackError: that failed as well.
+        """
+        if not self._touched:
+            return
+        try:
+            self._reconnect()
+            present = read_state(self.client, self._layout)
+            change = change_between(self._layout, present, self._before)
+            self.client.write_requests(change.requests())
+            self._verify(self._before)
+        except ControllerError as error:
+            raise RollbackError(
+                f"Switch {self.client.address} may hold a part of the plan, because what it had "
+                f"before could not be restored: {error} Then install again, or clear it."
+            ) from error
+
+    def _reconnect(self) -> None:
+        if not self.client.alive:
+            self.client.close()
+            self.client.open()
+
+    def _verify(self, desired: State) -> None:
+        found = change_between(self._layout, read_state(self.client, self._layout), desired)
+        if found.counts.total:
+            raise VerificationError(_verification_sentence(self.client.address, found))
+
+
+def _verification_sentence(address: str, found: Change) -> str:
+    return (
+        f"Switch {address} took all entries, but reads back {found.counts.total:,} differently; "
+        f"the first: {found.first_difference()}. Something else writes to this switch, or it has "
+        "a defect: stop it, start it anew and install again."
+    )
+
+
+def _teller(address: str, total: int, progress: Progress | None) -> Callable[[int], None]:
+    done = 0
+
+    def tell(count: int) -> None:
+        nonlocal done
+        # Closing the session is one more update than those that differ.
+        done = min(done + count, total)
+        if progress is not None:
+            progress(address, done, total)
+
+    return tell
+
+
+def _until(cancel: threading.Event, requests: Iterator[Request]) -> Iterator[Request]:
+    for request in requests:
+        if cancel.is_set():
+            raise InstallCancelledError("Stopped, because another switch failed.")
+        yield request

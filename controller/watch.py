@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps switches at a plan: a switch that restarts gets it again."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from switchgnn.controller.client import P4RuntimeClient, program_cookie
+from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.counters import read_counters
+from switchgnn.controller.errors import (
+    ControllerError,
+    PlanRefusedError,
+    SwitchUnreachableError,
+)
+from switchgnn.controller.install import install
+from switchgnn.controller.network import Network
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.session import Session
+from switchgnn.controller.state import read_default
+from switchgnn.p4src import Program
+
+# Waiting for a connection must not keep anybody from stopping.
+_CONNECT_DEADLINE = 1.0  # seconds
+
+
+class WatchEventKind(Enum):
+    """What happened."""
+
+    INSTALLED = "installed"
+    LOST = "lost"
+    WAITING = "waiting"
+    COUNTED = "counted"
+
+
+@dataclass(frozen=True)
+class WatchEvent:
+    """Something that happened to a watched switch.
+
+    Attributes:
+        kind: what.
+        address: of the switch.
+        message: the same in words.
+        counters: for COUNTED, by how much each counter that moved has grown.
+    """
+
+    kind: WatchEventKind
+    address: str
+    message: str
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+
+def watch_clients(
+    addresses: Sequence[str], make: Callable[[str, float], P4RuntimeClient]
+) -> list[P4RuntimeClient]:
+    """Return clients with a deadline short enough for ``watch``, made by ``make``."""
+    return [make(address, _CONNECT_DEADLINE) for address in addresses]
+
+
+def watch(
+    plan: SwitchPlan,
+    clients: Sequence[P4RuntimeClient],
+    network: Network,
+    *,
+    program: Program,
+    on_event: Callable[[WatchEvent], None],
+    stop: threading.Event,
+    ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    interval: float = 1.0,
+    patience: float | None = None,
+) -> None:
+    """Install a plan and keep it installed until ``stop`` is set.
+
+    Args:
+        plan: what the switches serve.
+        clients: the switches; closed at the end.
+        network: where the workers are.
+        program: what the switches run.
+        on_event: called from this thread with everything that happens.
+        stop: ends the watch within about a second.
+        ecn_threshold: in packets.
+        interval: seconds between two looks at the switches.
+        patience: seconds that a switch may be gone; None for ever.
+
+    Raises:
+        ControllerError: the first install failed, or a switch stayed away.
+    """
+    watcher = _Watcher(
+        clients=clients,
+        program=program,
+        plan=plan,
+        on_event=on_event,
+        stop=stop,
+        interval=interval,
+        patience=patience,
+        bring=lambda: install(
+            plan, clients, network, program=program, ecn_threshold=ecn_threshold
+        ).sentences(),
+    )
+    try:
+        watcher.run()
+    finally:
+        for client in clients:
+            client.close()
+
+
+@dataclass
+class _Watcher:
+    clients: Sequence[P4RuntimeClient]
+    program: Program
+    plan: SwitchPlan
+    on_event: Callable[[WatchEvent], None]
+    stop: threading.Event
+    interval: float
+    patience: float | None
+    bring: Callable[[], list[str]]
+    _counted: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def run(self) -> None:
+        self._install()
+        while not self.stop.wait(self.interval):
+            try:
+                lost = self._lost()
+                if not lost:
+                    self._count()
+            except ControllerError:
+                lost = [client for client in self.clients if not client.alive] or [*self.clients]
+            if lost:
+                for client in lost:
+                    self._tell(
+                        WatchEventKind.LOST,
+                        client,
+                        f"Switch {client.address} no longer serves the plan.",
+                    )
+                self._restore()
+
+    def _install(self) -> None:
+        sentences = self.bring()
+        for client, sentence in zip(self.clients, sentences, strict=True):
+            self._counted[client.address] = read_counters(client).named()
+            self._tell(WatchEventKind.INSTALLED, client, sentence)
+
+    def _lost(self) -> list[P4RuntimeClient]:
+        return [client for client in self.clients if not self._serves(client)]
+
+    def _serves(self, client: P4RuntimeClient) -> bool:
+        if not client.alive or client.get_pipeline_cookie() != program_cookie(self.program):
+            return False
+        session = Session(client.get_layout())
+        return session.decode(read_default(client, session.table)).plan == self.plan.number
+
+    def _restore(self) -> None:
+        """Try to install until it works."""
+        end = None if self.patience is None else time.monotonic() + self.patience
+        told = ""
+        while not self.stop.is_set():
+            try:
+                self._reconnect()
+                self._install()
+                return
+            except PlanRefusedError:
+                raise
+            except ControllerError as error:
+                if str(error) != told:
+                    told = str(error)
+                    for client in self.clients:
+                        self._tell(WatchEventKind.WAITING, client, told)
+                if end is not None and time.monotonic() > end:
+                    raise SwitchUnreachableError(
+                        f"Gave up after {self.patience:g} s: {error}"
+                    ) from error
+            self.stop.wait(self.interval)
+
+    def _reconnect(self) -> None:
+        for client in self.clients:
+            if not client.alive:
+                client.close()
+                client.open()
+
+    def _count(self) -> None:
+        for client in self.clients:
+            now = read_counters(client).named()
+            before = self._counted.get(client.address, {})
+            grown = {
+                name: value - before.get(name, 0)
+                for name, value in now.items()
+                if value != before.get(name, 0)
+            }
+            self._counted[client.address] = now
+            if grown:
+                words = ", ".join(f"{name} +{value:,}" for name, value in grown.items())
+                self._tell(
+                    WatchEventKind.COUNTED, client, f"Switch {client.address}: {words}.", grown
+                )
+
+    def _tell(
+        self,
+        kind: WatchEventKind,
+        client: P4RuntimeClient,
+        message: str,
+        counters: Mapping[str, int] | None = None,
+    ) -> None:
+        self.on_event(WatchEvent(kind, client.address, message, counters or {}))
