@@ -18,15 +18,24 @@ class SlotEvent(IntEnum):
     SLOT_COMPLETED = 0
     SLOT_STALE = 1
     SLOT_OVERFULL = 2
+    SLOT_RELEASED = 3
 
 
 @dataclass(frozen=True)
 class BankEvents:
-    """Contributions to one bank that completed a slot, came too late, or were one too many."""
+    """Contributions to one bank that did not just add.
+
+    Attributes:
+        completed: they completed a slot.
+        stale: they came too late.
+        overfull: they were one too many.
+        released: the worker of the slot's vertex sums for itself.
+    """
 
     completed: int
     stale: int
     overfull: int
+    released: int
 
 
 @dataclass(frozen=True)
@@ -80,4 +89,5 @@ class Banks:
             completed=cells[SlotEvent.SLOT_COMPLETED],
             stale=cells[SlotEvent.SLOT_STALE],
             overfull=cells[SlotEvent.SLOT_OVERFULL],
+            released=cells[SlotEvent.SLOT_RELEASED],
         )

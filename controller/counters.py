@@ -44,6 +44,7 @@ class Counters:
             "completed": sum(bank.completed for bank in self.banks),
             "slot_stale": sum(bank.stale for bank in self.banks),
             "slot_overfull": sum(bank.overfull for bank in self.banks),
+            "slot_released": sum(bank.released for bank in self.banks),
             "unrouted": self.unrouted,
             "marked": self.marked,
         }

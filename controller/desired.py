@@ -7,6 +7,7 @@ from dataclasses import replace
 from switchgnn.controller.check import check_rows
 from switchgnn.controller.congestion import Congestion
 from switchgnn.controller.departure import Departure
+from switchgnn.controller.destination import Destination
 from switchgnn.controller.fanout import Fanout
 from switchgnn.controller.forward import Forward
 from switchgnn.controller.layout import Layout
@@ -29,7 +30,8 @@ def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_thresh
     tables = (
         Worker(layout).rows(plan, network),
         Forward(layout).rows(plan, network),
-        Source(layout).rows(plan),
+        Source(layout).rows(plan, network),
+        Destination(layout).rows(plan, network),
         Fanout(layout).rows(plan),
         Result(layout).rows(plan, network),
         Departure(layout).rows(plan, network),

@@ -24,6 +24,9 @@ class Outcome(IntEnum):
     UNKNOWN_STATION = 12
     MALFORMED = 13
     UNKNOWN_KIND = 14
+    RECALLED = 15
+    FETCHED = 16
+    RESENT = 17
 
 
 COUNTER = "outcome"

@@ -9,6 +9,7 @@ from switchgnn.controller.client import P4RuntimeClient
 from switchgnn.controller.congestion import Congestion
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.departure import Departure
+from switchgnn.controller.destination import Destination
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.fanout import Fanout
 from switchgnn.controller.forward import Forward
@@ -135,6 +136,7 @@ def _readers(layout: Layout) -> dict[str, Callable[[Rows], list[Record]]]:
         Worker(layout),
         Forward(layout),
         Source(layout),
+        Destination(layout),
         Fanout(layout),
         Result(layout),
         Departure(layout),

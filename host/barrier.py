@@ -85,7 +85,7 @@ class Barrier:
                 if answer is None:
                     continue
                 kind, barrier = answer
-                self._check(barrier, round_number)
+                self._check(barrier, place)
                 if kind is Kind.WAITING:
                     missing = self._not_done(barrier)
                 elif block_id != OPENING_BLOCK or barrier.round == round_number:
@@ -120,13 +120,15 @@ class Barrier:
             return None
         return header.kind, BarrierBody.unpack(frame[BODY_AT : BODY_AT + 28])
 
-    def _check(self, barrier: BarrierBody, round_number: int) -> None:
+    def _check(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:
         if barrier.plan != self._plan_id:
             raise PlanMismatchError(
                 f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
                 f"{barrier.plan:08x}: install that plan, `switchgnn controller install PLAN`."
             )
-        if barrier.round > round_number:
+        # Later barriers of a round may be answered when others have opened the next one.
+        round_number, block_id, _ = place
+        if block_id == OPENING_BLOCK and barrier.round > round_number:
             raise RoundMismatchError(
                 f"Worker {self._worker} is in round {round_number}, the switch in round "
                 f"{barrier.round}: workers that start anew need a new session, "

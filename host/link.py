@@ -34,7 +34,47 @@ class Traffic(NamedTuple):
 
 
 class Link(ABC):
-    """A socket that carries whole Ethernet frames. A context manager."""
+    """Carries whole Ethernet frames between a worker and the switch. A context manager."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the link is attached to, for messages."""
+
+    @property
+    @abstractmethod
+    def traffic(self) -> Traffic:
+        """What has passed since the link was opened."""
+
+    @abstractmethod
+    def send(self, frame: bytes | memoryview) -> None:
+        """Send one frame; waits while the link is full.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+
+    @abstractmethod
+    def receive(self, seconds: float) -> memoryview | None:
+        """Return the next frame, valid until the next call, or None after ``seconds``.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close it."""
+
+    def __enter__(self) -> "Link":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class SocketLink(Link):
+    """A link over a socket that sends and receives whole frames."""
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self._socket = sock
@@ -105,18 +145,12 @@ class Link(ABC):
                 self._bytes_down += size
                 return self._view[:size]
 
-    @abstractmethod
     def close(self) -> None:
-        """Close the sockets."""
-
-    def __enter__(self) -> "Link":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        """Close the socket."""
+        self._socket.close()
 
 
-class InterfaceLink(Link):
+class InterfaceLink(SocketLink):
     """A link over a network interface (AF_PACKET; needs CAP_NET_RAW)."""
 
     def __init__(self, interface: str) -> None:
@@ -142,7 +176,7 @@ class InterfaceLink(Link):
         self._listener.close()
 
 
-class UdpLink(Link):
+class UdpLink(SocketLink):
     """A link over a loopback UDP socket; one datagram is one Ethernet frame."""
 
     def __init__(self, local: tuple[str, int], switch: tuple[str, int]) -> None:
@@ -157,10 +191,6 @@ class UdpLink(Link):
             ) from error
         sock.connect(switch)
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
 
 
 def open_link(description: str) -> Link:

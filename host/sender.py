@@ -20,6 +20,8 @@ from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.tally import Tally
 
 _BURST = 8
+# GROUPS_PER_WORKER of p4src/accepted.p4.
+_GROUPS_APART = 4
 
 
 class FeatureSender:
@@ -45,6 +47,7 @@ class FeatureSender:
         self._waiting = set(range(groups))
         self._asked_at = [0.0] * groups
         self._attempts = [0] * groups
+        self._accepted = [0] * groups
         self._sent = 0
         self._confirmed = 0
         self._again: deque[int] = deque()
@@ -69,14 +72,14 @@ class FeatureSender:
             self._note_if_asking(place, now)
             self._tally.features_resent += 1
             allowed -= 1
-        burst = max(0, min(allowed, _BURST, len(self._rows) - self._sent))
+        burst = max(0, min(allowed, _BURST, self._furthest() - self._sent))
         for place in range(self._sent, self._sent + burst):
             self._link.send(self._rows[place])
             self._note_if_asking(place, now)
         self._sent += burst
         self._tally.features_sent += burst
         self._congestion.sent(burst)
-        return bool(burst) and self._sent < len(self._rows)
+        return bool(burst) and self._sent < self._furthest()
 
     def take_ack(self, header: Header, now: float) -> bool:
         """Take an acknowledgement; tell whether it is news."""
@@ -86,7 +89,9 @@ class FeatureSender:
         size = self._size(group)
         if header.count < size:
             self._repeat(group)
-            return True
+            news = header.count > self._accepted[group]
+            self._accepted[group] = header.count
+            return news
         if self._attempts[group] == 0:
             self._round_trip.measured(now - self._asked_at[group])
         self._waiting.discard(group)
@@ -114,6 +119,11 @@ class FeatureSender:
             return self._round_trip.timeout
         due = self._asked_at[first] + self._round_trip.backed_off(self._attempts[first])
         return max(0.0, due - now)
+
+    def _furthest(self) -> int:
+        # The switch tells the groups of a worker apart only so far.
+        first = min(self._waiting, default=0)
+        return min(len(self._rows), (first + _GROUPS_APART) * self._group_size)
 
     def _repeat(self, group: int) -> None:
         self._attempts[group] += 1

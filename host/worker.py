@@ -17,7 +17,8 @@ import numpy as np
 
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.exchange import Exchange
-from switchgnn.host.link import open_link
+from switchgnn.host.faults import Faults, FaultyLink
+from switchgnn.host.link import Link, open_link
 from switchgnn.host.pace import Pace
 from switchgnn.host.workload import features_of_round
 from switchgnn.planner.files import read_manifest, read_worker_part
@@ -39,6 +40,7 @@ class WorkerTask:
         output: ``.npz`` file to write: fixed int32[R, n, F], sums float32[R, n, F],
             scale float64[R].
         pace: bounds on sending and waiting.
+        faults: what to inject on its link, as ``--faults`` takes it.
     """
 
     plan: Path
@@ -49,6 +51,7 @@ class WorkerTask:
     rounds: int
     output: Path
     pace: Pace
+    faults: str = ""
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -67,6 +70,7 @@ class WorkerTask:
             rounds=fields["rounds"],
             output=Path(fields["output"]),
             pace=Pace(**fields["pace"]),
+            faults=fields["faults"],
         )
 
 
@@ -83,7 +87,8 @@ def run_worker(task: WorkerTask) -> None:
     steps = task.rounds * max(1, manifest.blocks * fragments)
     progress = _Progress(steps)
     fixed, sums, scales = [], [], []
-    with open_link(task.link) as link:
+    faults = Faults.parse(task.faults)
+    with _open(task, faults) as link:
         exchange = Exchange(
             manifest, part, link, task.addresses, pace=task.pace, on_block=progress.block_done
         )
@@ -96,8 +101,26 @@ def run_worker(task: WorkerTask) -> None:
             scales.append(result.fixed_point.scale)
         seconds = time.perf_counter() - started
         traffic = link.traffic
+        injected = _injected(link)
     np.savez(task.output, fixed=np.stack(fixed), sums=np.stack(sums), scale=np.array(scales))
-    _report("finished", seconds=seconds, tally=asdict(exchange.tally), traffic=traffic._asdict())
+    _report(
+        "finished",
+        seconds=seconds,
+        tally=asdict(exchange.tally),
+        traffic=traffic._asdict(),
+        faults=injected,
+    )
+
+
+def _open(task: WorkerTask, faults: Faults) -> Link:
+    link = open_link(task.link)
+    return FaultyLink(link, faults, task.worker) if faults.rates else link
+
+
+def _injected(link: Link) -> dict[str, dict[str, int]]:
+    if not isinstance(link, FaultyLink):
+        return {}
+    return {way: asdict(counts) for way, counts in link.counts.items()}
 
 
 class _Progress:

@@ -3,6 +3,8 @@
 
 // How many features of a group have been let through. An acknowledgement carries
 // the number, so the sender knows whether all of the group have arrived.
+// A number only ever belongs to a newer group than before: a packet of an older
+// one, which the network has delayed, changes nothing.
 // Must be applied once per packet, on its first pass, after Seen.
 #ifndef _ACCEPTED_
 #define _ACCEPTED_
@@ -10,7 +12,7 @@
 #include "headers.p4"
 #include "sizes.p4"
 
-// A worker has at most two groups in flight; four keep them well apart.
+// A worker sends group g + 4 only when the switch has all of group g.
 #define GROUPS_PER_WORKER 4
 
 control Accepted(in headers_t hdr, inout metadata_t meta) {
@@ -26,7 +28,7 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
         groups.read(last, index);
         meta.loop.accepted = last[111:16] == group ? last[15:0] : 0;
         meta.loop.accepted = meta.loop.accepted + (meta.outcome == AGGREGATED ? 16w1 : 16w0);
-        groups.write(index, group ++ meta.loop.accepted);
+        groups.write(index, last[111:16] > group ? last : group ++ meta.loop.accepted);
     }
 
     apply {

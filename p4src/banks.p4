@@ -30,7 +30,9 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         bank5.apply(hdr, meta, meta.slots.slot5, meta.slots.expected5);
         bank6.apply(hdr, meta, meta.slots.slot6, meta.slots.expected6);
         bank7.apply(hdr, meta, meta.slots.slot7, meta.slots.expected7);
-        passes.count((bit<32>) meta.contributions);
+        if (meta.outcome == AGGREGATED) {
+            passes.count((bit<32>) meta.contributions);
+        }
     }
 }
 

@@ -18,6 +18,7 @@ SWITCH_ARRAYS: Mapping[str, str] = {
     "result_slot": "<u4",
     "result_vertex": "<u4",
     "result_worker": "<u2",
+    "result_expected": "<u2",
 }
 
 WORKER_ARRAYS: Mapping[str, str] = {

@@ -55,6 +55,7 @@ def switch_part(
         result_slot=placement.slot[results].astype(np.uint32),
         result_vertex=placement.vertex[results].astype(np.uint32),
         result_worker=placement.worker[results].astype(np.uint16),
+        result_expected=placement.expected[results].astype(np.uint16),
     )
 
 

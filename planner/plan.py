@@ -30,6 +30,7 @@ class SwitchPart:
         result_slot: uint32[R], key.
         result_vertex: uint32[R], the destination whose sum the slot holds.
         result_worker: uint16[R], who gets it.
+        result_expected: uint16[R], the count that completes the slot.
     """
 
     source_vertex: NDArray[np.uint32]
@@ -45,6 +46,7 @@ class SwitchPart:
     result_slot: NDArray[np.uint32]
     result_vertex: NDArray[np.uint32]
     result_worker: NDArray[np.uint16]
+    result_expected: NDArray[np.uint16]
 
 
 @dataclass(frozen=True, eq=False)

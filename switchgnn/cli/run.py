@@ -65,6 +65,10 @@ def run(
     ecn_threshold: Annotated[
         int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
     ] = 32,
+    faults: Annotated[
+        str,
+        typer.Option(help="Faults on every link, like loss=0.01,w3.up.corrupt=0.1,seed=7."),
+    ] = "",
     grpc_port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the switch's P4Runtime; 0: any.")
     ] = 0,
@@ -94,6 +98,7 @@ def run(
         grpc_port=grpc_port,
         ecn_threshold=ecn_threshold,
         pace=Pace(window=window, patience=patience),
+        faults=faults,
     )
     console = Console(stderr=True)
     # A terminated run cleans up like an interrupted one.
@@ -186,6 +191,9 @@ def _print_report(console: Console, report: RunReport) -> None:
         f"exchange {report.seconds:.2f} s",
         soft_wrap=True,
     )
+    if report.faults_injected:
+        console.print(_counted("Faults injected", report.faults_injected), soft_wrap=True)
+        console.print(_counted("Repairs", report.repairs), soft_wrap=True)
     within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
     if report.exact:
         console.print(
@@ -236,3 +244,8 @@ def _worker_table(report: RunReport) -> Table:
         f"{report.seconds:.2f}",
     )
     return table
+
+
+def _counted(title: str, counts: dict[str, int]) -> str:
+    words = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items() if number)
+    return f"{title}: {', '.join(words) or 'none'}."

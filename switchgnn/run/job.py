@@ -15,6 +15,7 @@ from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.network import star_network
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.addresses import Addresses
+from switchgnn.host.faults import Faults
 from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
@@ -59,6 +60,7 @@ class RunOptions:
         grpc_port: where the switch serves P4Runtime; 0 for any free port.
         ecn_threshold: queue length in packets from which packets are marked.
         pace: bounds on sending and waiting.
+        faults: what to inject on every link, as ``Faults.parse`` takes it.
     """
 
     graph: str
@@ -73,6 +75,7 @@ class RunOptions:
     grpc_port: int
     ecn_threshold: int
     pace: Pace
+    faults: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ def run_job(
     Raises:
         SwitchGNNError: with a sentence for the user; nothing is left behind.
     """
+    Faults.parse(options.faults)
     choice = choose(options.target, options.fabric)
     with TemporaryDirectory(prefix="switchgnn-") as name:
         folder = Path(name)
@@ -237,6 +241,7 @@ def _tasks(
                 rounds=options.rounds,
                 output=_output(folder, worker),
                 pace=options.pace,
+                faults=options.faults,
             )
         )
     return tasks
@@ -326,5 +331,36 @@ def _report(
         plan_seconds=prepared.seconds,
         install_seconds=measured.install_seconds,
         seconds=max(outcome.seconds for outcome in measured.outcomes),
+        faults_injected=_injected(measured.outcomes),
+        repairs=_repairs(measured.outcomes),
         per_worker=per_worker,
     )
+
+
+_REPAIRS = (
+    "features_resent",
+    "probes",
+    "recalls",
+    "sums_recalled",
+    "fetches",
+    "features_fetched",
+    "sums_made",
+    "late",
+    "repeated",
+    "wrong",
+    "malformed",
+    "marked",
+)
+
+
+def _injected(outcomes: list[WorkerOutcome]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for outcome in outcomes:
+        for counts in outcome.faults.values():
+            for name, number in counts.items():
+                total[name] = total.get(name, 0) + number
+    return total
+
+
+def _repairs(outcomes: list[WorkerOutcome]) -> dict[str, int]:
+    return {name: sum(outcome.tally[name] for outcome in outcomes) for name in _REPAIRS}

@@ -51,6 +51,8 @@ class RunReport:
         table_entries: entries installed.
         plan_seconds, install_seconds: for those steps.
         seconds: the slowest worker's exchange time.
+        faults_injected: frames that met a fault on purpose, by kind.
+        repairs: what the workers did about faults, and what they ignored.
         per_worker: one report each.
     """
 
@@ -81,6 +83,8 @@ class RunReport:
     plan_seconds: float
     install_seconds: float
     seconds: float
+    faults_injected: dict[str, int]
+    repairs: dict[str, int]
     per_worker: tuple[WorkerReport, ...]
 
     def to_dict(self) -> dict[str, Any]:

@@ -35,11 +35,13 @@ class WorkerOutcome:
         seconds: time of its exchanges.
         tally: its counters by name.
         traffic: frames and bytes by direction, as its socket counted them.
+        faults: faults injected on its link, by direction and name.
     """
 
     seconds: float
     tally: dict[str, int]
     traffic: dict[str, int]
+    faults: dict[str, dict[str, int]]
 
 
 def run_workers(
@@ -97,7 +99,7 @@ def _follow(
 
 
 def _outcome(event: dict[str, Any]) -> WorkerOutcome:
-    return WorkerOutcome(event["seconds"], event["tally"], event["traffic"])
+    return WorkerOutcome(event["seconds"], event["tally"], event["traffic"], event["faults"])
 
 
 def _fail(children: Sequence[Child], worker: int) -> None:

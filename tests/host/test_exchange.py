@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from switchgnn.host.addresses import Addresses
-from switchgnn.host.pace import Pace
 from switchgnn.host.errors import (
     ExchangeTimeoutError,
     FeatureError,
@@ -17,6 +16,7 @@ from switchgnn.host.errors import (
 )
 from switchgnn.host.exchange import Exchange, plan_id
 from switchgnn.host.header import Kind, unpack_header
+from switchgnn.host.pace import Pace
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.reference import reference_sums
