@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.errors import ExchangeTimeoutError
-from switchgnn.host.header import Header, Kind
-from switchgnn.host.inbox import Inbox
+from switchgnn.host.header import Kind
+from switchgnn.host.inbox import Inbox, Packet
 from switchgnn.host.link import Link
 from switchgnn.host.pace import Pace
 from switchgnn.host.receiver import SumReceiver
@@ -87,15 +87,15 @@ class BlockExchange:
     ) -> None:
         now = time.monotonic()
         deadline = now + self._pace.patience
-        for header, frame in self._inbox.take_kept():
-            self._take(place, header, frame, sender, receiver, now)
+        for kept in self._inbox.take_kept():
+            self._take(place, kept, sender, receiver, now)
         while not (sender.done and receiver.done):
             now = time.monotonic()
             more = sender.send_some(now)
             packet = self._inbox.receive(0.0 if more else self._wait(sender, receiver, now))
             now = time.monotonic()
             while packet is not None:
-                if self._take(place, *packet, sender, receiver, now):
+                if self._take(place, packet, sender, receiver, now):
                     deadline = now + self._pace.patience
                 packet = self._inbox.receive(0.0)
             if now > deadline:
@@ -111,13 +111,13 @@ class BlockExchange:
     def _take(
         self,
         place: tuple[int, int, int],
-        header: Header,
-        frame: memoryview,
+        packet: Packet,
         sender: FeatureSender,
         receiver: SumReceiver,
         now: float,
     ) -> bool:
         """Hand a packet on; tell whether it is progress."""
+        header, frame = packet
         if (header.round, header.block_id, header.fragment) != place:
             self._tally.late += 1
             return False

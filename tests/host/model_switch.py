@@ -10,6 +10,7 @@ what arrives instead.
 import queue
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -60,7 +61,14 @@ class ModelSwitch:
         self.barrier_place = (0, 0, 0)
         self.barrier_done: set[int] = set()
         self.opened = (0, 0)
-        self.features_taken = 0
+        self.accepted: dict[tuple, int] = {}
+        self.released: set[tuple] = set()
+        self.lose_inside: set[tuple[int, int]] = set()
+        self.destination = {
+            (block, vertex): (worker, expected)
+            for (block, _), targets in self.fanout.items()
+            for vertex, worker, expected in targets
+        }
 
     def link(self, worker: int) -> "ModelLink":
         return ModelLink(self, worker)
@@ -74,56 +82,100 @@ class ModelSwitch:
         for arrived in self.disturb("down", worker, SWITCH_SIDE.frame(header.pack(body))):
             self.inboxes[worker].put(arrived)
 
+    def restart(self) -> None:
+        """Forget all registers, as a switch does that was killed and started again."""
+        with self.lock:
+            self.seen.clear()
+            self.sums.clear()
+            self.accepted.clear()
+            self.released.clear()
+            self.barrier_place, self.barrier_done = (0, 0, 0), set()
+            self.opened = (0, 0)
+
     def _process(self, worker: int, frame: bytes) -> None:
         header = unpack_header(frame)
         if header is None:
             return
         place = (header.round, header.block_id, header.fragment)
         if header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
-            self._take_feature(worker, header, place, frame)
+            if header.resend:
+                self._relay(header, frame)
+            else:
+                self._take_feature(worker, header, place, frame)
+        elif header.kind in (Kind.RECALL, Kind.FETCH):
+            self._take_request(worker, header, place)
         elif header.kind is Kind.DONE and header.src_id == worker:
             self._take_done(worker, header, place, frame)
 
+    def _relay(self, header, frame) -> None:
+        worker, _ = self.destination[header.block_id, header.dst_id]
+        self._send(worker, header, frame[BODY_AT : BODY_AT + 128])
+
     def _take_feature(self, worker, header, place, frame) -> None:
         last = self.seen.get(header.src_id, (0, 0, 0))
+        group = (worker, place, header.feature_group)
         if place > last:
             self.seen[header.src_id] = place
-            self.features_taken += 1
+            self.accepted[group] = self.accepted.get(group, 0) + 1
             lanes = np.frombuffer(frame, dtype=">i4", count=32, offset=BODY_AT).astype(np.int32)
             for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
-                count, total = self.sums.get((*place, vertex), (0, np.zeros(32, dtype=np.int32)))
-                count, total = count + 1, total + lanes
-                self.sums[(*place, vertex)] = count, total
-                if count == expected:
-                    self._send(
-                        owner,
-                        Header(
-                            kind=Kind.SUM,
-                            dst_id=vertex,
-                            block_id=place[1],
-                            fragment=place[2],
-                            round=place[0],
-                            count=count,
-                        ),
-                        total.astype(">i4").tobytes(),
-                    )
+                if (header.src_id, vertex) not in self.lose_inside:
+                    self._add(place, vertex, owner, expected, lanes)
         if place >= last and header.echo:
             ack = Header(
                 kind=Kind.ACK,
                 is_ack=True,
                 src_id=header.src_id,
                 block_id=place[1],
+                count=self.accepted.get(group, 0),
                 fragment=place[2],
+                feature_group=header.feature_group,
                 round=place[0],
             )
             self._send(worker, ack, b"")
+
+    def _add(self, place, vertex, owner, expected, lanes) -> None:
+        key = (*place, vertex)
+        if key in self.released:
+            return
+        count, total = self.sums.get(key, (0, np.zeros(32, dtype=np.int32)))
+        self.sums[key] = count + 1, total + lanes
+        if count + 1 == expected:
+            self._send_sum(place, vertex, owner)
+
+    def _send_sum(self, place, vertex, owner) -> None:
+        count, total = self.sums[(*place, vertex)]
+        header = Header(
+            kind=Kind.SUM,
+            dst_id=vertex,
+            block_id=place[1],
+            fragment=place[2],
+            round=place[0],
+            count=count,
+        )
+        self._send(owner, header, total.astype(">i4").tobytes())
+
+    def _take_request(self, worker, header, place) -> None:
+        owner, expected = self.destination.get((place[1], header.dst_id), (None, 0))
+        if owner != worker:
+            return
+        key = (*place, header.dst_id)
+        if header.kind is Kind.FETCH:
+            self.released.add(key)
+            self._send(self.owner[header.src_id], header, b"")
+            return
+        count = 0xFFFF if key in self.released else self.sums.get(key, (0, None))[0]
+        if count == expected:
+            self._send_sum(place, header.dst_id, worker)
+        else:
+            self._send(worker, replace(header, kind=Kind.MISSING, count=count), b"")
 
     def _take_done(self, worker, header, place, frame) -> None:
         body = BarrierBody.unpack(frame[BODY_AT : BODY_AT + 28])
         if body.plan != self.plan:
             self._answer([worker], Kind.WAITING, place, set())
             return
-        if place[1] == 0 and place[0] >= self.opened[0]:
+        if place[0] >= self.opened[0]:
             before = self.opened[1] if place[0] == self.opened[0] else 0
             self.opened = (place[0], max(before, body.magnitude))
         if place < self.barrier_place:

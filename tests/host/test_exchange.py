@@ -3,6 +3,7 @@
 """The exchange against a model switch: exact sums, and clear words when there are none."""
 
 import threading
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from switchgnn.host.errors import (
     RoundMismatchError,
 )
 from switchgnn.host.exchange import Exchange, plan_id
+from switchgnn.host.faults import Faults, FaultyLink
 from switchgnn.host.header import Kind, unpack_header
 from switchgnn.host.pace import Pace
 from switchgnn.planner.build import build_plan
@@ -22,8 +24,8 @@ from switchgnn.planner.load import load_graph
 from switchgnn.planner.reference import reference_sums
 from tests.host.model_switch import ModelSwitch, undisturbed
 
-QUICK = Pace(window=4, retry=0.05, patience=0.5)
-STEADY = Pace(window=4, retry=0.05, patience=20.0)
+QUICK = Pace(window=4, patience=0.5)
+STEADY = Pace(window=4, patience=20.0)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,9 @@ def plan_of(graph, workers, slots=8):
 class Team:
     """All workers of a plan, each in a thread."""
 
-    def __init__(self, plan, *, disturb=undisturbed, pace=STEADY, plan_number=None, **options):
+    def __init__(
+        self, plan, *, disturb=undisturbed, pace=STEADY, plan_number=None, faults=None, **options
+    ):
         self.plan = plan
         manifest = plan.manifest
         number = plan_id(manifest) if plan_number is None else plan_number
@@ -47,7 +51,7 @@ class Team:
             Exchange(
                 manifest,
                 part,
-                self.switch.link(part.worker),
+                self._link(part.worker, faults),
                 Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254"),
                 pace=pace,
                 **options,
@@ -55,6 +59,15 @@ class Team:
             for part in plan.workers
         ]
         self.errors: dict[int, Exception] = {}
+
+    def _link(self, worker, faults):
+        link = self.switch.link(worker)
+        return FaultyLink(link, faults, worker) if faults else link
+
+    def total(self):
+        """The workers' tallies, added up."""
+        tallies = [asdict(exchange.tally) for exchange in self.exchanges]
+        return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
 
     def aggregate(self, features, *, absent=()):
         results = {}
@@ -163,24 +176,112 @@ def test_sums_that_overtake_the_advance_are_kept(graph):
 
 
 @pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM])
-def test_a_lost_packet_is_reported_with_round_block_and_vertices(graph, kind):
+@pytest.mark.parametrize("how_many", [1, 7])
+def test_lost_features_and_sums_are_repaired(graph, kind, how_many):
     direction = "up" if kind is Kind.FEATURE else "down"
-    plan = plan_of(graph, 2)
-    disturb = drop_first(kind, direction)
+    team = Team(plan_of(graph, 4), disturb=drop_first(kind, direction, how_many))
+    check_rounds(team, graph, 33)
+    tally = team.total()
+    assert tally["features_resent" if kind is Kind.FEATURE else "sums_recalled"] >= 1
 
-    def lose_one_without_echo(way, worker, frame):
+
+def test_a_contribution_lost_in_the_switch_is_fetched(graph):
+    plan = plan_of(graph, 3, slots=64)
+    team = Team(plan)
+    (block, source), targets = next(
+        (key, targets) for key, targets in team.switch.fanout.items() if len(targets) > 1
+    )
+    assert block == 1
+    team.switch.lose_inside = {(source, targets[0][0]), (source, targets[1][0])}
+    check_rounds(team, graph, 33)
+    tally = team.total()
+    assert tally["sums_made"] == 2 * 2 * 2  # sums, fragments, rounds
+    # A fetch that only releases a slot brings a feature that is here already.
+    assert tally["features_served"] == tally["features_fetched"] + tally["repeated"]
+    assert len(team.switch.released) == tally["sums_made"]
+
+
+def test_a_fetched_feature_serves_every_sum_that_needs_it(graph):
+    """Lose everything inside: each worker fetches each remote neighbour once."""
+    plan = plan_of(graph, 3, slots=64)
+    team = Team(plan)
+    team.switch.lose_inside = {
+        (source, vertex)
+        for (_, source), targets in team.switch.fanout.items()
+        for vertex, _, _ in targets
+    }
+    check_rounds(team, graph, 4, rounds=1)
+    copies = sum(len(np.unique(part.neighbour_vertex)) for part in plan.workers)
+    assert team.total()["features_fetched"] == copies
+
+
+def test_fetches_that_are_lost_are_repeated(graph):
+    plan = plan_of(graph, 3, slots=64)
+    team = Team(plan, disturb=drop_first(Kind.FETCH, "up", 3))
+    (_, source), targets = next(
+        (key, targets) for key, targets in team.switch.fanout.items() if len(targets) > 1
+    )
+    team.switch.lose_inside = {(source, vertex) for vertex, _, _ in targets}
+    check_rounds(team, graph, 4)
+
+
+@pytest.mark.parametrize("when", [3, 20, 60, 150])
+def test_a_switch_that_forgets_everything(graph, when):
+    """Kill and restart the switch after so many frames: the sums are exact."""
+    seen = []
+
+    def count(way, worker, frame):
+        seen.append(way)
+        return [frame]
+
+    team = Team(plan_of(graph, 3, slots=64), disturb=count)
+    stop = threading.Event()
+
+    def restart():
+        while len(seen) < when and not stop.is_set():
+            stop.wait(0.001)
+        team.switch.restart()
+
+    thread = threading.Thread(target=restart)
+    thread.start()
+    try:
+        check_rounds(team, graph, 33)
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "faults",
+    [
+        "loss=0.1",
+        "duplicate=0.2",
+        "reorder=0.3",
+        "corrupt=0.1",
+        "loss=0.05,reorder=0.2,corrupt=0.05",
+    ],
+)
+def test_faulty_links_cost_nothing_but_time(graph, faults, seed):
+    plan = plan_of(graph, 4)
+    team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}"))
+    check_rounds(team, graph, 33)
+
+
+def test_an_owner_that_does_not_answer_is_named(graph):
+    plan = plan_of(graph, 2, slots=64)
+
+    def deaf(way, worker, frame):
         header = unpack_header(frame)
-        if header and header.echo:
-            return [frame]
-        return disturb(way, worker, frame)
+        return [] if way == "down" and header.kind is Kind.FETCH else [frame]
 
-    team = Team(plan, disturb=lose_one_without_echo, pace=QUICK)
+    team = Team(plan, disturb=deaf, pace=QUICK)
+    (_, source), targets = next(iter(team.switch.fanout.items()))
+    team.switch.lose_inside = {(source, vertex) for vertex, _, _ in targets}
+    owner = team.switch.owner[source]
     team.aggregate(random_features(graph, 4))
-    messages = [str(error) for error in team.errors.values()]
-    assert any(
-        "Round 1, block 1, fragment 0" in message and "sums are missing (vertices" in message
-        for message in messages
-    ), messages
+    assert f"Worker {owner} did not answer" in str(team.errors[1 - owner])
+    assert "Round 1, block 1, fragment 0" in str(team.errors[1 - owner])
 
 
 def test_an_absent_worker_is_named(graph):

@@ -43,6 +43,7 @@ headers = st.builds(
     level=st.integers(0, 7),
     echo=bits,
     fragment=u16,
+    feature_group=u16,
     round=u32,
 )
 
@@ -51,7 +52,7 @@ def body_of(kind: Kind, data) -> tuple[bytes, object]:
     if kind in (Kind.FEATURE, Kind.SUM):
         lanes = data.draw(st.lists(lane, min_size=32, max_size=32))
         return np.array(lanes, dtype=">i4").tobytes(), Fragment(lanes=lanes)
-    if kind is Kind.ACK:
+    if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
         return b"", None
     magnitude, plan, number, workers = (
         data.draw(values) for values in (u32, u32, u32, st.integers(0, 2**128 - 1))
@@ -76,6 +77,7 @@ def scapy_frame(header: Header, body: object) -> bytes:
         Level=header.level,
         Echo=header.echo,
         Fragment=header.fragment,
+        Feature_group=header.feature_group,
         Round=header.round,
     )
     ip = IP(src=ADDRESSES.worker_ip, dst=ADDRESSES.switch_ip, id=0, ttl=64, tos=2)
@@ -137,20 +139,21 @@ def test_other_traffic_is_refused():
     st.integers(1, 5),
     st.data(),
 )
-def test_feature_frames_are_scapys(sources, block, number, fragment, echo_every, data):
+def test_feature_frames_are_scapys(sources, block, number, fragment, group_size, data):
     lanes = [data.draw(st.lists(lane, min_size=32, max_size=32)) for _ in sources]
-    frames = FeatureFrames(ADDRESSES, block, np.array(sources, dtype=np.uint32), echo_every)
+    frames = FeatureFrames(ADDRESSES, block, np.array(sources, dtype=np.uint32), group_size)
     # A second fill must leave nothing of the first.
     frames.fill(7, 7, np.full((len(sources), 32), -7, dtype=np.int32))
     frames.fill(number, fragment, np.array(lanes, dtype=np.int32))
     for place, source in enumerate(sources):
-        echo = (place + 1) % echo_every == 0 or place == len(sources) - 1
+        echo = (place + 1) % group_size == 0 or place == len(sources) - 1
         header = Header(
             kind=Kind.FEATURE,
             src_id=source,
             block_id=block,
             count=1,
             fragment=fragment,
+            feature_group=place // group_size,
             round=number,
             echo=echo,
         )
