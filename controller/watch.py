@@ -140,7 +140,8 @@ class _Watcher:
     def _install(self) -> None:
         sentences = self.bring()
         for client, sentence in zip(self.clients, sentences, strict=True):
-            self._counted[client.address] = read_counters(client).named()
+            # The next look counts anew: a switch that restarted began at zero.
+            self._counted.pop(client.address, None)
             self._tell(WatchEventKind.INSTALLED, client, sentence)
 
     def _lost(self) -> list[P4RuntimeClient]:
@@ -183,7 +184,7 @@ class _Watcher:
     def _count(self) -> None:
         for client in self.clients:
             now = read_counters(client).named()
-            before = self._counted.get(client.address, {})
+            before = self._counted.get(client.address, now)
             grown = {
                 name: value - before.get(name, 0)
                 for name, value in now.items()

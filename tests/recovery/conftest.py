@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One running switch for each target, shared by the tests of a module."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from tests.beds import TARGETS, Team, bed
+
+WORKERS = 4
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def shared_bed(request, tmp_path_factory):
+    with bed(request.param, WORKERS, tmp_path_factory.mktemp("bed")) as made:
+        yield made
+
+
+@pytest.fixture
+def team(shared_bed):
+    """Call it to get a team on a new session; links are closed afterwards."""
+    with ExitStack() as stack:
+
+        def make(**options):
+            shared_bed.install()
+            return Team(shared_bed, stack, **options)
+
+        yield make

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing lost, nothing counted twice: the whole matrix of faults, on both switches."""
+
+import pytest
+
+LOSS = (0, 0.001, 0.01, 0.05, 0.1)
+DUPLICATE = (0, 0.01, 0.05)
+REORDER = (0, 0.05)
+ROUNDS = 3
+
+
+@pytest.mark.parametrize("reorder", REORDER)
+@pytest.mark.parametrize("duplicate", DUPLICATE)
+@pytest.mark.parametrize("loss", LOSS)
+def test_every_sum_is_exact(team, loss, duplicate, reorder):
+    seed = hash((loss, duplicate, reorder)) % 1000
+    faults = f"loss={loss},duplicate={duplicate},reorder={reorder},corrupt=0.001,seed={seed}"
+    workers = team(faults=faults)
+    wrong = workers.run(ROUNDS, seed=seed)
+    assert not workers.errors, workers.errors
+    assert wrong == 0
+    # The faults really happened.
+    injected = workers.injected()
+    frames = sum(link.traffic.frames_up + link.traffic.frames_down for link in workers.links)
+    for name, rate in (("lost", loss), ("duplicated", duplicate), ("reordered", reorder)):
+        assert (injected[name] > 0) == (rate * frames > 20) or rate * frames <= 20
+        assert rate or not injected[name]
+
+
+def test_one_bad_link_slows_but_does_not_break(team):
+    workers = team(faults="w2.up.loss=0.3,w2.down.loss=0.3,seed=5")
+    assert workers.run(ROUNDS) == 0
+    counts = [link.counts["up"].lost + link.counts["down"].lost for link in workers.links]
+    assert counts[2] > 0
+    assert counts[0] == counts[1] == counts[3] == 0
+
+
+def test_without_faults_nothing_is_repaired_needlessly(team):
+    """Recovery must not cost where nothing is lost."""
+    workers = team()
+    assert workers.run(10) == 0
+    total = workers.total()
+    assert total["sums_made"] == 0
+    assert total["features_resent"] <= total["features_sent"] // 50

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The switch, the controller or a worker dies at some moment of a round."""
+
+import random
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack
+
+import pytest
+
+from switchgnn.controller import P4RuntimeClient, watch
+from switchgnn.host.pace import Pace
+from switchgnn.planner.files import write_plan
+from tests.beds import TARGETS, Team, bed
+
+WORKERS = 3
+
+
+@pytest.fixture(params=TARGETS)
+def own_bed(request, tmp_path):
+    with bed(request.param, WORKERS, tmp_path) as made:
+        made.install()
+        yield made
+
+
+class Watched:
+    """A controller that installs again when the switch has restarted."""
+
+    def __init__(self, bed, stack):
+        self.bed = bed
+        self.stop = threading.Event()
+        client = stack.enter_context(P4RuntimeClient(bed.address))
+        self.thread = threading.Thread(target=self._watch, args=(client,), daemon=True)
+        self.thread.start()
+        stack.callback(self.thread.join, 20)
+        stack.callback(self.stop.set)
+
+    def _watch(self, client):
+        watch(
+            (self.bed.plan.manifest, self.bed.plan.switch),
+            [client],
+            self.bed.network,
+            program=self.bed.program,
+            on_event=lambda event: None,
+            stop=self.stop,
+            interval=0.1,
+        )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_switch_is_killed_and_started_again(own_bed, seed):
+    """The controller installs again, the round completes, the sums are exact."""
+    moments = random.Random(seed)
+    kill_after = moments.randrange(1, 12)
+    blocks = []
+    reached = threading.Event()
+
+    def on_block(*place):
+        blocks.append(place)
+        if len(blocks) >= kill_after:
+            reached.set()
+
+    with ExitStack() as stack:
+        Watched(own_bed, stack)
+        team = Team(own_bed, stack, on_block=on_block)
+        done = threading.Event()
+
+        def kill():
+            reached.wait(60)
+            done.wait(moments.random() * 0.02)
+            own_bed.kill()
+            own_bed.start()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        wrong = team.run(4, seed=seed)
+        done.set()
+        killer.join(60)
+        assert not team.errors, team.errors
+        assert wrong == 0
+
+
+def test_the_controller_is_killed(own_bed, tmp_path):
+    """Running rounds go on without it."""
+    write_plan(own_bed.plan, tmp_path / "plan")
+    controller = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "switchgnn.cli", "controller", "watch"),
+            *(str(tmp_path / "plan"), "--address", own_bed.address),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    started = threading.Event()
+
+    def on_block(*_):
+        if not started.is_set():
+            started.set()
+            controller.kill()
+
+    with ExitStack() as stack:
+        team = Team(own_bed, stack, on_block=on_block)
+        assert team.run(5) == 0
+    assert controller.wait(10) != 0
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+@pytest.mark.parametrize("victim", range(WORKERS))
+def test_a_worker_dies(own_bed, victim, after):
+    """The others stop within a bounded time, and say who is missing."""
+    with ExitStack() as stack:
+        team = Team(own_bed, stack, pace=Pace(patience=1.0))
+        team.run(5, stops={victim: after})
+    assert set(team.errors) == set(range(WORKERS)) - {victim}
+    for error in team.errors.values():
+        assert f"worker {victim}" in str(error).lower(), error
