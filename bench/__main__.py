@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m bench``: all figures that this machine can measure, as one table."""
+
+import json
+import os
+import platform
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
+from datetime import datetime, timezone
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bench import fig_clone, fig_exchange, fig_host, fig_install, fig_plain, fig_targets
+from bench.line import Line
+from bench.namespace import Namespace
+from bench.settings import Settings
+from bench.table import make_console, render
+from switchgnn.errors import SwitchGNNError
+
+_FIGURES = (fig_plain, fig_targets, fig_install, fig_host, fig_exchange)
+_NAMES = [figure.NAME for figure in (*_FIGURES, fig_clone)]
+
+
+def main(
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="File to write all measurements to.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help=f"Measure only this; repeatable: {', '.join(_NAMES)}.")
+    ] = None,
+    quick: Annotated[bool, typer.Option(help="Fewer and shorter measurements.")] = False,
+    clone: Annotated[
+        bool, typer.Option(help="Also clone, install and run everything anew (minutes).")
+    ] = False,
+) -> None:
+    """Measure the figures of docs/benchmarks.md, as far as this machine can."""
+    unknown = sorted(set(only or ()) - set(_NAMES))
+    if unknown:
+        raise typer.BadParameter(f"there is no figure {', '.join(unknown)}: {', '.join(_NAMES)}")
+    # A terminated run cleans up like an interrupted one.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    settings = Settings(clone=clone or fig_clone.NAME in (only or ()))
+    lines, left_out = _measure(settings.quick if quick else settings, only, Console(stderr=True))
+    console = make_console()
+    console.print(render(lines))
+    for name, reason in left_out.items():
+        console.print(f"Left out: {name}: {reason}.", soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(_document(lines, left_out), indent=1) + "\n")
+
+
+def _measure(
+    settings: Settings, only: list[str] | None, console: Console
+) -> tuple[list[Line], dict[str, str]]:
+    lines: list[Line] = []
+    left_out: dict[str, str] = {}
+    for figure in _chosen(settings, only, left_out):
+        started = time.monotonic()
+        console.print(f"{figure.NAME} …", end="")
+        try:
+            lines.extend(_measured(figure, settings))
+        except SwitchGNNError as error:
+            left_out[figure.NAME] = f"failed: {str(error).rstrip('.')}"
+        console.print(f" {time.monotonic() - started:.0f} s")
+    return lines, left_out
+
+
+def _chosen(
+    settings: Settings, only: list[str] | None, left_out: dict[str, str]
+) -> Iterator[ModuleType]:
+    figures = (*_FIGURES, fig_clone) if settings.clone else _FIGURES
+    if not settings.clone:
+        left_out[fig_clone.NAME] = "takes minutes, ask for it with --clone"
+    for figure in figures:
+        reason = figure.missing()
+        if only and figure.NAME not in only:
+            continue
+        if reason is not None:
+            left_out[figure.NAME] = reason
+        else:
+            yield figure
+
+
+def _measured(figure: ModuleType, settings: Settings) -> list[Line]:
+    run: Callable[[Settings], Iterator[Line]] = figure.run
+    # pip needs the machine's network; the rest a namespace of its own.
+    with ExitStack() as stack:
+        stack.enter_context(nullcontext() if figure is fig_clone else Namespace())
+        return list(run(settings))
+
+
+def _document(lines: list[Line], left_out: dict[str, str]) -> dict[str, object]:
+    return {
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "lines": [line.to_dict() for line in lines],
+        "left_out": left_out,
+    }
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Why a figure was not measured."""
+
+from switchgnn.errors import SwitchGNNError
+
+
+class BenchError(SwitchGNNError):
+    """A figure cannot be measured here, or its load did not work."""

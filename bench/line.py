@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One line of the result: two measurements, their ratio, and what was aimed at."""
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from bench.measure import Samples
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a line aims at; None where it aims at nothing.
+
+    Attributes:
+        ratio: A / B at least.
+        least: A at least.
+        most: A at most.
+    """
+
+    ratio: float | None = None
+    least: float | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line.
+
+    Attributes:
+        figure: name of the figure it belongs to.
+        what: what was measured.
+        unit: of A and B.
+        a, b: the measurements; B may be missing.
+        goal: what A or A / B should be.
+        note: circumstances that matter.
+    """
+
+    figure: str
+    what: str
+    unit: str
+    a: Samples
+    b: Samples | None = None
+    goal: Goal = Goal()
+    note: str = ""
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """A / B of each pair."""
+        if self.b is None:
+            return ()
+        return tuple(a / b for a, b in zip(self.a.values, self.b.values, strict=True))
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the medians reach the goal; None without one."""
+        goal, checks = self.goal, []
+        if goal.ratio is not None and self.ratios:
+            checks.append(median(self.ratios) >= goal.ratio)
+        if goal.least is not None:
+            checks.append(self.a.median >= goal.least)
+        if goal.most is not None:
+            checks.append(self.a.median <= goal.most)
+        return all(checks) if checks else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line as plain data, for JSON."""
+        return {
+            "figure": self.figure,
+            "what": self.what,
+            "unit": self.unit,
+            "a": {"label": self.a.label, "values": self.a.values},
+            "b": {"label": self.b.label, "values": self.b.values} if self.b else None,
+            "ratios": self.ratios,
+            "goal": {k: v for k, v in vars(self.goal).items() if v is not None},
+            "reached": self.reached,
+            "note": self.note,
+        }

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How much is measured."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every figure takes.
+
+    Attributes:
+        pairs: how often A and B are measured, in turn.
+        seconds: length of one measurement that runs for a time.
+        clone: also run the figure that clones and installs everything anew.
+    """
+
+    pairs: int = 5
+    seconds: float = 1.5
+    clone: bool = False
+
+    @property
+    def quick(self) -> "Settings":
+        """Return the same, short and coarse."""
+        return Settings(pairs=2, seconds=0.7, clone=self.clone)

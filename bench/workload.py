@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The graphs of the figures, and plans for them."""
+
+from functools import cache
+
+import numpy as np
+
+from switchgnn.p4src import load_program
+from switchgnn.planner import Graph, Plan, build_plan, graph_from_edges, load_graph
+
+WORKERS = 4
+VERTICES = 2048
+REMOTE_NEIGHBOURS = 16
+_SEED = 1
+
+
+def random_graph(vertices: int, neighbours: int) -> Graph:
+    """Return a seeded graph: each vertex has so many neighbours, all on other workers."""
+    generator = np.random.default_rng(_SEED)
+    source = np.repeat(np.arange(vertices), neighbours)
+    remote = _remote_places(generator, vertices, neighbours)
+    # Worker of v is v modulo WORKERS: step over the own one.
+    away, place = remote % (WORKERS - 1) + 1, remote // (WORKERS - 1)
+    destination = place * WORKERS + (source + away) % WORKERS
+    return graph_from_edges(
+        source,
+        destination,
+        name=f"random {vertices:,} x {neighbours}",
+        vertices=vertices,
+        directed=True,
+    )
+
+
+def random_plan(vertices: int, neighbours: int) -> Plan:
+    """Return the plan for a random graph, with all slots of the program."""
+    return build_plan(
+        random_graph(vertices, neighbours),
+        workers=WORKERS,
+        slots=load_program().slots,
+        program=load_program().digest,
+        assignment=np.arange(vertices) % WORKERS,
+    )
+
+
+@cache
+def standard_plan() -> Plan:
+    """Return the plan that the data plane figures use."""
+    return random_plan(VERTICES, REMOTE_NEIGHBOURS)
+
+
+@cache
+def digits_plan() -> Plan:
+    """Return the plan for the digits graph as `make run` makes it."""
+    program = load_program()
+    return build_plan(load_graph("digits"), workers=WORKERS, slots=256, program=program.digest)
+
+
+def _remote_places(
+    generator: np.random.Generator, vertices: int, neighbours: int
+) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    choices = vertices // WORKERS * (WORKERS - 1)
+    rows = [generator.choice(choices, neighbours, replace=False) for _ in range(vertices)]
+    return np.concatenate(rows)

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""congestion.p4: who waits behind a long queue is marked, once it leaves.
+
+A queue is built without timing: a multicast group that names one port many times
+puts all copies into its queue at once. BMv2 takes packets out meanwhile, so how
+many copies find a long queue is not known, but each mark must be counted.
+"""
+
+from scapy.layers.inet import UDP, IPOption_Router_Alert
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from switchgnn.controller import Outcome
+from switchgnn.controller.forward import BROADCAST
+from switchgnn.controller.loop import ALL_WORKERS_GROUP, FIRST_LOOP_PORT, LOOP_LANES, result_group
+from switchgnn.host.header import Kind
+from switchgnn_ptf.packets import barrier_answer, done, ordinary, sum_to
+from switchgnn_ptf.switch_test import MEMBERS, SwitchTest
+
+COPIES = 40
+TRIES = 50
+CONGESTION_EXPERIENCED = 3
+
+
+class CongestionTest(SwitchTest):
+    """Cases that send many copies of a frame to port 2 at once."""
+
+    def crowd(self, threshold: int) -> None:
+        """Let what goes to all workers go to port 2, many times."""
+        self.entries.set_threshold(threshold)
+        self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
+
+    def copies(self, port: int, frame: Packet, outcome: Outcome) -> list[bytes]:
+        """Send a frame and return the copies that come out of port 2."""
+        with self.counted(outcome, marked=None):
+            self.send(port, frame)
+            return [self.receive(2) for _ in range(COPIES)]
+
+    def check_copies(self, copies: list[bytes], plain: Packet, marked: Packet, before: int) -> int:
+        """Check that every copy is plain or marked, and counted; return how many are marked."""
+        number = copies.count(bytes(marked))
+        self.assertEqual(COPIES - number, copies.count(bytes(plain)), "Other frames came, too.")
+        self.assertEqual(number, self.counters().marked - before, "Not each mark was counted.")
+        return number
+
+
+class FloodTest(CongestionTest):
+    """Cases that broadcast ordinary frames."""
+
+    def check_never_marked(self, frame: Packet) -> None:
+        """Broadcast a frame: no copy is marked."""
+        before = self.counters().marked
+        copies = self.copies(1, frame, Outcome.FLOODED)
+        self.assertEqual([bytes(frame)] * COPIES, copies)
+        self.assertEqual(before, self.counters().marked)
+
+    def check_marked(self, frame: Packet, marked: Packet, *, most: int = COPIES - 1) -> None:
+        """Broadcast a frame until some copy is marked; never may more than ``most`` be."""
+        for _ in range(TRIES):
+            before = self.counters().marked
+            copies = self.copies(1, frame, Outcome.FLOODED)
+            number = self.check_copies(copies, frame, marked, before)
+            self.assertLessEqual(number, most)
+            if number:
+                return
+        self.fail(f"No queue was long in {TRIES} tries.")
+
+
+class CapableIpv4IsMarked(FloodTest):
+    """Both ECN-capable codepoints become "congestion experienced", with a right checksum."""
+
+    def runTest(self) -> None:
+        self.crowd(threshold=0)
+        for ecn in (1, 2):
+            frame, marked = (_broadcast(tos=0xB8 | bits) for bits in (ecn, CONGESTION_EXPERIENCED))
+            self.check_marked(frame, marked)
+
+
+class NotCapableIsNotMarked(FloodTest):
+    """Who does not speak ECN, IPv4 with options, and other protocols are left alone."""
+
+    def runTest(self) -> None:
+        self.crowd(threshold=0)
+        self.check_never_marked(_broadcast(tos=0xB8))
+        self.check_never_marked(_broadcast(tos=0xB8 | 2, options=[IPOption_Router_Alert()]))
+        self.check_never_marked(Ether(dst=BROADCAST, type=0x1234) / Raw(bytes(64)))
+
+
+class ThresholdIsInPackets(FloodTest):
+    """A copy is marked if more than the threshold were queued before it."""
+
+    def runTest(self) -> None:
+        self.crowd(threshold=5)
+        frame, marked = _broadcast(tos=2), _broadcast(tos=3)
+        self.check_marked(frame, marked, most=COPIES - 6)
+
+
+class HighThresholdMarksNothing(FloodTest):
+    """No queue grows longer than the copies that there are."""
+
+    def runTest(self) -> None:
+        self.crowd(threshold=COPIES)
+        self.check_never_marked(_broadcast(tos=2))
+
+
+class DefaultMarksNothing(FloodTest):
+    """A switch whose threshold nobody has set marks nothing."""
+
+    def runTest(self) -> None:
+        self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
+        self.check_never_marked(_broadcast(tos=2))
+
+
+class EmptyQueueMarksNothing(SwitchTest):
+    """With a threshold of zero, a frame that comes alone is not marked."""
+
+    def runTest(self) -> None:
+        self.entries.set_threshold(0)
+        self.add_sum(900, {101: 0})
+        frame = ordinary(1, "02:00:00:00:00:02", UDP(), tos=2)
+        with self.counted(Outcome.FORWARDED, marked=0):
+            self.send(1, frame)
+            self.expect(2, frame)
+        with self.counted(Outcome.AGGREGATED, marked=0):
+            self.check_sum(900, {101: 0})
+
+
+class AdvanceIsMarked(CongestionTest):
+    """ADVANCE carries the mark in its own header, under a right checksum."""
+
+    def runTest(self) -> None:
+        self.crowd(threshold=0)
+        for block in range(TRIES):
+            with self.counted(Outcome.DONE_COLLECTED, 2):
+                self.send(1, done(0, block=block))
+                self.send(2, done(1, block=block))
+            before = self.counters().marked
+            last = done(2, block=block)
+            copies = self.copies(3, last, Outcome.DONE_COLLECTED)
+            plain, marked = (
+                barrier_answer(Kind.ADVANCE, last, to=2, workers=MEMBERS, ecn=ecn) for ecn in (0, 1)
+            )
+            if self.check_copies(copies, plain, marked, before):
+                return
+        self.fail(f"No queue was long in {TRIES} tries.")
+
+
+class SumIsMarked(CongestionTest):
+    """A sum carries the mark in its own header; the copy in the loop sums on unharmed."""
+
+    def runTest(self) -> None:
+        self.entries.set_threshold(0)
+        self.add_source(101, worker=0)
+        self.entries.add_fanout(block=1, source=101, slots={0: (7, 1), 1: (7, 1)})
+        lane = 101 % LOOP_LANES
+        self.add_destination(900, worker=1, slot=7, bank=0)
+        self.add_destination(901, worker=2, slot=7, bank=1)
+        group = result_group(1) + lane
+        self.entries.change_group(group, [2] * COPIES + [FIRST_LOOP_PORT + lane])
+        for round_ in range(1, TRIES + 1):
+            if self._one_round(round_):
+                return
+        self.fail(f"No queue was long in {TRIES} tries.")
+
+    def _one_round(self, round_: int) -> int:
+        before = self.counters().marked
+        with self.counted(Outcome.AGGREGATED, passes={1: 2}, marked=None):
+            packet, lanes = self.send_feature(101, worker=0, round_=round_)
+            copies = [self.receive(2) for _ in range(COPIES)]
+            self.expect_sum(901, [(packet, lanes)])
+        plain, marked = (
+            sum_to(2, 900, lanes, count=1, completed_by=packet, ECN=ecn) for ecn in (0, 1)
+        )
+        return self.check_copies(copies, plain, marked, before)
+
+
+class MarkOfTheSenderStays(SwitchTest):
+    """A mark that a feature brings with it leaves with the sum that it completes."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        with self.counted(Outcome.AGGREGATED):
+            packet, lanes = self.send_feature(101, worker=0, ECN=1)
+            self.expect(3, sum_to(3, 900, lanes, count=1, completed_by=packet, ECN=1))
+
+
+def _broadcast(**ip: object) -> Packet:
+    return ordinary(1, BROADCAST, UDP(), Raw(bytes(64)), **ip)

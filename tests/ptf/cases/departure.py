@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""departure.p4: what leaves on a port is addressed to the worker behind it."""
+
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from switchgnn.controller import Outcome
+from switchgnn.host.layers import SwitchGNN
+from switchgnn_ptf.packets import ack_of, feature, random_lanes, resigned, sum_to
+from switchgnn_ptf.switch_test import SwitchTest
+
+
+class SumIsAddressedToItsWorker(SwitchTest):
+    """Other addresses, a new time to live, the length of a sum; all else as it came."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        with self.counted(Outcome.AGGREGATED):
+            packet, lanes = self.send_feature(101, worker=0, Resend=1, Level=5)
+            expected = sum_to(3, 900, lanes, count=1, completed_by=packet)
+            self.assertEqual(IP(bytes(expected)[14:]).len, 172)
+            self.expect(3, expected)
+
+
+class AckIsAddressedToItsSender(SwitchTest):
+    """The header alone, with the length of an ACK."""
+
+    def runTest(self) -> None:
+        self.add_source(101, worker=1)
+        self.entries.add_fanout(block=1, source=101, slots={0: (7, 2)})
+        with self.counted(Outcome.AGGREGATED):
+            packet, _ = self.send_feature(101, worker=1, Echo=1, Resend=1)
+            expected = ack_of(packet)
+            self.assertEqual((len(expected), expected[SwitchGNN].Is_ACK), (58, 1))
+            self.expect(2, expected)
+
+
+class WorkersLengthIsNotBelieved(SwitchTest):
+    """IPv4's length in a sum and an ACK is the switch's own."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        lanes = random_lanes(1)
+        packet = feature(101, lanes, port=1, Echo=1)
+        packet[IP].len = 999
+        with self.counted(Outcome.AGGREGATED):
+            self.send(1, packet)
+            self.expect(3, sum_to(3, 900, lanes, count=1, completed_by=packet))
+            self.expect(1, ack_of(packet))
+
+
+class TrailerStays(SwitchTest):
+    """Bytes behind the fragment are not the program's: they stay behind, outside of IPv4."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        lanes = random_lanes(1)
+        whole = feature(101, lanes, port=1, Echo=1)
+        with self.counted(Outcome.AGGREGATED):
+            self.send(1, bytes(whole) + b"trailer")
+            self.expect(3, _with_trailer(sum_to(3, 900, lanes, count=1, completed_by=whole)))
+            self.expect(1, _with_trailer(ack_of(whole)))
+
+
+def _with_trailer(packet: Packet) -> Packet:
+    return Ether(bytes(packet) + b"trailer")
+
+
+class PortWithoutEntryKeepsAddresses(SwitchTest):
+    """Without an entry the sender's addresses stay; the rest is done all the same."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        self.entries.remove_departure(port=3)
+        with self.counted(Outcome.AGGREGATED):
+            packet, lanes = self.send_feature(101, worker=0)
+            expected = sum_to(3, 900, lanes, count=1, completed_by=packet)
+            for layer in (Ether, IP):
+                expected[layer].src, expected[layer].dst = packet[layer].src, packet[layer].dst
+            self.expect(3, resigned(expected))

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The counter of switchgnn.p4: every frame has exactly one outcome."""
+
+from scapy.layers.inet import UDP
+from scapy.layers.l2 import ARP, Ether
+
+from switchgnn.controller import Outcome
+from switchgnn.controller.forward import BROADCAST
+from switchgnn.host.header import Kind
+from switchgnn_ptf.packets import (
+    barrier_answer,
+    done,
+    feature,
+    ordinary,
+    random_lanes,
+    resigned,
+    station,
+)
+from switchgnn_ptf.switch_test import SwitchTest
+
+LANES = random_lanes(1)
+
+
+class EveryOutcomeOnce(SwitchTest):
+    """One frame of each outcome, one after another; each counts in its own cell only."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0, 102: 1})
+        good = feature(101, LANES, port=1, round_=2)
+        broken = resigned(good)
+        broken["SwitchGNN"].Checksum = 1
+        arp = Ether(src=station(1).mac, dst=BROADCAST) / ARP()
+        udp = ordinary(1, station(2).mac, UDP())
+        collected, wrong_plan = done(0, block=0), done(0, block=0, plan=1)
+        frames = {
+            Outcome.AGGREGATED: good,
+            Outcome.DUPLICATE: good,
+            Outcome.STALE: feature(101, LANES, port=1, round_=1),
+            Outcome.WRONG_PORT: feature(102, LANES, port=1),
+            Outcome.UNKNOWN_VERTEX: feature(109, LANES, port=1),
+            Outcome.UNKNOWN_BLOCK: feature(101, LANES, port=1, block=9),
+            Outcome.WRONG_COUNT: feature(101, LANES, port=1, count=2, round_=3),
+            Outcome.DONE_COLLECTED: collected,
+            Outcome.DONE_REPEATED: collected,
+            Outcome.WRONG_PLAN: wrong_plan,
+            Outcome.FORWARDED: udp,
+            Outcome.FLOODED: arp,
+            Outcome.UNKNOWN_STATION: ordinary(1, "02:00:00:00:99:99", UDP()),
+            Outcome.MALFORMED: broken,
+            Outcome.UNKNOWN_KIND: resigned(good, Kind=Kind.SUM),
+        }
+        self.assertEqual(list(Outcome), list(frames))
+        answers = {
+            Outcome.DONE_REPEATED: (1, barrier_answer(Kind.WAITING, collected, to=1, workers=1)),
+            Outcome.WRONG_PLAN: (1, barrier_answer(Kind.WAITING, wrong_plan, to=1, workers=0)),
+            Outcome.FORWARDED: (2, udp),
+            Outcome.FLOODED: (2, arp),
+        }
+        for outcome, frame in frames.items():
+            with self.counted(outcome, passes={1: 1} if outcome is Outcome.AGGREGATED else {}):
+                self.send(1, frame)
+                if outcome in answers:
+                    self.expect(*answers[outcome])
+                if outcome is Outcome.FLOODED:
+                    self.expect(3, arp)

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One ``add_<table>`` for every table of the program; remembers what to take away."""
+
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Address
+
+from finsy.proto import p4r
+
+from switchgnn.controller import P4RuntimeClient
+from switchgnn.controller.congestion import Congestion
+from switchgnn.controller.messages import DELETE, INSERT, MODIFY, default_update, row_update
+from switchgnn.controller.network import Network, Station, mac_number
+from switchgnn.controller.rows import make_rows
+from switchgnn.controller.session import Session, SessionEntry
+from switchgnn.controller.state import read_default
+
+BANKS = 8
+
+
+class Entries:
+    """The entries of one test. They are written by ``flush`` and removed by ``remove``."""
+
+    def __init__(self, client: P4RuntimeClient) -> None:
+        self._client = client
+        self._layout = client.get_layout()
+        self._pending: list[p4r.Update] = []
+        self._undo: list[p4r.Update] = []
+        self._highest_session = 0
+
+    def flush(self) -> None:
+        """Write what was added since the last flush."""
+        pending, self._pending = self._pending, []
+        if pending:
+            self._client.write(pending)
+
+    def remove(self) -> None:
+        """Take away all that was added, newest first."""
+        self._pending = list(reversed(self._undo))
+        self._undo = []
+        # The number stays: it tells the next test which tags are old.
+        self._set_session(SessionEntry(self._highest_session, 0, 0))
+        self.flush()
+
+    def read_session(self) -> int:
+        """Return the session number that the switch has."""
+        session = Session(self._layout)
+        return session.decode(read_default(self._client, session.table)).session
+
+    def set_session(self, *, session: int, plan: int, members: int) -> None:
+        self._highest_session = max(self._highest_session, session)
+        self._set_session(SessionEntry(session, plan, members))
+
+    def set_threshold(self, packets: int) -> None:
+        congestion = Congestion(self._layout)
+        default = congestion.table.default or b""
+        self._pending.append(default_update(congestion.table, congestion.encode(packets)))
+        self._undo.append(default_update(congestion.table, default))
+
+    def add_worker(self, *, port: int, worker: int) -> None:
+        self._add("worker", "set_worker", port=port, worker=worker, worker_bit=1 << worker)
+
+    def add_station(self, *, mac: str, port: int) -> None:
+        self._add("station", "forward", dst_addr=mac_number(mac), port=port)
+
+    def add_flood(self, *, mac: str) -> None:
+        self._add("station", "flood", dst_addr=mac_number(mac))
+
+    def add_source(self, *, vertex: int, worker: int, index: int) -> None:
+        self._add("source", "set_source", src_id=vertex, worker=worker, index=index)
+
+    def add_fanout(
+        self,
+        *,
+        block: int,
+        source: int,
+        slots: Mapping[int, tuple[int, int]],
+        hop: int = 0,
+        last_hop: bool = True,
+        count: int = 1,
+    ) -> None:
+        """Add a hop. ``slots`` maps a bank to (slot, expected count)."""
+        places = {f"slot{bank}": slots.get(bank, (0, 0))[0] for bank in range(BANKS)}
+        expected = {f"expected{bank}": slots.get(bank, (0, 0))[1] for bank in range(BANKS)}
+        self._add(
+            "fanout",
+            "set_slots",
+            block_id=block,
+            src_id=source,
+            hop=hop,
+            count=count,
+            last_hop=int(last_hop),
+            last_bank=max(slots, default=0),
+            **places,
+            **expected,
+        )
+
+    def add_result(
+        self, *, block: int, bank: int, slot: int, vertex: int, port: int, group: int
+    ) -> None:
+        key = {"block_id": block, "bank": bank, "slot": slot}
+        self._add("result", "set_result", **key, vertex=vertex, port=port, group=group)
+
+    def add_departure(self, *, station: Station, network: Network) -> None:
+        self._add(
+            "departure",
+            "address",
+            port=station.port,
+            switch_mac=mac_number(network.switch_mac),
+            worker_mac=mac_number(station.mac),
+            switch_ip=int(IPv4Address(network.switch_ip)),
+            worker_ip=int(IPv4Address(station.ip)),
+        )
+
+    def remove_departure(self, *, port: int) -> None:
+        """Take one entry away before its time."""
+        for update in [u for u in self._undo if self._is_departure(u, port)]:
+            self._undo.remove(update)
+            self._pending.append(update)
+
+    def add_group(self, number: int, ports: Iterable[int]) -> None:
+        """Add a multicast group; a port that is named twice gets two copies."""
+        self._pending.append(_group(INSERT, number, ports))
+        self._undo.append(_group(DELETE, number, ()))
+
+    def change_group(self, number: int, ports: Iterable[int]) -> None:
+        """Give a multicast group that was added other ports."""
+        self._pending.append(_group(MODIFY, number, ports))
+
+    def _add(self, name: str, action: str, **values: int) -> None:
+        table = self._layout.table(name)
+        row = make_rows(table, action, values, 1).data[0]
+        self._pending.append(row_update(INSERT, table, row))
+        self._undo.append(row_update(DELETE, table, row))
+
+    def _set_session(self, entry: SessionEntry) -> None:
+        session = Session(self._layout)
+        self._pending.append(default_update(session.table, session.encode(entry)))
+
+    def _is_departure(self, update: p4r.Update, port: int) -> bool:
+        entry = update.entity.table_entry
+        return (
+            entry.table_id == self._layout.table("departure").id
+            and int.from_bytes(entry.match[0].exact.value, "big") == port
+        )
+
+
+def _group(kind: "p4r.Update.Type.ValueType", number: int, ports: Iterable[int]) -> p4r.Update:
+    entity = p4r.Entity()
+    group = entity.packet_replication_engine_entry.multicast_group_entry
+    group.multicast_group_id = number
+    for instance, port in enumerate(ports):
+        group.replicas.add(egress_port=port, instance=instance)
+    return p4r.Update(type=kind, entity=entity)

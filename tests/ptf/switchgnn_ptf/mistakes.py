@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The program with a mistake planted in it, to show that a case notices.
+
+Each function changes the compiled program (p4c's JSON, parsed) in place.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from switchgnn.p4src import Program
+
+Json = Any
+_LANES = 32
+
+
+def carry_between_lanes(compiled: Json) -> None:
+    """Add the 1,024 bits as one number, without the masks of PACKED_ADD."""
+    rests, tops = "0x" + "7fffffff" * _LANES, "0x" + "80000000" * _LANES
+    for value in _constants(compiled["actions"]):
+        if value["value"] == rests:
+            value["value"] = "0x" + "ffffffff" * _LANES
+        elif value["value"] == tops:
+            value["value"] = "0x" + "00000000" * _LANES
+
+
+def forget_sources(compiled: Json) -> None:
+    """Let Seen write back the tag it read, so that nothing is ever a duplicate."""
+    action = _action(compiled, "SwitchIngress.seen.look_and_remember")
+    write = next(step for step in action["primitives"] if step["op"] == "register_write")
+    write["parameters"][2] = {"type": "field", "value": ["scalars", "seen_last"]}
+
+
+def overwrite_by_stale(compiled: Json) -> None:
+    """Let a contribution under an older tag overwrite a slot (``0 > tag`` is never so)."""
+    for action in compiled["actions"]:
+        if action["name"].endswith(".accumulate"):
+            for comparison in _operations(action, ">"):
+                comparison["left"] = {"type": "hexstr", "value": "0x0"}
+
+
+def believe_checksums(compiled: Json) -> None:
+    """Verify no checksum."""
+    compiled["checksums"] = [check for check in compiled["checksums"] if not check["verify"]]
+
+
+def count_repeated_done(compiled: Json) -> None:
+    """Add worker bits in place of or-ing them, so that a repeated DONE counts as another."""
+    for operation in _operations(_action(compiled, "SwitchIngress.barrier.collect"), "|"):
+        operation["op"] = "+"
+
+
+MISTAKES: dict[str, Callable[[Json], None]] = {
+    mistake.__name__: mistake
+    for mistake in (
+        carry_between_lanes,
+        forget_sources,
+        overwrite_by_stale,
+        believe_checksums,
+        count_repeated_done,
+    )
+}
+
+
+def with_mistake(program: Program, name: str) -> Program:
+    """Return the program with one of the mistakes, under a digest of its own."""
+    compiled = json.loads(program.json)
+    before = json.dumps(compiled)
+    MISTAKES[name](compiled)
+    after = json.dumps(compiled)
+    if after == before:
+        raise ValueError(f"The compiled program has changed: {name} no longer finds its place.")
+    return replace(program, json=after.encode(), digest=name.encode().hex().ljust(64, "0"))
+
+
+def _action(compiled: Json, name: str) -> Json:
+    return next(action for action in compiled["actions"] if action["name"] == name)
+
+
+def _nodes(node: Json) -> Iterator[Json]:
+    if isinstance(node, dict):
+        yield node
+    for child in node.values() if isinstance(node, dict) else node:
+        if isinstance(child, dict | list):
+            yield from _nodes(child)
+
+
+def _constants(node: Json) -> list[Json]:
+    return [found for found in _nodes(node) if found.get("type") == "hexstr"]
+
+
+def _operations(node: Json, operator: str) -> list[Json]:
+    return [found for found in _nodes(node) if found.get("op") == operator and "left" in found]

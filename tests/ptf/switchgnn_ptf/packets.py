@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that workers send, and what the switch must make of them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from switchgnn.controller.network import Station, star_network
+from switchgnn.host.header import LANES, Kind
+from switchgnn.host.layers import Barrier, Fragment, SwitchGNN
+
+Lanes = NDArray[np.int32]
+
+PORTS = (1, 2, 3, 4)
+WORKERS = (0, 1, 2)
+STRANGER_PORT = 4  # wired, but no worker is behind it
+NETWORK = star_network(len(PORTS))
+PLAN = 0xC0FFEE01
+
+# What a worker sends differs on purpose from what the switch must set.
+_TTL_SENT = 7
+_TTL_OF_SWITCH = 64
+_ECN_CAPABLE = 2
+_TOS = 0x28 << 2 | _ECN_CAPABLE
+_IDENTIFICATION = 0x1234
+
+ETHERTYPE_EXPERIMENT = 0x88B5
+
+
+def station(port: int) -> Station:
+    """Return the addresses at the end of a port."""
+    return NETWORK.stations[port - 1]
+
+
+def port_of(worker: int) -> int:
+    """Return a worker's port."""
+    return NETWORK.stations[worker].port
+
+
+def random_lanes(seed: int) -> Lanes:
+    """Return lanes over the whole range of int32, the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(-(2**31), 2**31, LANES, np.int64).astype(np.int32)
+
+
+def sum_of(lanes: Iterable[Lanes]) -> Lanes:
+    """Return NumPy's int32 sum, which wraps modulo 2^32."""
+    return np.sum(np.stack(list(lanes)), axis=0, dtype=np.int32)
+
+
+def feature(
+    source: int,
+    lanes: Lanes,
+    *,
+    port: int,
+    block: int = 1,
+    fragment: int = 0,
+    round_: int = 1,
+    count: int = 1,
+    **header: int,
+) -> Packet:
+    """Return the FEATURE frame of a source as the worker behind ``port`` sends it."""
+    switchgnn = SwitchGNN(
+        Kind=Kind.FEATURE,
+        Src_id=source,
+        Block_id=block,
+        Count=count,
+        Fragment=fragment,
+        Round=round_,
+        **header,
+    )
+    return _from_worker(port) / switchgnn / _fragment(lanes)
+
+
+def done(
+    worker: int,
+    *,
+    block: int,
+    round_: int = 1,
+    fragment: int = 0,
+    magnitude: int = 0,
+    plan: int = PLAN,
+    port: int | None = None,
+) -> Packet:
+    """Return the DONE frame of a worker, sent from its own port unless told otherwise."""
+    header = SwitchGNN(
+        Kind=Kind.DONE, Src_id=worker, Block_id=block, Round=round_, Fragment=fragment
+    )
+    sender = port_of(worker) if port is None else port
+    return _from_worker(sender) / header / Barrier(magnitude=magnitude, plan=plan)
+
+
+def sum_to(
+    port: int, vertex: int, lanes: Lanes, *, count: int, completed_by: Packet, **header: int
+) -> Packet:
+    """Return the SUM that leaves when ``completed_by`` brings the last contribution."""
+    last = completed_by[SwitchGNN]
+    switchgnn = SwitchGNN(
+        Kind=Kind.SUM,
+        Src_id=0,
+        Dst_id=vertex,
+        Block_id=last.Block_id,
+        Count=count,
+        Fragment=last.Fragment,
+        Round=last.Round,
+        Resend=last.Resend,
+        Level=last.Level,
+        **header,
+    )
+    return _from_switch(port) / switchgnn / _fragment(lanes)
+
+
+def ack_of(packet: Packet) -> Packet:
+    """Return the ACK that the sender of a FEATURE with Echo must get."""
+    answer = packet[SwitchGNN].copy()
+    answer.remove_payload()
+    answer.Kind, answer.Is_ACK, answer.Checksum = int(Kind.ACK), 1, None
+    return _from_switch(_sender_port(packet)) / answer
+
+
+def barrier_answer(
+    kind: Kind,
+    asked: Packet,
+    *,
+    to: int,
+    workers: int,
+    magnitude: int = 0,
+    round_: int = 1,
+    plan: int = PLAN,
+    ecn: int = 0,
+) -> Packet:
+    """Return the ADVANCE or WAITING that the worker behind port ``to`` must get."""
+    header = asked[SwitchGNN].copy()
+    header.remove_payload()
+    header.Kind, header.Checksum, header.ECN = int(kind), None, ecn
+    body = Barrier(magnitude=magnitude, plan=plan, round=round_, workers=workers)
+    return _from_switch(to) / header / body
+
+
+def marker(port: int, serial: int) -> Packet:
+    """Return an ordinary frame to a port; whatever was queued before it comes before it."""
+    target = station(port).mac
+    body = Raw(b"marker" + serial.to_bytes(8, "big") + bytes(60))
+    return Ether(dst=target, src="02:00:00:00:ee:ee", type=ETHERTYPE_EXPERIMENT) / body
+
+
+def ordinary(port: int, to: str, *layers: Any, **ip: Any) -> Packet:
+    """Return an IPv4 frame of a host, not SwitchGNN's unless the layers say so."""
+    ip = {"src": station(port).ip, "dst": "10.0.0.77", "proto": 17, "ttl": _TTL_SENT} | ip
+    packet = Ether(src=station(port).mac, dst=to) / IP(**ip)
+    for layer in layers:
+        packet = packet / layer
+    return packet
+
+
+def resigned(packet: Packet, **changes: int) -> Packet:
+    """Return a copy with other SwitchGNN fields and a checksum that fits them."""
+    copy = packet.copy()
+    copy[SwitchGNN].Checksum = None
+    for name, value in changes.items():
+        setattr(copy[SwitchGNN], name, value)
+    return copy
+
+
+def _fragment(lanes: Lanes) -> Fragment:
+    return Fragment(lanes=[int(lane) for lane in lanes])
+
+
+def _from_worker(port: int) -> Packet:
+    own = station(port)
+    ethernet = Ether(src=own.mac, dst=NETWORK.switch_mac)
+    return ethernet / _ip(src=own.ip, dst=NETWORK.switch_ip, ttl=_TTL_SENT)
+
+
+def _from_switch(port: int) -> Packet:
+    to = station(port)
+    ethernet = Ether(src=NETWORK.switch_mac, dst=to.mac)
+    return ethernet / _ip(src=NETWORK.switch_ip, dst=to.ip, ttl=_TTL_OF_SWITCH)
+
+
+def _ip(*, src: str, dst: str, ttl: int) -> IP:
+    return IP(src=src, dst=dst, ttl=ttl, tos=_TOS, id=_IDENTIFICATION, proto=253)
+
+
+def _sender_port(packet: Packet) -> int:
+    return next(own.port for own in NETWORK.stations if own.mac == packet[Ether].src)

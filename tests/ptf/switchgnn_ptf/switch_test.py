@@ -1,0 +1,284 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The base class of all cases: connection, set-up, oracles and clean-up.
+
+Nothing here sleeps. The program counts every frame under exactly one outcome, so
+``send`` returns when the frame has been counted, and frames on different ports
+stay in order. Nothing waits for silence either: ``counted`` ends by sending a
+marker to every port, and a queue gives out what it held before the marker first.
+"""
+
+import contextlib
+import itertools
+import logging
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import ptf
+from ptf import testutils
+from ptf.base_tests import BaseTest
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from switchgnn.controller import Counters, Outcome, read_counters
+from switchgnn.controller.forward import BROADCAST
+from switchgnn.controller.loop import (
+    ALL_WORKERS_GROUP,
+    FIRST_LOOP_PORT,
+    LOOP_LANES,
+    result_group,
+)
+from switchgnn_ptf.connection import connection, push
+from switchgnn_ptf.entries import Entries
+from switchgnn_ptf.packets import (
+    NETWORK,
+    PLAN,
+    PORTS,
+    WORKERS,
+    Lanes,
+    feature,
+    marker,
+    port_of,
+    random_lanes,
+    station,
+    sum_of,
+    sum_to,
+)
+from switchgnn_ptf.results import CaseResult, append_result
+from switchgnn_ptf.tally import Tally
+
+# How long to wait for what must happen. Nothing that passes waits this long.
+PATIENCE_SECONDS = 5.0
+MEMBERS = sum(1 << worker for worker in WORKERS)
+
+_serials = itertools.count(1)
+
+
+class SwitchTest(BaseTest):
+    """A case: three workers on ports 1 to 3, a host without a worker on port 4."""
+
+    known_defects: Mapping[str, str] = MappingProxyType({})
+    """What is known to go wrong, by setting; the case must fail there until it is mended."""
+
+    def run(self, result: Any = None) -> None:
+        """Run the case and tell the runner what became of it."""
+        failures, errors = len(result.failures), len(result.errors)
+        start = time.monotonic()
+        super().run(result)
+        path = testutils.test_param_get("results")
+        if path:
+            outcome = CaseResult(
+                case=str(self),
+                failure=result.failures[-1][1] if len(result.failures) > failures else None,
+                error=result.errors[-1][1] if len(result.errors) > errors else None,
+                known_defect=self.known_defects.get(testutils.test_param_get("setting")),
+                seconds=time.monotonic() - start,
+            )
+            append_result(Path(path), outcome)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.maxDiff = None
+        self.dataplane = ptf.dataplane_instance
+        self._record_packets()
+        self.dataplane.flush()
+        self.client = connection()
+        self.entries = Entries(self.client)
+        # Registers cannot be cleared: what earlier cases left there is of an older session.
+        self.session = self.entries.read_session() + 1
+        self.addCleanup(self.entries.remove)
+        self._indices = itertools.count()
+        self._lay_network()
+        self.entries.flush()
+
+    # Set-up
+
+    def serve(self, *, session: int | None = None, plan: int = PLAN) -> None:
+        """Make the switch serve a plan, under a new session number if one is given."""
+        self.session = self.session if session is None else session
+        self.entries.set_session(session=self.session, plan=plan, members=MEMBERS)
+
+    def add_source(self, vertex: int, *, worker: int) -> None:
+        """Make a vertex known as the worker's."""
+        self.entries.add_source(vertex=vertex, worker=worker, index=next(self._indices))
+
+    def add_destination(
+        self, vertex: int, *, worker: int, slot: int, bank: int = 0, block: int = 1
+    ) -> None:
+        """Send the sum of a slot to a worker."""
+        self.entries.add_result(
+            block=block,
+            bank=bank,
+            slot=slot,
+            vertex=vertex,
+            port=port_of(worker),
+            group=result_group(worker),
+        )
+
+    def add_sum(
+        self,
+        vertex: int,
+        sources: Mapping[int, int],
+        *,
+        worker: int = 2,
+        slot: int = 7,
+        bank: int = 0,
+        block: int = 1,
+        known: bool = False,
+    ) -> None:
+        """Let the ``sources`` (vertex to its worker) meet in one slot.
+
+        ``known`` says that the sources have been added before.
+        """
+        for source, owner in sources.items():
+            if not known:
+                self.add_source(source, worker=owner)
+            slots = {bank: (slot, len(sources))}
+            self.entries.add_fanout(block=block, source=source, slots=slots)
+        self.add_destination(vertex, worker=worker, slot=slot, bank=bank, block=block)
+
+    def restart(self) -> None:
+        """Load the program anew in the middle of a case, and lay the network again."""
+        # A switch that restarts loses its groups; BMv2 keeps them when it only loads a program.
+        self.entries.remove()
+        push(self.client)
+        self._lay_network()
+
+    # Packets
+
+    def send(self, port: int, *packets: Packet | bytes) -> None:
+        """Send frames one after the other, each when the one before it has been counted."""
+        self.entries.flush()
+        before = _frames(self.counters())
+        for number, packet in enumerate(packets, 1):
+            testutils.send_packet(self, port, bytes(packet))
+            if not self._until(lambda: _frames(self.counters()) >= before + number):  # noqa: B023
+                self.fail(f"Frame {number} of {len(packets)} sent to port {port} was not counted.")
+
+    def receive(self, port: int) -> bytes:
+        """Return the next frame from a port."""
+        result = self.dataplane.poll(port_number=port, timeout=PATIENCE_SECONDS)
+        if isinstance(result, self.dataplane.PollFailure):
+            self.fail(f"Nothing came out of port {port}.")
+        return bytes(result.packet)
+
+    def expect(self, port: int, *packets: Packet) -> None:
+        """Check that exactly these frames come out of a port next, in this order."""
+        for packet in packets:
+            found = self.receive(port)
+            if found != bytes(packet):
+                self.fail(f"Another frame came out of port {port}.\n{_compare(packet, found)}")
+
+    def expect_all(self, port: int, packets: list[Packet]) -> None:
+        """Check that exactly these frames come out of a port next, in any order."""
+        missing = sorted(bytes(packet) for packet in packets)
+        found = sorted(self.receive(port) for _ in packets)
+        self.assertEqual(missing, found)
+
+    def send_feature(self, source: int, *, worker: int, **fields: Any) -> tuple[Packet, Lanes]:
+        """Send a feature of random lanes from its worker; return the frame and the lanes."""
+        lanes = random_lanes(zlib.crc32(repr((source, sorted(fields.items()))).encode()))
+        packet = feature(source, lanes, port=port_of(worker), **fields)
+        self.send(port_of(worker), packet)
+        return packet, lanes
+
+    def check_sum(
+        self, vertex: int, sources: Mapping[int, int], *, worker: int = 2, **fields: Any
+    ) -> None:
+        """Send a feature of each source and expect their exact sum."""
+        sent = [self.send_feature(source, worker=own, **fields) for source, own in sources.items()]
+        self.expect_sum(vertex, sent, worker=worker)
+
+    def expect_sum(self, vertex: int, sent: list[tuple[Packet, Lanes]], *, worker: int = 2) -> None:
+        """Expect the sum of what ``send_feature`` returned, completed by the last."""
+        port, total = port_of(worker), sum_of(lanes for _, lanes in sent)
+        self.expect(port, sum_to(port, vertex, total, count=len(sent), completed_by=sent[-1][0]))
+
+    # Oracles
+
+    def counters(self) -> Counters:
+        """Return all counters now."""
+        return read_counters(self.client)
+
+    @contextlib.contextmanager
+    def counted(
+        self, outcomes: Outcome | Mapping[Outcome, int], number: int = 1, **other: Any
+    ) -> Iterator[None]:
+        """Check what the block makes of the counters, and that nothing else leaves the switch.
+
+        Args:
+            outcomes: one outcome, or how many frames had each; no frame had another.
+            number: how many frames, when ``outcomes`` is one outcome.
+            other: see ``Tally``.
+        """
+        named = {outcomes: number} if isinstance(outcomes, Outcome) else outcomes
+        tally = Tally(named, **other)
+        self.entries.flush()
+        before = self.counters()
+        yield
+        self._settle(tally, before)
+        self.expect_nothing_else()
+        markers = {Outcome.FORWARDED: named.get(Outcome.FORWARDED, 0) + len(PORTS)}
+        self._settle(Tally({**named, **markers}, **other), before)
+
+    def expect_nothing_else(self) -> None:
+        """Check that no frame but those expected so far leaves any port."""
+        serial = next(_serials)
+        for port in PORTS:
+            testutils.send_packet(self, PORTS[0], bytes(marker(port, serial)))
+        for port in PORTS:
+            found = self.receive(port)
+            if found != bytes(marker(port, serial)):
+                text = Ether(found).show(dump=True)
+                self.fail(f"Port {port} gave out a frame that it must not:\n{text}")
+
+    def _settle(self, tally: Tally, before: Counters) -> None:
+        expected = tally.expected()
+        self._until(lambda: tally.found(before, self.counters()) == expected)
+        self.assertEqual(expected, tally.found(before, self.counters()), "Counters differ.")
+
+    def _until(self, condition: Callable[[], bool]) -> bool:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+        return True
+
+    def _lay_network(self) -> None:
+        self.serve()
+        for port in PORTS:
+            self.entries.add_station(mac=station(port).mac, port=port)
+        self.entries.add_flood(mac=BROADCAST)
+        self.entries.add_group(ALL_WORKERS_GROUP, [port_of(worker) for worker in WORKERS])
+        for worker in WORKERS:
+            port = port_of(worker)
+            self.entries.add_worker(port=port, worker=worker)
+            self.entries.add_departure(station=station(port), network=NETWORK)
+            for lane in range(LOOP_LANES):
+                self.entries.add_group(result_group(worker) + lane, [port, FIRST_LOOP_PORT + lane])
+
+    def _record_packets(self) -> None:
+        folder = ptf.config["log_dir"]
+        if folder:
+            self.dataplane.start_pcap(str(Path(folder) / f"{self}.pcap"))
+            self.addCleanup(self.dataplane.stop_pcap)
+        logging.info("Case %s", self)
+
+
+def _frames(counters: Counters) -> int:
+    return sum(counters.outcomes.values())
+
+
+def _compare(expected: Packet, found: bytes) -> str:
+    wanted = bytes(expected)
+    pairs = enumerate(zip(wanted, found, strict=False))
+    first = next((at for at, (a, b) in pairs if a != b), min(len(wanted), len(found)))
+    return (
+        f"First difference at byte {first} of {len(wanted)} expected and {len(found)} found.\n"
+        f"--- expected ---\n{expected.__class__(wanted).show(dump=True)}\n{wanted.hex()}\n"
+        f"--- found ---\n{expected.__class__(found).show(dump=True)}\n{found.hex()}"
+    )

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the PTF cases on every switch that is available here; see README.md."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from switchgnn_ptf.cases import find_cases
+from switchgnn_ptf.mistakes import MISTAKES
+from switchgnn_ptf.results import CaseResult
+from switchgnn_ptf.runner import Runner
+from switchgnn_ptf.targets import SETTINGS, WITHOUT_ROOT
+
+# Which case must notice which mistake.
+NOTICED_BY = {
+    "carry_between_lanes": "aggregator.EveryLaneWraps",
+    "forget_sources": "seen.RepeatedAtOnce",
+    "overwrite_by_stale": "aggregator.StaleContributionChangesNothing",
+    "believe_checksums": "checksum.EveryByteOfAFeatureIsChecked",
+    "count_repeated_done": "barrier.RepeatedDoneIsCountedOnce",
+}
+
+
+@pytest.fixture(scope="session", params=list(SETTINGS))
+def runner(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runner]:
+    setting = SETTINGS[request.param]
+    if reason := setting.missing():
+        pytest.skip(reason)
+    with Runner(setting, tmp_path_factory.mktemp(request.param)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def results(request: pytest.FixtureRequest, runner: Runner) -> dict[str, CaseResult]:
+    """Run all cases that were selected, in one PTF process."""
+    selected = [
+        item.callspec.params["case"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.originalname == "test_case"
+        and item.function is test_case
+    ]
+    return runner.run(dict.fromkeys(selected))
+
+
+@pytest.mark.parametrize("case", find_cases())
+def test_case(case: str, results: dict[str, CaseResult]) -> None:
+    result = results[case]
+    if result.known_defect and result.failure:
+        pytest.xfail(result.known_defect)
+    if not result.passed:
+        pytest.fail(result.failure or result.error or "", pytrace=False)
+    if result.known_defect:
+        pytest.fail(f"Mended; take it out of known_defects: {result.known_defect}", pytrace=False)
+
+
+# The oracles are the same on every switch: one is enough to show that they can fail.
+@pytest.mark.parametrize("runner", [WITHOUT_ROOT], indirect=True)
+@pytest.mark.parametrize("mistake", list(MISTAKES))
+def test_mistake_is_noticed(mistake: str, runner: Runner) -> None:
+    case = NOTICED_BY[mistake]
+    result = runner.run([case], mistake=mistake)[case]
+    assert result.error is None, result.error
+    assert result.failure is not None, f"{case} did not notice {mistake}"
