@@ -22,6 +22,7 @@ _SILENCE = 0.1
 _PATIENCE = 20.0
 _SRC_ID = slice(HEADER_AT, HEADER_AT + 4)
 _KIND = HEADER_AT + 12
+_GROUP = WINDOW // 2
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class RawLoad:
         interface = self._bed.fabric.worker_link(part.worker).removeprefix("eth:")
         link = self._stack.enter_context(InterfaceLink(interface))
         frames = FeatureFrames(
-            self._bed.addresses(part.worker), 1, part.send_source, echo_every=WINDOW // 2
+            self._bed.addresses(part.worker), 1, part.send_source, group_size=_GROUP
         )
         return _Port(link, frames, part)
 
@@ -148,7 +149,5 @@ class _Port:
     def ask_again(self) -> None:
         """Repeat the first feature whose acknowledgement is missing."""
         if self._acknowledged < self._sent:
-            waiting = self._frames.echoes[self._acknowledged : self._sent]
-            place = self._acknowledged + int(np.argmax(waiting))
-            if self._frames.echoes[place]:
-                self.link.send(self._frames.rows[place])
+            last = (self._acknowledged // _GROUP + 1) * _GROUP - 1
+            self.link.send(self._frames.rows[min(last, len(self._frames.rows) - 1)])

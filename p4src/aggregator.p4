@@ -32,40 +32,56 @@ control Aggregator(in headers_t hdr,
     register<bit<96>>(SLOTS_PER_BANK) state;  // tag ++ count
     counter(SLOT_EVENTS, CounterType.packets) events;
 
-    bit<96> old_state;
-    lanes_t old_value;
-    lanes_t addend;
-    count_t old_count;
+    bit<32> index;
+    bit<96> content;
 
-    // One action, so that each register is read and written once per pass.
-    action accumulate() {
-        state.read(old_state, (bit<32>) slot);
-        value.read(old_value, (bit<32>) slot);
-        addend = old_state[95:16] == meta.tag ? old_value : 0;
-        old_count = old_state[95:16] == meta.tag ? old_state[15:0] : 0;
-        meta.sum = PACKED_ADD(addend, hdr.payload.lanes);
-        meta.sum_count = old_count |+| hdr.switchgnn.count;
-        state.write((bit<32>) slot,
-            old_state[95:16] > meta.tag ? old_state : meta.tag ++ meta.sum_count);
-        value.write((bit<32>) slot,
-            old_state[95:16] > meta.tag ? old_value : meta.sum);
+    action look() {
+        state.read(content, index);
         meta.contributions = meta.contributions + 1;
+    }
+
+    // What is read is what is added to and written: p4c would otherwise put the
+    // whole sum into the write as well, and BMv2 would compute it twice.
+    // The count saturates, so that a released slot stays released.
+    action add() {
+        value.read(meta.sum, index);
+        meta.sum = PACKED_ADD(meta.sum, hdr.payload.lanes);
+        value.write(index, meta.sum);
+        meta.sum_count = content[15:0] |+| hdr.switchgnn.count;
+        state.write(index, meta.tag ++ meta.sum_count);
+    }
+
+    action overwrite() {
+        meta.sum = hdr.payload.lanes;
+        value.write(index, hdr.payload.lanes);
+        meta.sum_count = hdr.switchgnn.count;
+        state.write(index, meta.tag ++ hdr.switchgnn.count);
     }
 
     apply {
         if (expected != 0 && meta.loop.next_bank <= bank && meta.completed == 0) {
-            accumulate();
-            if (old_state[95:16] > meta.tag) {
+            index = (bit<32>) slot;
+            look();
+            if (content > meta.newest) {
                 events.count(SLOT_STALE);
-            } else if (meta.sum_count == expected) {
-                events.count(SLOT_COMPLETED);
-                meta.completed = 1;
-                meta.bank = bank;
-                meta.slot = slot;
-            } else if (meta.sum_count == RELEASED) {
-                events.count(SLOT_RELEASED);
-            } else if (meta.sum_count > expected) {
-                events.count(SLOT_OVERFULL);
+            } else {
+                if (content >= meta.oldest) {
+                    add();
+                } else {
+                    overwrite();
+                }
+                if (meta.sum_count == expected) {
+                    events.count(SLOT_COMPLETED);
+                    meta.completed = 1;
+                    meta.bank = bank;
+                    meta.slot = slot;
+                } else if (meta.sum_count > expected) {
+                    if (meta.sum_count == RELEASED) {
+                        events.count(SLOT_RELEASED);
+                    } else {
+                        events.count(SLOT_OVERFULL);
+                    }
+                }
             }
         }
     }

@@ -22,6 +22,8 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     counter(BANKS + 1, CounterType.packets) passes;
 
     apply {
+        meta.oldest = meta.tag ++ 16w0;
+        meta.newest = meta.tag ++ 16w0xffff;
         bank0.apply(hdr, meta, meta.slots.slot0, meta.slots.expected0);
         bank1.apply(hdr, meta, meta.slots.slot1, meta.slots.expected1);
         bank2.apply(hdr, meta, meta.slots.slot2, meta.slots.expected2);

@@ -134,6 +134,7 @@ const count_t RELEASED = 0xffff;
 // Where a packet is in its way through its slots; kept when it recirculates.
 struct loop_t {
     @field_list(1) bit<16> pass_number;
+    @field_list(1) bit<16> session;
     @field_list(1) bit<16> hop;
     @field_list(1) bit<4>  next_bank;
     @field_list(1) bit<1>  finished;
@@ -165,7 +166,6 @@ struct metadata_t {
     loop_t       loop;
     outcome_t    outcome;
     // Session
-    bit<16>      session;
     bit<32>      plan;
     worker_set_t members;
     // Worker
@@ -186,7 +186,9 @@ struct metadata_t {
     bit<4>       last_bank;
     bit<1>       last_hop;
     count_t      count;
-    // Aggregator
+    // Banks
+    bit<96>      oldest;  // the least and the largest state of a slot of this tag
+    bit<96>      newest;
     lanes_t      sum;
     count_t      sum_count;
     bit<1>       completed;

@@ -22,8 +22,10 @@ parser SwitchParser(packet_in packet,
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
-            (5, 0, PROTOCOL_SWITCHGNN): parse_switchgnn;
+        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0], hdr.ipv4.frag_offset,
+                          hdr.ipv4.protocol) {
+            // Whole packets only: no options, no more fragments, no offset.
+            (5, 0, 0, PROTOCOL_SWITCHGNN): parse_switchgnn;
             default: accept;
         }
     }

@@ -9,10 +9,10 @@
 
 #include "headers.p4"
 
-control Session(inout headers_t hdr, inout metadata_t meta) {
+control Session(inout metadata_t meta) {
     // members has one bit for every worker of the plan.
     action set_session(bit<16> session, bit<32> plan, worker_set_t members) {
-        meta.session = session;
+        meta.loop.session = session;
         meta.plan = plan;
         meta.members = members;
     }
@@ -25,8 +25,6 @@ control Session(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         session.apply();
-        meta.tag = meta.session ++ hdr.switchgnn.round
-            ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment;
     }
 }
 

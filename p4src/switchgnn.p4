@@ -63,6 +63,12 @@ control SwitchIngress(inout headers_t hdr,
         meta.outcome = AGGREGATED;
     }
 
+    // One number that only grows, whatever the workers do.
+    action make_tag() {
+        meta.tag = meta.loop.session ++ hdr.switchgnn.round
+            ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment;
+    }
+
     action remember_port() {
         meta.loop.port = standard_metadata.ingress_port;
     }
@@ -83,9 +89,12 @@ control SwitchIngress(inout headers_t hdr,
 
     apply {
         arrive();
-        session.apply(hdr, meta);
         if (meta.loop.pass_number == 0) {
+            session.apply(meta);
             remember_port();
+        }
+        make_tag();
+        if (meta.loop.pass_number == 0) {
             admission.apply(hdr, meta, standard_metadata);
             if (meta.outcome == AGGREGATED) {
                 if (!hdr.switchgnn.isValid()) {

@@ -40,21 +40,16 @@ control PlainAggregator(in headers_t hdr,
     EACH_LANE(DECLARE_SUM)
     bit<32> index;
     bit<96> content;
-    bit<96> oldest;  // the least and the largest state of a slot of this tag
-    bit<96> newest;
 
     action look() {
-        oldest = meta.tag ++ 16w0;
-        newest = meta.tag ++ 16w0xffff;
         state.read(content, index);
         meta.contributions = meta.contributions + 1;
     }
 
     action add() {
         EACH_LANE(ADD)
-        content = content + (bit<96>) hdr.switchgnn.count;
-        state.write(index, content);
-        meta.sum_count = content[15:0];
+        meta.sum_count = content[15:0] |+| hdr.switchgnn.count;
+        state.write(index, meta.tag ++ meta.sum_count);
     }
 
     action overwrite() {
@@ -77,10 +72,10 @@ control PlainAggregator(in headers_t hdr,
         if (expected != 0 && meta.loop.next_bank <= bank) {
             index = (bit<32>) slot;
             look();
-            if (content > newest) {
+            if (content > meta.newest) {
                 events.count(SLOT_STALE);
             } else {
-                if (content >= oldest) {
+                if (content >= meta.oldest) {
                     add();
                 } else {
                     overwrite();
@@ -89,7 +84,11 @@ control PlainAggregator(in headers_t hdr,
                     events.count(SLOT_COMPLETED);
                     collect();
                 } else if (meta.sum_count > expected) {
-                    events.count(SLOT_OVERFULL);
+                    if (meta.sum_count == RELEASED) {
+                        events.count(SLOT_RELEASED);
+                    } else {
+                        events.count(SLOT_OVERFULL);
+                    }
                 }
             }
         }
@@ -103,8 +102,12 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     counter(BANKS + 1, CounterType.packets) passes;
 
     apply {
+        meta.oldest = meta.tag ++ 16w0;
+        meta.newest = meta.tag ++ 16w0xffff;
         bank0.apply(hdr, meta, meta.slots.slot0, meta.slots.expected0);
-        passes.count((bit<32>) meta.contributions);
+        if (meta.outcome == AGGREGATED) {
+            passes.count((bit<32>) meta.contributions);
+        }
     }
 }
 

@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The plan: who sends what to whom. Small, but with all that can go wrong.
+ *
+ *   block 1   slot 0: vertex 0 at worker 0, from sources 2 and 3
+ *             slot 1: vertex 1 at worker 1, from source 2
+ *   block 2   slot 0: vertex 2 at worker 2, from sources 0 and 1
+ *             slot 1: vertex 3 at worker 0, from sources 1 and 2
+ *
+ * Sources 0, 1 and 2 are at the workers of their number, source 3 at worker 2.
+ * - Both blocks use the same two slots, and slot 1 expects fewer in block 1 than in
+ *   block 2: what block 1 leaves behind could complete a sum of block 2.
+ * - In each block one source goes into both slots, so that it can be lost in between.
+ * - Worker 2 sends a group of two in block 1; only the last of a group asks for an ACK.
+ * - Workers 0 and 1 send nothing in block 1, and each waits for worker 2.
+ *
+ * Tags: 0 the opening of the round, 1 and 2 its blocks, 3 the opening of the next. */
+
+#define WORKERS 3
+#define ALL 7
+#define NEXT_ROUND 3
+
+#define BLOCK(vertex) (1 + (vertex) / 2)
+#define SLOT(vertex) ((vertex) % 2)
+#define VERTEX(block, slot) (2 * ((block) - 1) + (slot))
+#define HOME(vertex) ((vertex) == 3 -> 0 : (vertex))
+#define SOURCES(vertex) ((vertex) == 0 -> 12 : ((vertex) == 1 -> 4 : ((vertex) == 2 -> 3 : 6)))
+#define EXPECTED(vertex) ((vertex) == 1 -> 1 : 2)
+#define OWNER(source) ((source) == 3 -> 2 : (source))
+
+#define BIT(number) (1 << (number))
+#define HAS(set, number) (((set) >> (number)) & 1)
+
+/* What a worker sends in a block, how many those are, and the last of them. */
+#define SENDS(worker, block) ((block) == 2 -> BIT(worker) : ((worker) == 2 -> 12 : 0))
+#define GROUP_SIZE(block) ((block) == 1 -> 2 : 1)
+#define LAST_OF_GROUP(worker, block) ((block) == 1 -> 3 : (worker))
+#define ASKS(block, source) ((source) == LAST_OF_GROUP(source, block))
+
+/* The slots that a source visits: the first one, and whether the other one follows. */
+#define FIRST_SLOT(block, source) (HAS(SOURCES(VERTEX(block, 0)), source) -> 0 : 1)
+#define LOOPS(block, source) (HAS(SOURCES(VERTEX(block, 0)) & SOURCES(VERTEX(block, 1)), source))
+
+/* The vertices whose sums a worker awaits in a block. */
+#define AWAITS(worker, block) \
+    ((block) == 1 -> ((worker) == 2 -> 0 : BIT(worker)) \
+                   : ((worker) == 0 -> 8 : ((worker) == 2 -> 4 : 0)))
+
+/* A payload says what has been added up: two bits for each source of each block, so
+ * that a source that is counted twice, or one of another block, is another number.
+ * EXACT is what the sum of a vertex must be. */
+#define PAYLOAD(block, source) (1 << (2 * (4 * ((block) - 1) + (source))))
+#define EXACT(vertex) ((vertex) == 0 -> PAYLOAD(1, 2) + PAYLOAD(1, 3) : \
+                      ((vertex) == 1 -> PAYLOAD(1, 2) : \
+                      ((vertex) == 2 -> PAYLOAD(2, 0) + PAYLOAD(2, 1) : \
+                                        PAYLOAD(2, 1) + PAYLOAD(2, 2))))

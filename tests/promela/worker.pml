@@ -1,0 +1,145 @@
+/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The workers: host/sender.py, receiver.py, responder.py and barrier.py. A worker is
+ * one thread, so what it does about a packet happens at once. */
+
+byte place[WORKERS];   /* the tag that each worker is at */
+byte closing = ALL;    /* workers that are done with their tag; all begin in the opening */
+byte accepted;         /* workers whose features of this block are accepted */
+byte have;             /* vertices whose sums are here */
+byte fetching;         /* vertices whose features are being fetched */
+byte doubt[4];         /* 1 + count of the last MISSING of each vertex; 0: none yet */
+byte raw[4];           /* fetched features that are here, for each vertex */
+
+#define IS_DONE_WITH(worker, tag) \
+    (place[worker] > (tag) || (place[worker] == (tag) && HAS(closing, worker)))
+#define FINISHED (place[0] == NEXT_ROUND && place[1] == NEXT_ROUND && place[2] == NEXT_ROUND)
+
+inline close_if_done() {
+    if
+    :: HAS(accepted, worker) && !HAS(closing, worker)
+            && (AWAITS(worker, place[worker]) & ~have) == 0 ->
+        closing = closing | BIT(worker);
+        SEND(DONE, PLACE_ID(place[worker], worker))
+    :: else
+    fi
+}
+
+inline use_sum() {
+    have = have | BIT(vertex);
+    fetching = fetching & ~BIT(vertex);
+    doubt[vertex] = 0; raw[vertex] = 0;
+    close_if_done()
+}
+
+/* A sum of the next block that overtakes the ADVANCE is kept for it. One of a vertex
+ * that is being fetched is as good as the fetched features, and takes their place: what
+ * is here of them is forgotten. A worker with ONE_TOTAL for both adds it to them. */
+inline sum_at_worker() {
+    vertex = id; worker = HOME(vertex);
+    if
+    :: place[worker] <= BLOCK(vertex) && !HAS(have, vertex) ->
+#ifdef ONE_TOTAL
+        assert(raw[vertex] == 0);    /* invariant 2: not a mixture */
+#endif
+        use_sum()
+    :: else
+    fi
+}
+
+/* An ACK promises that the switch has let the whole group through. A restart may
+ * forget that: then the contribution is missed, and fetched. */
+inline ack_at_worker() {
+    block = 1 + id / 9; worker = (id % 9) / 3; number = id % 3;
+    if
+    :: place[worker] == block && !HAS(accepted, worker) ->
+        if
+        :: number < GROUP_SIZE(block) ->
+            flying[FEATURE] = flying[FEATURE] | (SENDS(worker, block) << (4 * (block - 1)))
+        :: else ->
+            for (source : 0 .. 3) {
+                assert(!HAS(SENDS(worker, block), source)
+                       || last_tag[source] >= block || restarted)
+            };
+            accepted = accepted | BIT(worker);
+            close_if_done()
+        fi
+    :: else
+    fi
+}
+
+inline fetch_what_is_missing() {
+    flying[FETCH] = flying[FETCH] | ((SOURCES(vertex) & ~raw[vertex]) << (4 * vertex))
+}
+
+/* Fetches when the slot stood still between two answers. */
+inline missing_at_worker() {
+    vertex = id / 4; worker = HOME(vertex);
+    if
+    :: place[worker] == BLOCK(vertex) && !HAS(have, vertex) && !HAS(fetching, vertex) ->
+        if
+        :: doubt[vertex] == 1 + id % 4 ->
+            fetching = fetching | BIT(vertex);
+            fetch_what_is_missing()
+        :: else -> doubt[vertex] = 1 + id % 4
+        fi
+    :: else
+    fi
+}
+
+inline resent_at_worker() {
+    vertex = id / 4; worker = HOME(vertex);
+    if
+    :: place[worker] == BLOCK(vertex) && HAS(fetching, vertex) ->
+        raw[vertex] = raw[vertex] | BIT(id % 4);
+        if
+        :: raw[vertex] == SOURCES(vertex) -> use_sum()
+        :: else
+        fi
+    :: else
+    fi
+}
+
+/* Invariant 5: nobody goes on before all are done. */
+inline advance_at_worker() {
+    block = id / 3; worker = id % 3;
+    if
+    :: place[worker] == block && HAS(closing, worker) ->
+        assert(IS_DONE_WITH(0, block) && IS_DONE_WITH(1, block) && IS_DONE_WITH(2, block));
+        block++;
+        place[worker] = block;
+        if
+        :: block == NEXT_ROUND -> SEND(DONE, PLACE_ID(block, worker))
+        :: else ->
+            closing = closing & ~BIT(worker);
+            flying[FEATURE] = flying[FEATURE] | (SENDS(worker, block) << (4 * (block - 1)));
+            accepted = (SENDS(worker, block) -> accepted & ~BIT(worker) : accepted | BIT(worker));
+            close_if_done()
+        fi
+    :: else
+    fi
+}
+
+/* What each worker does when nothing comes any more. */
+inline timers_fire() {
+    for (worker : 0 .. 2) {
+        block = place[worker];
+        if
+        :: HAS(closing, worker) -> SEND(DONE, PLACE_ID(block, worker))
+        :: !HAS(closing, worker) && !HAS(accepted, worker) ->
+            SEND(FEATURE, FEATURE_ID(block, LAST_OF_GROUP(worker, block)))
+        :: else ->
+            for (vertex : 0 .. 3) {
+                if
+                :: HAS(AWAITS(worker, block) & ~have & ~fetching, vertex) -> SEND(RECALL, vertex)
+                :: HAS(AWAITS(worker, block) & ~have & fetching, vertex) -> fetch_what_is_missing()
+                :: else
+                fi
+            };
+#ifdef DONE_AGAIN
+            SEND(DONE, PLACE_ID(block - 1, worker))
+#endif
+        fi
+    }
+}
