@@ -29,6 +29,8 @@ from tests.fuzz.world import FRAGMENTS, World
 
 ON_A_WIRE = 1514
 IN_A_DATAGRAM = 60_000
+_VLAN_ETHERTYPES = (b"\x81\0", b"\x88\xa8")
+_TAGGED_BYTES = 18
 _ROUND = struct.Struct(">I")
 _BOUNDARIES = {
     size: [0, 1, 2, half - 1, half, half + 1, top - 1, top]
@@ -194,7 +196,11 @@ class Generator:
         return self.random.choice((0, 0, 0, 0, 1, 1, -1, 2**31, None))
 
     def _fit(self, frame: bytearray) -> bytes:
-        return bytes(frame[: self._longest].ljust(self._shortest, b"\0"))
+        shortest = self._shortest
+        if shortest and frame[ETHERTYPE_AT : ETHERTYPE_AT + 2] in _VLAN_ETHERTYPES:
+            # Linux drops a frame whose VLAN tag is cut short before the switch sees it.
+            shortest = max(shortest, _TAGGED_BYTES)
+        return bytes(frame[: self._longest].ljust(shortest, b"\0"))
 
     def _change_fields(self, frame: bytearray) -> None:
         frame.extend(bytes(max(0, BODY_AT - len(frame))))
@@ -223,6 +229,7 @@ class Generator:
         del frame[self._longest :]
 
     def _change_ipv4(self, frame: bytearray) -> None:
+        frame.extend(bytes(max(0, HEADER_AT - len(frame))))
         draw = self.random
         what = draw.randrange(4)
         if what == 0:

@@ -46,7 +46,8 @@ FIELDS = {
     "round": (ROUND_AT, 4),
 }
 BODY_BYTES = {Kind.FEATURE: 128, Kind.SUM: 128, Kind.DONE: 28, Kind.ADVANCE: 28, Kind.WAITING: 28}
-_HEAD = struct.Struct(">IIHHBBHHI")
+PING_MARK = b"that was mine"
+_PING_BYTES = 24 + len(PING_MARK) + 8
 
 
 def body_bytes(kind: int) -> int:
@@ -111,8 +112,6 @@ def ping(source: str, number: int) -> bytes:
     It has an IPv4 option, so it is none of SwitchGNN's, and passes a worker's socket filter.
     """
     mac = bytes.fromhex(source.replace(":", ""))
-    ip = struct.pack(">BBHHHBBH4s4s4s", 0x46, 0, 40, 0, 0, 9, PROTOCOL, 0, *(b"\x0a\x09\x09\x09",) * 2, b"\x01\x01\x01\0")
+    fields = (0x46, 0, _PING_BYTES, 0, 0, 9, PROTOCOL, 0)
+    ip = struct.pack(">BBHHHBBH", *fields) + bytes(8) + b"\x01\x01\x01\0"
     return mac + mac + b"\x08\0" + ip + PING_MARK + number.to_bytes(8, "big")
-
-
-PING_MARK = b"that was mine"

@@ -18,8 +18,8 @@ byte raw[4];           /* fetched features that are here, for each vertex */
 
 inline close_if_done() {
     if
-    :: HAS(accepted, worker) && !HAS(closing, worker)
-            && (AWAITS(worker, place[worker]) & ~have) == 0 ->
+    :: HAS(accepted, worker) && !HAS(closing, worker) &&
+            (AWAITS(worker, place[worker]) & ~have) == 0 ->
         closing = closing | BIT(worker);
         SEND(DONE, PLACE_ID(place[worker], worker))
     :: else
@@ -59,8 +59,8 @@ inline ack_at_worker() {
             flying[FEATURE] = flying[FEATURE] | (SENDS(worker, block) << (4 * (block - 1)))
         :: else ->
             for (source : 0 .. 3) {
-                assert(!HAS(SENDS(worker, block), source)
-                       || last_tag[source] >= block || restarted)
+                assert(!HAS(SENDS(worker, block), source) ||
+                       last_tag[source] >= block || restarted)
             };
             accepted = accepted | BIT(worker);
             close_if_done()

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fires shots at a switch, never more at once than its ports hold."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from switchgnn.host.link import Link
+from tests.fuzz.frames import Shot
+from tests.fuzz.packets import PING_MARK, ping
+
+_ECHO_SECONDS = 20.0
+# BMv2 reads a port through a ring of about 30 frames.
+VOLLEY = 16
+
+
+class Attacker(threading.Thread):
+    """A thread behind a port of its own. Waits for an echo after each volley.
+
+    Args:
+        link: to its port.
+        mac: its own address, which the switch forwards to its port.
+        shots: what it fires.
+        round_number: tells which round is being exchanged.
+    """
+
+    def __init__(
+        self, link: Link, mac: str, shots: Sequence[Shot], round_number: Callable[[], int]
+    ) -> None:
+        super().__init__(daemon=True)
+        self.sent = 0
+        self.error: Exception | None = None
+        self._link = link
+        self._mac = mac
+        self._shots = shots
+        self._round_number = round_number
+
+    def run(self) -> None:
+        try:
+            for first in range(0, len(self._shots), VOLLEY):
+                self._fire(self._shots[first : first + VOLLEY])
+        except Exception as error:  # the test reports it
+            self.error = error
+
+    def _fire(self, volley: Sequence[Shot]) -> None:
+        now = self._round_number()
+        for shot in volley:
+            self._link.send(shot.aim(now))
+        self.sent += len(volley) + 1
+        echo(self._link, self._mac, self.sent)
+
+
+def echo(link: Link, mac: str, number: int) -> None:
+    """Return when all that was sent on the link is through the switch's ingress."""
+    question = ping(mac, number)
+    link.send(question)
+    deadline = time.monotonic() + _ECHO_SECONDS
+    while time.monotonic() < deadline:
+        frame = link.receive(1.0)
+        if frame is not None and PING_MARK in bytes(frame) and bytes(frame) == question:
+            return
+    raise TimeoutError(f"no echo of frame {number}")

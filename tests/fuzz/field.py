@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A switch with a plan for its workers and one port more, where an ordinary host is.
+
+The embedded switch is reached over UDP, BMv2 over veth pairs in the root namespace.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from switchgnn.controller import P4RuntimeClient, install, read_counters
+from switchgnn.controller.forward import FORWARD, Forward
+from switchgnn.controller.messages import INSERT
+from switchgnn.controller.network import mac_number
+from switchgnn.controller.rows import make_rows
+from switchgnn.controller.wire import encode_rows
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.link import Link, open_link
+from switchgnn.p4src import Program
+from switchgnn.topologies import Target, free_tcp_port
+from switchgnn.topologies.loopback import free_udp_ports
+from switchgnn.topologies.targets import (
+    BMV2_PROGRAM,
+    bmv2_installed,
+    switch_child,
+    wait_until_serving,
+)
+from tests.fuzz.world import WORKERS, World
+
+STRANGER = WORKERS
+_SETTLE_SECONDS = 10.0
+
+needs_bmv2 = pytest.mark.skipif(
+    not bmv2_installed() or os.geteuid() != 0,
+    reason=f"{BMV2_PROGRAM} is not on the PATH, or not root",
+)
+
+
+class Field:
+    """A running switch and the links to it. Made by :func:`field`."""
+
+    def __init__(self, target: Target, world: World, program: Program, folder: Path) -> None:
+        self.target = target
+        self.world = world
+        self.links: list[Link] = []
+        self._program = program
+        self._folder = folder
+        self._address = f"127.0.0.1:{free_tcp_port()}"
+        self._ends = WORKERS + 1
+        self._tag = f"z{os.getpid() & 0xFFFF:x}"
+        self._udp = free_udp_ports(2 * self._ends)
+
+    def start(self, stack: ExitStack) -> None:
+        """Build everything; ``stack`` takes it down again."""
+        if self.target is Target.BMV2:
+            for end in range(self._ends):
+                self._add_cable(stack, end)
+        switch = switch_child(
+            self.target,
+            ports={end + 1: self._switch_side(end) for end in range(self._ends)},
+            grpc_address=self._address,
+            device_id=0,
+            log=self._folder / "switch.log",
+        )
+        stack.callback(switch.stop)
+        switch.start()
+        wait_until_serving(switch, self._address)
+        self.switch = switch
+        plan = self.world.plan
+        install(
+            (plan.manifest, plan.switch), [self._address], self.world.network, program=self._program
+        )
+        self._connect_the_stranger()
+        self.links = [stack.enter_context(open_link(self._link(end))) for end in range(self._ends)]
+        self._before = self._outcomes()
+        self._rx_before = self._interface_frames()
+
+    def addresses(self, worker: int) -> Addresses:
+        network = self.world.network
+        station = network.stations[worker]
+        return Addresses(station.mac, station.ip, network.switch_mac, network.switch_ip)
+
+    def mac(self, end: int) -> str:
+        return self.world.network.stations[end].mac
+
+    def sent(self) -> int:
+        """Frames that were handed to the links since the start."""
+        return sum(link.traffic.frames_up for link in self.links)
+
+    def arrived(self) -> int:
+        """Frames that reached the switch's ports, as far as anybody but the switch knows."""
+        if self.target is Target.BMV2:
+            return self._interface_frames() - self._rx_before
+        return self.sent()
+
+    def counted(self) -> dict[str, int]:
+        """Frames by outcome, once as many are counted as arrived, or nothing changes that."""
+        deadline = time.monotonic() + _SETTLE_SECONDS
+        while True:
+            now = self._outcomes()
+            delta = {name: now[name] - self._before[name] for name in now}
+            if sum(delta.values()) == self.arrived() or time.monotonic() > deadline:
+                return delta
+
+    def _outcomes(self) -> dict[str, int]:
+        with P4RuntimeClient(self._address, primary=False) as client:
+            outcomes = read_counters(client).outcomes
+            return {outcome.name: count for outcome, count in outcomes.items()}
+
+    def _connect_the_stranger(self) -> None:
+        with P4RuntimeClient(self._address) as client:
+            table = Forward(client.get_layout()).table
+            values = {"dst_addr": mac_number(self.mac(STRANGER)), "port": STRANGER + 1}
+            client.write_requests(encode_rows(INSERT, make_rows(table, FORWARD, values, 1)))
+
+    def _link(self, end: int) -> str:
+        if self.target is Target.BMV2:
+            return f"eth:{self._tag}w{end}"
+        return f"udp:127.0.0.1:{self._udp[end]}:127.0.0.1:{self._udp[self._ends + end]}"
+
+    def _switch_side(self, end: int) -> str:
+        if self.target is Target.BMV2:
+            return f"eth:{self._tag}s{end}"
+        return f"udp:127.0.0.1:{self._udp[self._ends + end]}:127.0.0.1:{self._udp[end]}"
+
+    def _add_cable(self, stack: ExitStack, end: int) -> None:
+        ours, theirs = f"{self._tag}w{end}", f"{self._tag}s{end}"
+        _ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
+        stack.callback(_remove_cable, ours)
+        for name in (ours, theirs):
+            _run("sysctl", "-q", "-w", f"net.ipv6.conf.{name}.disable_ipv6=1")
+            _ip("link", "set", name, "up")
+
+    def _interface_frames(self) -> int:
+        if self.target is not Target.BMV2:
+            return 0
+        folder = Path("/sys/class/net")
+        return sum(
+            int((folder / f"{self._tag}s{end}/statistics/rx_packets").read_text())
+            for end in range(self._ends)
+        )
+
+
+@contextmanager
+def field(target: Target, world: World, program: Program, folder: Path) -> Iterator[Field]:
+    """A running field; nothing of it is left afterwards."""
+    made = Field(target, world, program, folder)
+    with ExitStack() as stack:
+        made.start(stack)
+        yield made
+
+
+def _ip(*arguments: str) -> None:
+    _run("ip", *arguments)
+
+
+def _remove_cable(name: str) -> None:
+    with suppress(subprocess.CalledProcessError):
+        _ip("link", "del", name)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)

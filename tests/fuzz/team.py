@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The workers of a field as threads, and what their sums must be."""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.exchange import Exchange, FixedSums
+from switchgnn.host.link import Link
+from switchgnn.host.pace import Pace
+from switchgnn.planner.reference import reference_sums
+from tests.fuzz.world import WIDTH, World
+
+JOIN_SECONDS = 60
+PATIENT = Pace(patience=30.0)
+BRIEF = Pace(patience=1.5)
+
+
+class Team:
+    """All workers of a plan; one round at a time.
+
+    Args:
+        world: the plan.
+        links: one per worker.
+        addresses: of each worker.
+        pace: bounds on sending and waiting.
+        on_block: called with (worker, round, block, fragment) after each barrier.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        links: Sequence[Link],
+        addresses: Callable[[int], Addresses],
+        *,
+        pace: Pace = PATIENT,
+        on_block: Callable[[int, int, int, int], None] = lambda *_: None,
+    ) -> None:
+        self.world = world
+        self.round = 0
+        self.errors: dict[int, SwitchGNNError] = {}
+        self.results: dict[int, FixedSums] = {}
+        self.exchanges = [
+            Exchange(
+                world.plan.manifest,
+                part,
+                links[part.worker],
+                addresses(part.worker),
+                pace=pace,
+                on_block=lambda *place, worker=part.worker: on_block(worker, *place),
+            )
+            for part in world.plan.workers
+        ]
+        self._threads: list[threading.Thread] = []
+        self._crash: list[BaseException] = []
+        self.features = np.zeros((0, 0), dtype=np.float32)
+
+    def begin(self) -> None:
+        """Draw the features of the next round."""
+        self.round += 1
+        self.results.clear()
+        generator = np.random.default_rng(self.round)
+        shape = (self.world.graph.vertices, WIDTH)
+        self.features = generator.standard_normal(shape).astype(np.float32) * self.round
+
+    def start(self, workers: Iterable[int]) -> None:
+        """Let these workers take part in the round."""
+        for worker in workers:
+            thread = threading.Thread(target=self._work, args=(worker,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def join(self) -> None:
+        """Wait until all who started have their sums, or an error."""
+        for thread in self._threads:
+            thread.join(JOIN_SECONDS)
+            assert not thread.is_alive(), "a worker hangs"
+        self._threads.clear()
+        for crash in self._crash:
+            raise crash
+
+    def play(self) -> None:
+        """One whole round."""
+        self.begin()
+        self.start(range(len(self.exchanges)))
+        self.join()
+
+    def check(self) -> None:
+        """All workers have all sums of the round, and they are right."""
+        assert not self.errors, self.errors
+        for worker in range(len(self.exchanges)):
+            wrong = self.wrong_rows(worker)
+            assert not len(wrong), f"round {self.round}, worker {worker}: {wrong} differ"
+
+    def wrong_rows(self, worker: int) -> NDArray[np.int64]:
+        """The vertices of a worker whose sums are not those of the whole graph.
+
+        The scale is the one that follows from all features, not the one that was used.
+        """
+        world, result = self.world, self.results[worker]
+        limit = 2.0**31 - world.plan.manifest.max_fan_in
+        magnitude = float(np.abs(self.features).max())
+        scale = limit / (world.plan.manifest.max_fan_in * magnitude)
+        fixed = np.rint(self.features.astype(np.float64) * scale).astype(np.int64)
+        rows = world.plan.workers[worker].vertices
+        expected = reference_sums(world.graph, world.plan.assignment, fixed)[rows]
+        if not np.isclose(result.fixed_point.scale, scale, rtol=1e-12):
+            return np.asarray(rows)
+        return np.asarray(rows[(expected != result.values).any(axis=1)])
+
+    def total(self) -> dict[str, int]:
+        """The workers' tallies, added up."""
+        tallies = [asdict(exchange.tally) for exchange in self.exchanges]
+        return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
+
+    def _work(self, worker: int) -> None:
+        rows = self.world.plan.workers[worker].vertices
+        try:
+            self.results[worker] = self.exchanges[worker].aggregate_fixed(self.features[rows])
+        except SwitchGNNError as error:
+            self.errors[worker] = error
+        except BaseException as error:  # join raises it
+            self._crash.append(error)
