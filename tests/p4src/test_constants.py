@@ -57,5 +57,5 @@ def test_lengths_that_the_switch_writes():
     }
     assert lengths == {
         "SUM_LENGTH": header.FEATURE_FRAME_BYTES - header.ETHERNET_BYTES,
-        "ACK_LENGTH": header.BODY_AT - header.ETHERNET_BYTES,
+        "BARE_LENGTH": header.BODY_AT - header.ETHERNET_BYTES,
     }

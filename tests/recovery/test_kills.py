@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, watch
+from switchgnn.controller import P4RuntimeClient, WatchEventKind, load_plan, watch
 from switchgnn.host.pace import Pace
 from switchgnn.planner.files import write_plan
 from tests.beds import TARGETS, Team, bed
@@ -31,19 +31,25 @@ class Watched:
     def __init__(self, bed, stack):
         self.bed = bed
         self.stop = threading.Event()
+        self.installed = threading.Event()
         client = stack.enter_context(P4RuntimeClient(bed.address))
         self.thread = threading.Thread(target=self._watch, args=(client,), daemon=True)
         self.thread.start()
+        assert self.installed.wait(20)
         stack.callback(self.thread.join, 20)
         stack.callback(self.stop.set)
 
+    def _note(self, event):
+        if event.kind is WatchEventKind.INSTALLED:
+            self.installed.set()
+
     def _watch(self, client):
         watch(
-            (self.bed.plan.manifest, self.bed.plan.switch),
+            load_plan((self.bed.plan.manifest, self.bed.plan.switch)),
             [client],
             self.bed.network,
             program=self.bed.program,
-            on_event=lambda event: None,
+            on_event=self._note,
             stop=self.stop,
             interval=0.1,
         )
@@ -72,6 +78,8 @@ def test_the_switch_is_killed_and_started_again(own_bed, seed):
             done.wait(moments.random() * 0.02)
             own_bed.kill()
             own_bed.start()
+            # The switch dies with the thread that started it (PR_SET_PDEATHSIG).
+            done.wait(100)
 
         killer = threading.Thread(target=kill)
         killer.start()
