@@ -11,7 +11,7 @@ from switchgnn.controller.layout import Layout
 from switchgnn.controller.messages import DELETE, INSERT, MODIFY, default_update, group_update
 from switchgnn.controller.rows import RowsDifference, describe_key, difference
 from switchgnn.controller.session import Session
-from switchgnn.controller.state import State
+from switchgnn.controller.state import Groups, State
 from switchgnn.controller.wire import Request, encode_difference, encode_messages
 
 
@@ -99,18 +99,19 @@ def change_between(layout: Layout, before: State, after: State) -> Change:
         before=before,
         after=after,
         tables=tuple(difference(rows, after.rows[name]) for name, rows in before.rows.items()),
-        groups=tuple(_group_updates(before, after)),
+        groups=tuple(group_updates(before.groups, after.groups)),
         defaults=tuple(
             name for name, default in before.defaults.items() if default != after.defaults[name]
         ),
     )
 
 
-def _group_updates(before: State, after: State) -> Iterator[p4r.Update]:
-    for group in sorted(before.groups.keys() - after.groups.keys()):
+def group_updates(before: Groups, after: Groups) -> Iterator[p4r.Update]:
+    """Yield what makes the multicast groups ``before`` into ``after``."""
+    for group in sorted(before.keys() - after.keys()):
         yield group_update(DELETE, group, ())
-    for group, ports in sorted(after.groups.items()):
-        if group not in before.groups:
+    for group, ports in sorted(after.items()):
+        if group not in before:
             yield group_update(INSERT, group, ports)
-        elif before.groups[group] != ports:
+        elif before[group] != ports:
             yield group_update(MODIFY, group, ports)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from switchgnn.controller.change import Change, change_between
+from switchgnn.controller.change import Change, change_between, group_updates
 from switchgnn.controller.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.errors import (
     ControllerError,
@@ -17,7 +17,7 @@ from switchgnn.controller.errors import (
 from switchgnn.controller.layout import Layout
 from switchgnn.controller.report import SwitchReport
 from switchgnn.controller.session import Session, SessionEntry
-from switchgnn.controller.state import State, empty_state, read_state
+from switchgnn.controller.state import State, empty_state, read_groups, read_state
 from switchgnn.controller.wire import Request
 from switchgnn.p4src import Program
 
@@ -33,6 +33,7 @@ class Target:
         self._program = program
         self._layout = layout
         self._before = empty_state(layout)
+        self._cookie: int | None = None
         self._runs_program = False
         self._pushed = False
         self._touched = False
@@ -45,8 +46,8 @@ class Target:
 
     def look(self) -> None:
         """Read what the switch has, without changing it."""
-        cookie = self.client.get_pipeline_cookie()
-        self._runs_program = cookie == program_cookie(self._program)
+        self._cookie = self.client.get_pipeline_cookie()
+        self._runs_program = self._cookie == program_cookie(self._program)
         if self._runs_program:
             self.client.layout = self._layout
             self._before = read_state(self.client, self._layout)
@@ -62,8 +63,18 @@ class Target:
             return
         self._touched = self._pushed = True
         self._before = empty_state(self._layout)
+        self._delete_groups()
         self.client.set_pipeline(self._program, program_cookie(self._program))
         self._runs_program = True
+
+    def _delete_groups(self) -> None:
+        # BMv2 keeps its groups when a program is loaded, but P4Runtime forgets them:
+        # a group that is inserted again would then send every copy twice.
+        if self._cookie is None:
+            return
+        updates = list(group_updates(read_groups(self.client), {}))
+        if updates:
+            self.client.write(updates)
 
     def bring_to(
         self, desired: State, cancel: threading.Event, progress: Progress | None

@@ -5,6 +5,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -140,9 +141,14 @@ class _Watcher:
     def _install(self) -> None:
         sentences = self.bring()
         for client, sentence in zip(self.clients, sentences, strict=True):
-            # The next look counts anew: a switch that restarted began at zero.
-            self._counted.pop(client.address, None)
+            self._start_counting(client)
             self._tell(WatchEventKind.INSTALLED, client, sentence)
+
+    def _start_counting(self, client: P4RuntimeClient) -> None:
+        # A switch that restarts again right now began at zero, too.
+        self._counted.pop(client.address, None)
+        with suppress(ControllerError):
+            self._counted[client.address] = read_counters(client).named()
 
     def _lost(self) -> list[P4RuntimeClient]:
         return [client for client in self.clients if not self._serves(client)]
@@ -184,7 +190,7 @@ class _Watcher:
     def _count(self) -> None:
         for client in self.clients:
             now = read_counters(client).named()
-            before = self._counted.get(client.address, now)
+            before = self._counted.get(client.address, {})
             grown = {
                 name: value - before.get(name, 0)
                 for name, value in now.items()

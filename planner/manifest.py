@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from switchgnn.planner.errors import PlannerError
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 2
+PLAN_VERSION = 1
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,16 @@ _ETH_P_ALL = 3
 _SIOCGIFMTU = 0x8921
 _SOL_PACKET = 263
 _PACKET_ADD_MEMBERSHIP = 1
+_PACKET_AUXDATA = 8
 _PACKET_IGNORE_OUTGOING = 23
 _PACKET_MR_PROMISC = 1
 _SO_RCVBUFFORCE = 33
+# struct tpacket_auxdata: status, len, snaplen, mac, net, VLAN tag, its protocol.
+_AUXDATA = struct.Struct("IIIHHHH")
+_VLAN_VALID = 1 << 4
+_VLAN_PROTOCOL_VALID = 1 << 6
+_ETHERTYPE_VLAN = 0x8100
+_ADDRESSES_BYTES = 12
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,33 @@ class SocketPort:
         self._socket.close()
 
 
+class EthernetPort(SocketPort):
+    """A port over a packet socket.
+
+    The kernel takes a VLAN tag out of the frame and hands it over beside it; the
+    program shall see the frame as it was on the wire.
+    """
+
+    def __init__(self, sock: socket.socket, frame_bytes: int) -> None:
+        super().__init__(sock, frame_bytes)
+        self._receive_with_tag = sock.recvmsg
+        self.receive = self._receive
+        self._ancillary_bytes = socket.CMSG_SPACE(_AUXDATA.size)
+
+    def _receive(self, size: int) -> bytes:
+        frame, ancillary, _, _ = self._receive_with_tag(size, self._ancillary_bytes)
+        if ancillary and ancillary[0][2][0] & _VLAN_VALID:
+            return _with_tag(frame, ancillary[0][2])
+        return frame
+
+
+def _with_tag(frame: bytes, auxdata: bytes) -> bytes:
+    status, *_, tag, protocol = _AUXDATA.unpack_from(auxdata)
+    ethertype = protocol if status & _VLAN_PROTOCOL_VALID else _ETHERTYPE_VLAN
+    header = struct.pack(">HH", ethertype, tag)
+    return frame[:_ADDRESSES_BYTES] + header + frame[_ADDRESSES_BYTES:]
+
+
 def parse_port(text: str) -> tuple[int, PortSpec]:
     """A port number and where it attaches, from ``1=eth:NAME`` or ``1=udp:IP:PORT:IP:PORT``.
 
@@ -153,10 +187,11 @@ def _open_ethernet(number: int, spec: EthernetSpec) -> Port:
         sock.setblocking(False)
         _enlarge_buffer(sock)
         _ignore_outgoing(sock)
+        sock.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
         # Listening starts with bind, when the socket knows its one interface.
         sock.bind((spec.interface, _ETH_P_ALL))
         _promiscuous(sock, spec.interface)
-        return SocketPort(sock, _mtu(sock, spec.interface) + _ETHERNET_OVERHEAD_BYTES)
+        return EthernetPort(sock, _mtu(sock, spec.interface) + _ETHERNET_OVERHEAD_BYTES)
     except OSError as error:
         sock.close()
         raise PortError(

@@ -46,6 +46,7 @@ def make_plan(seed=1, *, workers=3, sources=4, blocks=2, hops=2, results=5, prog
         result_slot=np.arange(results).astype(np.uint32),
         result_vertex=rng.permutation(results).astype(np.uint32),
         result_worker=(np.arange(results) % workers).astype(np.uint16),
+        result_expected=rng.integers(1, 9, results).astype(np.uint16),
     )
     manifest = Manifest(workers, program or load_program().digest, f"{seed:08x}" + "ab" * 28)
     return SwitchPlan(manifest, switch)

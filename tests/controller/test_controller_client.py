@@ -20,6 +20,7 @@ from switchgnn.controller.errors import (
     WriteRefusedError,
 )
 from switchgnn.controller.messages import DELETE, INSERT, group_update, row_update
+from switchgnn.controller.network import star_network
 from switchgnn.controller.source import Source
 
 
@@ -31,7 +32,7 @@ def loaded(client, program):
 
 @pytest.fixture
 def updates(layout):
-    rows = Source(layout).rows(make_plan(sources=6))
+    rows = Source(layout).rows(make_plan(sources=6), star_network(3))
     return [row_update(INSERT, rows.table, row) for row in rows.data]
 
 

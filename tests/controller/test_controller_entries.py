@@ -11,6 +11,7 @@ from controller_plans import make_plan
 from switchgnn.controller import Network, star_network
 from switchgnn.controller.congestion import Congestion
 from switchgnn.controller.departure import Departure
+from switchgnn.controller.destination import Destination
 from switchgnn.controller.fanout import Fanout
 from switchgnn.controller.forward import Forward
 from switchgnn.controller.loop import Loop
@@ -62,9 +63,25 @@ def test_stations_are_forwarded_and_broadcast_is_flooded(layout, network):
     assert len(records) == 4
 
 
-def test_sources_are_indexed_by_their_place(layout):
-    records = Source(layout).records(Source(layout).rows(PLAN))
-    assert records[3] == {"src_id": 3, "worker": 0, "index": 3}
+def test_sources_are_indexed_by_their_place(layout, network):
+    records = Source(layout).records(Source(layout).rows(PLAN, network))
+    assert records[3] == {"src_id": 3, "port": 1, "index": 3}
+
+
+def test_destinations_have_their_slot_and_port(layout, network):
+    control = Destination(layout)
+    records = control.records(control.rows(PLAN, network))
+    switch = PLAN.switch
+    assert len(records) == len(switch.result_vertex)
+    for row, record in enumerate(records):
+        assert record == {
+            "block_id": switch.result_block[row],
+            "dst_id": switch.result_vertex[row],
+            "port": switch.result_worker[row] + 1,
+            "bank": switch.result_bank[row],
+            "slot": switch.result_slot[row],
+            "expected": switch.result_expected[row],
+        }
 
 
 def test_fanout_entries_hold_count_flags_and_slots(layout):

@@ -44,7 +44,7 @@ def test_a_fresh_switch_gets_program_entries_and_session_one(put, fake):
     assert report.switches[0].entries["fanout"] == 2 * 4 * 2
     assert "P4 program loaded" in report.sentences()[0]
     assert len(fake.contents.groups) == 1 + 3 * 32
-    assert len(fake.contents.entries) == 3 + 4 + 4 + 16 + 5 + 3
+    assert len(fake.contents.entries) == 3 + 4 + 4 + 5 + 16 + 5 + 3
 
 
 def test_a_second_install_writes_nothing_and_says_so(put, fake):
@@ -262,7 +262,7 @@ def test_a_refused_update_leaves_a_fresh_switch_empty(put, fake, layout, fail_at
 def test_a_forgotten_update_is_noticed_and_rolled_back(put, fake, layout):
     put(PLAN)
     before = observed(fake.address, layout)
-    fake.arm(lose_at=60)
+    fake.arm(lose_at=65)
     with pytest.raises(VerificationError, match=r"reads back 1 differently; the first: .* missing"):
         put(OTHER)
     assert same(layout, observed(fake.address, layout), before)

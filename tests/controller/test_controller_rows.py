@@ -17,14 +17,14 @@ entries = st.dictionaries(st.integers(0, 30), st.integers(0, 2))
 
 
 def rows_of(content):
-    values = {"src_id": list(content), "worker": list(content.values()), "index": 0}
+    values = {"src_id": list(content), "port": list(content.values()), "index": 0}
     return make_rows(SOURCE, "set_source", values, len(content))
 
 
 def content_of(rows):
     action = SOURCE.action("set_source")
-    keys, workers = rows.key_columns()["src_id"], rows.param_columns(action)["worker"]
-    return dict(zip(map(int, keys), map(int, workers), strict=True))
+    keys, ports = rows.key_columns()["src_id"], rows.param_columns(action)["port"]
+    return dict(zip(map(int, keys), map(int, ports), strict=True))
 
 
 @given(entries, entries)
@@ -45,7 +45,7 @@ def test_applying_a_difference_gives_the_other_set_with_least_writes(before, aft
 
 
 def test_an_entry_named_twice_is_refused_by_its_key():
-    values = {"src_id": np.array([4, 7, 7]), "worker": 0, "index": 0}
+    values = {"src_id": np.array([4, 7, 7]), "port": 0, "index": 0}
     rows = make_rows(SOURCE, "set_source", values, 3)
     with pytest.raises(PlanRefusedError, match="table source twice: src_id 7"):
         require_unique(rows)

@@ -18,6 +18,7 @@ from switchgnn.controller import (
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
 from switchgnn.controller.fanout import Fanout
 from switchgnn.controller.messages import DELETE, INSERT, group_update, row_update
+from switchgnn.controller.network import star_network
 from switchgnn.controller.source import Source
 from switchgnn.controller.state import empty_state
 
@@ -51,6 +52,7 @@ def test_show_tells_what_is_there(served):
         "worker": 3,
         "station": 4,
         "source": 60,
+        "destination": 5,
         "fanout": 20 * 60 * 2,
         "result": 5,
         "departure": 3,
@@ -67,7 +69,7 @@ def test_entries_read_back_as_written(served, layout):
 
 
 def test_a_mixed_batch(served, layout):
-    rows = Source(layout).rows(make_plan(sources=63))
+    rows = Source(layout).rows(make_plan(sources=63), star_network(3))
     # 58 and 59 are there already.
     updates = [row_update(INSERT, rows.table, row) for row in rows.data[[60, 58, 61, 59, 62]]]
     with pytest.raises(WriteRefusedError) as caught:

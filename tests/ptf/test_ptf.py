@@ -19,6 +19,8 @@ NOTICED_BY = {
     "overwrite_by_stale": "aggregator.StaleContributionChangesNothing",
     "believe_checksums": "checksum.EveryByteOfAFeatureIsChecked",
     "count_repeated_done": "barrier.RepeatedDoneIsCountedOnce",
+    "release_nothing": "recovery.ReleasedSlotNeverCompletes",
+    "forget_newer_groups": "accepted.OlderGroupChangesNothing",
 }
 
 

@@ -6,25 +6,23 @@ from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
 from switchgnn.host.header import BODY_AT, ETHERNET_BYTES, HEADER_AT, Kind
-from switchgnn.host.layers import SwitchGNN
-from switchgnn_ptf.packets import done, feature, random_lanes, resigned
+from switchgnn_ptf.packets import done, feature, random_lanes, recall, resigned
 from switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 FEATURE = feature(101, random_lanes(1), port=1)
 DONE = done(0, block=0)
+BARE = recall(900, port=1)
 
 
-class WorkersSendTwoKindsOnly(SwitchTest):
-    """SUM, ADVANCE, WAITING, ACK and kinds that do not exist are dropped and counted."""
+class KindsOfTheSwitchAreDropped(SwitchTest):
+    """SUM, ADVANCE, WAITING, ACK, MISSING and kinds that do not exist are not a worker's."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
-        bare = FEATURE.copy()
-        bare[SwitchGNN].remove_payload()
-        frames = [resigned(FEATURE, Kind=Kind.SUM), resigned(bare, Kind=Kind.ACK, Is_ACK=1)]
+        frames = [resigned(FEATURE, Kind=Kind.SUM), resigned(BARE, Kind=Kind.ACK, Is_ACK=1)]
         frames += [resigned(DONE, Kind=kind) for kind in (Kind.ADVANCE, Kind.WAITING)]
-        frames += [resigned(FEATURE, Kind=kind) for kind in (0, *range(7, 16))]
+        frames += [resigned(BARE, Kind=kind) for kind in (0, Kind.MISSING, *range(10, 16))]
         for frame in frames:
             with self.counted(Outcome.UNKNOWN_KIND):
                 self.send(1, frame)
@@ -39,7 +37,7 @@ class OneVersionOnly(SwitchTest):
         self.add_sum(900, SOURCES)
         frames: list[Packet] = [
             resigned(packet, Version=version)
-            for packet in (FEATURE, DONE)
+            for packet in (FEATURE, DONE, BARE)
             for version in (0, 2, 3, 15)
         ]
         with self.counted(Outcome.MALFORMED, len(frames), passes={}):

@@ -166,3 +166,21 @@ class PartialSumThatIsTooLarge(SwitchTest):
         self.entries.add_fanout(block=2, source=102, slots={0: (7, 2)}, count=3)
         with self.counted(Outcome.AGGREGATED, completed={}, overfull={0: 1}):
             self.send_feature(102, worker=1, block=2, count=3)
+
+
+class CountsSaturate(SwitchTest):
+    """Counts that add up to more than 16 bits do not start again and hit what is expected."""
+
+    def runTest(self) -> None:
+        wrapped = 2 * 40_000 - 2**16
+        self.add_sum(900, {101: 0})
+        for source in (102, 103):
+            self.add_source(source, worker=source - 101)
+            slots = {0: (7, wrapped)}
+            self.entries.add_fanout(block=2, source=source, slots=slots, count=40_000)
+        with self.counted(Outcome.AGGREGATED, completed={}, overfull={0: 1}):
+            self.send_feature(102, worker=1, block=2, count=40_000)
+        with self.counted(Outcome.AGGREGATED, completed={}, released={0: 1}):
+            self.send_feature(103, worker=2, block=2, count=40_000)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            self.check_sum(900, {101: 0}, round_=2)

@@ -6,12 +6,22 @@ from scapy.layers.inet import IP
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.host.header import HEADER_AT, Kind
-from switchgnn_ptf.packets import barrier_answer, done, feature, random_lanes, resigned, sum_to
+from switchgnn.host.header import BODY_AT, HEADER_AT, Kind
+from switchgnn_ptf.packets import (
+    barrier_answer,
+    done,
+    feature,
+    fetch,
+    random_lanes,
+    recall,
+    resigned,
+    sum_to,
+)
 from switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 KIND_AT = HEADER_AT + 12  # flags and kind
+CHECKSUM_AT = BODY_AT - 4
 
 
 def _damaged(packet: Packet, bit: int) -> list[bytes]:
@@ -39,6 +49,19 @@ class EveryByteOfAFeatureIsChecked(SwitchTest):
             self.check_sum(900, SOURCES)
 
 
+class EveryByteOfABarePacketIsChecked(SwitchTest):
+    """One wrong bit in any byte of a RECALL or a FETCH: no answer, and nothing is released."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        for packet in (recall(900, port=3), fetch(101, 900, port=3)):
+            frames = [frame for bit in (0x80, 0x01) for frame in _damaged(packet, bit)]
+            with self.counted(Outcome.MALFORMED, len(frames), passes={}):
+                self.send(3, *frames)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, SOURCES)
+
+
 class EveryByteOfADoneIsChecked(SwitchTest):
     """One wrong bit in any byte of a DONE sets nobody's bit and opens nothing."""
 
@@ -62,7 +85,8 @@ class ChecksumOfAnotherFrame(SwitchTest):
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         packet = feature(101, random_lanes(1), port=1)
-        other = int.from_bytes(bytes(feature(101, random_lanes(2), port=1))[54:58], "big")
+        other_frame = bytes(feature(101, random_lanes(2), port=1))
+        other = int.from_bytes(other_frame[CHECKSUM_AT:BODY_AT], "big")
         frames = []
         for checksum in (0, 0xFFFFFFFF, other):
             frame = resigned(packet)

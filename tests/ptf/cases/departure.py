@@ -18,22 +18,22 @@ class SumIsAddressedToItsWorker(SwitchTest):
     def runTest(self) -> None:
         self.add_sum(900, {101: 0})
         with self.counted(Outcome.AGGREGATED):
-            packet, lanes = self.send_feature(101, worker=0, Resend=1, Level=5)
+            packet, lanes = self.send_feature(101, worker=0, Level=5, Feature_group=9)
             expected = sum_to(3, 900, lanes, count=1, completed_by=packet)
-            self.assertEqual(IP(bytes(expected)[14:]).len, 172)
+            self.assertEqual(IP(bytes(expected)[14:]).len, 174)
             self.expect(3, expected)
 
 
 class AckIsAddressedToItsSender(SwitchTest):
-    """The header alone, with the length of an ACK."""
+    """The header alone, in the shortest frame that Ethernet has; all else as it came."""
 
     def runTest(self) -> None:
         self.add_source(101, worker=1)
         self.entries.add_fanout(block=1, source=101, slots={0: (7, 2)})
         with self.counted(Outcome.AGGREGATED):
-            packet, _ = self.send_feature(101, worker=1, Echo=1, Resend=1)
-            expected = ack_of(packet)
-            self.assertEqual((len(expected), expected[SwitchGNN].Is_ACK), (58, 1))
+            packet, _ = self.send_feature(101, worker=1, Echo=1, Level=3, Feature_group=9)
+            expected = ack_of(packet, accepted=1)
+            self.assertEqual((len(expected), expected[SwitchGNN].Is_ACK), (60, 1))
             self.expect(2, expected)
 
 
@@ -48,7 +48,7 @@ class WorkersLengthIsNotBelieved(SwitchTest):
         with self.counted(Outcome.AGGREGATED):
             self.send(1, packet)
             self.expect(3, sum_to(3, 900, lanes, count=1, completed_by=packet))
-            self.expect(1, ack_of(packet))
+            self.expect(1, ack_of(packet, accepted=1))
 
 
 class TrailerStays(SwitchTest):
@@ -61,7 +61,7 @@ class TrailerStays(SwitchTest):
         with self.counted(Outcome.AGGREGATED):
             self.send(1, bytes(whole) + b"trailer")
             self.expect(3, _with_trailer(sum_to(3, 900, lanes, count=1, completed_by=whole)))
-            self.expect(1, _with_trailer(ack_of(whole)))
+            self.expect(1, _with_trailer(ack_of(whole, accepted=1)))
 
 
 def _with_trailer(packet: Packet) -> Packet:

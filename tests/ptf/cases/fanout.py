@@ -3,7 +3,7 @@
 """fanout.p4: into which slots a source's feature goes."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import feature, port_of, random_lanes, sum_of, sum_to
+from switchgnn_ptf.packets import RELEASED, feature, port_of, random_lanes, sum_of, sum_to
 from switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -53,15 +53,16 @@ class PartialSumsCountAsMany(SwitchTest):
 
 
 class LargestPartialSum(SwitchTest):
-    """One partial sum of 65,535 contributions completes a slot by itself."""
+    """One partial sum of 65,534 contributions completes a slot by itself."""
 
     def runTest(self) -> None:
+        largest = RELEASED - 1
         self.add_source(101, worker=0)
-        self.entries.add_fanout(block=1, source=101, slots={0: (7, 0xFFFF)}, count=0xFFFF)
+        self.entries.add_fanout(block=1, source=101, slots={0: (7, largest)}, count=largest)
         self.add_destination(900, worker=2, slot=7)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            packet, lanes = self.send_feature(101, worker=0, count=0xFFFF)
-            self.expect(3, sum_to(3, 900, lanes, count=0xFFFF, completed_by=packet))
+            packet, lanes = self.send_feature(101, worker=0, count=largest)
+            self.expect(3, sum_to(3, 900, lanes, count=largest, completed_by=packet))
 
 
 class FanoutDependsOnBlock(SwitchTest):

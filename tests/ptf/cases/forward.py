@@ -13,7 +13,6 @@ from switchgnn.controller import Outcome
 from switchgnn.controller.forward import BROADCAST
 from switchgnn_ptf.packets import NETWORK, STRANGER_PORT, feature, ordinary, random_lanes, station
 from switchgnn_ptf.switch_test import SwitchTest
-from switchgnn_ptf.targets import SETTINGS
 
 TO_PORT_2 = station(2).mac
 UNKNOWN = "02:00:00:00:99:99"
@@ -95,15 +94,8 @@ class LaterFragmentIsOrdinary(ForwardTest):
 class FirstFragmentIsOrdinary(ForwardTest):
     """A first fragment is not a whole packet: what looks like a feature is not summed."""
 
-    known_defects = dict.fromkeys(
-        SETTINGS,
-        "parser.p4: looks at the fragment offset, not at More Fragments: a first fragment of "
-        "protocol 253 is taken for a whole SwitchGNN packet",
-    )
-
     def runTest(self) -> None:
         body = bytes(feature(101, random_lanes(1), port=1))[34:]
-        # THE ONE ASSERTION THAT FAILS.
         self.check_forwarded(ordinary(1, TO_PORT_2, Raw(body), proto=253, flags="MF"))
 
 

@@ -99,7 +99,7 @@ class EchoAfterTheLastHop(SwitchTest):
             )
         with self.counted(Outcome.AGGREGATED, passes={1: 3}, completed={}):
             packet, _ = self.send_feature(101, worker=0, Echo=1)
-            self.expect(1, ack_of(packet))
+            self.expect(1, ack_of(packet, accepted=1))
         with self.counted(Outcome.AGGREGATED, passes={1: 3}, completed={}):
             self.send_feature(101, worker=0, round_=2)
 
@@ -119,7 +119,7 @@ class EchoAfterALastSum(SwitchTest):
             sent = self.send_feature(101, worker=0, Echo=1)
             for vertex in (900, 905, 910, 915):
                 self.expect_sum(vertex, [sent], worker=0)
-            self.expect(1, ack_of(sent[0]))
+            self.expect(1, ack_of(sent[0], accepted=1))
 
 
 class EchoOfEverySource(SwitchTest):
@@ -129,6 +129,6 @@ class EchoOfEverySource(SwitchTest):
         self.add_sum(900, SOURCES)
         with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
             sent = [self.send_feature(s, worker=own, Echo=1) for s, own in SOURCES.items()]
-            self.expect(1, ack_of(sent[0][0]))
-            self.expect(2, ack_of(sent[1][0]))
+            self.expect(1, ack_of(sent[0][0], accepted=1))
+            self.expect(2, ack_of(sent[1][0], accepted=1))
             self.expect_sum(900, sent)

@@ -12,8 +12,13 @@ from switchgnn_ptf.packets import (
     barrier_answer,
     done,
     feature,
+    fetch,
+    missing,
     ordinary,
     random_lanes,
+    recall,
+    relayed,
+    relayed_fetch,
     resigned,
     station,
 )
@@ -26,13 +31,16 @@ class EveryOutcomeOnce(SwitchTest):
     """One frame of each outcome, one after another; each counts in its own cell only."""
 
     def runTest(self) -> None:
-        self.add_sum(900, {101: 0, 102: 1})
+        self.add_sum(900, {101: 0, 102: 1}, worker=0)
+        self.add_destination(901, worker=1, slot=8, expected=1)
         good = feature(101, LANES, port=1, round_=2)
         broken = resigned(good)
         broken["SwitchGNN"].Checksum = 1
         arp = Ether(src=station(1).mac, dst=BROADCAST) / ARP()
         udp = ordinary(1, station(2).mac, UDP())
         collected, wrong_plan = done(0, block=0), done(0, block=0, plan=1)
+        recalled, fetched = recall(900, port=1, round_=2), fetch(102, 900, port=1, round_=2)
+        resent = resigned(good, Resend=1, Dst_id=901)
         frames = {
             Outcome.AGGREGATED: good,
             Outcome.DUPLICATE: good,
@@ -49,6 +57,9 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.UNKNOWN_STATION: ordinary(1, "02:00:00:00:99:99", UDP()),
             Outcome.MALFORMED: broken,
             Outcome.UNKNOWN_KIND: resigned(good, Kind=Kind.SUM),
+            Outcome.RECALLED: recalled,
+            Outcome.FETCHED: fetched,
+            Outcome.RESENT: resent,
         }
         self.assertEqual(list(Outcome), list(frames))
         answers = {
@@ -56,9 +67,14 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.WRONG_PLAN: (1, barrier_answer(Kind.WAITING, wrong_plan, to=1, workers=0)),
             Outcome.FORWARDED: (2, udp),
             Outcome.FLOODED: (2, arp),
+            Outcome.RECALLED: (1, missing(recalled, count=1)),
+            Outcome.FETCHED: (2, relayed_fetch(fetched, to=2)),
+            Outcome.RESENT: (2, relayed(resent, to=2)),
         }
         for outcome, frame in frames.items():
-            with self.counted(outcome, passes={1: 1} if outcome is Outcome.AGGREGATED else {}):
+            passes = {1: 1} if outcome is Outcome.AGGREGATED else {}
+            released = {0: 1} if outcome is Outcome.FETCHED else {}
+            with self.counted(outcome, passes=passes, released=released):
                 self.send(1, frame)
                 if outcome in answers:
                     self.expect(*answers[outcome])

@@ -51,4 +51,4 @@ class UnroutedSumIsCounted(SwitchTest):
         with self.counted(Outcome.AGGREGATED, passes={1: 3}, **events):
             sent = self.send_feature(101, worker=0, Echo=1)
             self.expect_sum(900, [sent])
-            self.expect(1, ack_of(sent[0]))
+            self.expect(1, ack_of(sent[0], accepted=1))

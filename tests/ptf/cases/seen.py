@@ -54,7 +54,7 @@ class RepeatedWithOtherLanes(SwitchTest):
         self.add_sum(900, SOURCES)
         with self.counted({Outcome.AGGREGATED: 3, Outcome.DUPLICATE: 1}):
             sent = [self.send_feature(101, worker=0)]
-            self.send_feature(101, worker=0, Resend=1)
+            self.send_feature(101, worker=0, Level=1)
             sent += [self.send_feature(source, worker=source - 101) for source in (102, 103)]
             self.expect_sum(900, sent)
 
@@ -67,7 +67,7 @@ class DuplicateWithEchoIsAcknowledged(SwitchTest):
         with self.counted({Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 3}, passes={1: 1}):
             first = self.send_feature(101, worker=0, Echo=1)
             self.send(1, first[0], first[0])
-            self.expect(1, *[ack_of(first[0])] * 3)
+            self.expect(1, *[ack_of(first[0], accepted=1)] * 3)
             self.send_feature(101, worker=0)
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             rest = [self.send_feature(source, worker=source - 101) for source in (102, 103)]

@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""source.p4: a worker speaks for its own vertices only (invariant 6)."""
+"""source.p4: behind which port a source vertex is."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import feature, random_lanes
 from switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -22,24 +21,13 @@ class UnknownVertexIsDropped(SwitchTest):
             self.check_sum(900, SOURCES)
 
 
-class ForeignVertexIsDropped(SwitchTest):
-    """A vertex of another worker changes nothing; its owner is still heard afterwards."""
+class SourcesBehindOnePort(SwitchTest):
+    """Many vertices of one worker, and of several, keep their own place in Seen."""
 
     def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted(Outcome.WRONG_PORT, 3, passes={}):
-            for source, port in ((101, 2), (102, 1), (101, 3)):
-                self.send(port, feature(source, random_lanes(port), port=port, Echo=1))
-        with self.counted(Outcome.AGGREGATED, 2):
-            self.check_sum(900, SOURCES)
-
-
-class AddressesAreNotBelieved(SwitchTest):
-    """Whose frame it is, the port says: a forged Ethernet or IPv4 source helps nobody."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted(Outcome.WRONG_PORT, passes={}):
-            self.send(2, feature(101, random_lanes(1), port=1))
-        with self.counted(Outcome.AGGREGATED, 2):
-            self.check_sum(900, SOURCES)
+        sources = {101: 0, 103: 0, 0: 0, 0xFFFFFFFF: 1}
+        self.add_sum(900, sources)
+        with self.counted({Outcome.AGGREGATED: 4, Outcome.DUPLICATE: 4}, completed={0: 1}):
+            self.check_sum(900, sources)
+            for source, worker in sources.items():
+                self.send_feature(source, worker=worker)

@@ -66,8 +66,15 @@ class Entries:
     def add_flood(self, *, mac: str) -> None:
         self._add("station", "flood", dst_addr=mac_number(mac))
 
-    def add_source(self, *, vertex: int, worker: int, index: int) -> None:
-        self._add("source", "set_source", src_id=vertex, worker=worker, index=index)
+    def add_source(self, *, vertex: int, port: int, index: int) -> None:
+        self._add("source", "set_source", src_id=vertex, port=port, index=index)
+
+    def add_destination(
+        self, *, block: int, vertex: int, port: int, bank: int, slot: int, expected: int
+    ) -> None:
+        key = {"block_id": block, "dst_id": vertex}
+        place = {"bank": bank, "slot": slot, "expected": expected}
+        self._add("destination", "set_destination", **key, port=port, **place)
 
     def add_fanout(
         self,

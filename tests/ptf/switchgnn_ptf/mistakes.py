@@ -34,11 +34,11 @@ def forget_sources(compiled: Json) -> None:
 
 
 def overwrite_by_stale(compiled: Json) -> None:
-    """Let a contribution under an older tag overwrite a slot (``0 > tag`` is never so)."""
-    for action in compiled["actions"]:
-        if action["name"].endswith(".accumulate"):
-            for comparison in _operations(action, ">"):
-                comparison["left"] = {"type": "hexstr", "value": "0x0"}
+    """Let a contribution under an older tag overwrite a slot."""
+    for comparison in _operations(_ingress(compiled)["conditionals"], ">"):
+        left = comparison["left"]
+        if left["type"] == "field" and left["value"][1].endswith("_content"):
+            _never(comparison)
 
 
 def believe_checksums(compiled: Json) -> None:
@@ -52,6 +52,21 @@ def count_repeated_done(compiled: Json) -> None:
         operation["op"] = "+"
 
 
+def release_nothing(compiled: Json) -> None:
+    """Let a fetch touch its slot with a count of 0, as a recall does."""
+    for action in compiled["actions"]:
+        if action["name"] == "SwitchIngress.recovery.touch":
+            for value in _constants(action):
+                if value["value"] == "0xffff":
+                    value["value"] = "0x0000"
+
+
+def forget_newer_groups(compiled: Json) -> None:
+    """Let a delayed packet of an older group take the place of a newer one's count."""
+    for comparison in _operations(_action(compiled, "SwitchIngress.accepted.count_group"), ">"):
+        _never(comparison)
+
+
 MISTAKES: dict[str, Callable[[Json], None]] = {
     mistake.__name__: mistake
     for mistake in (
@@ -60,6 +75,8 @@ MISTAKES: dict[str, Callable[[Json], None]] = {
         overwrite_by_stale,
         believe_checksums,
         count_repeated_done,
+        release_nothing,
+        forget_newer_groups,
     )
 }
 
@@ -77,6 +94,15 @@ def with_mistake(program: Program, name: str) -> Program:
 
 def _action(compiled: Json, name: str) -> Json:
     return next(action for action in compiled["actions"] if action["name"] == name)
+
+
+def _ingress(compiled: Json) -> Json:
+    return next(part for part in compiled["pipelines"] if part["name"] == "ingress")
+
+
+def _never(comparison: Json) -> None:
+    # 0 > anything.
+    comparison["left"] = {"type": "hexstr", "value": "0x0"}
 
 
 def _nodes(node: Json) -> Iterator[Json]:

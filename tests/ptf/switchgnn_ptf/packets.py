@@ -22,6 +22,7 @@ WORKERS = (0, 1, 2)
 STRANGER_PORT = 4  # wired, but no worker is behind it
 NETWORK = star_network(len(PORTS))
 PLAN = 0xC0FFEE01
+RELEASED = 0xFFFF  # the count of a slot that was given back
 
 # What a worker sends differs on purpose from what the switch must set.
 _TTL_SENT = 7
@@ -99,7 +100,7 @@ def done(
 def sum_to(
     port: int, vertex: int, lanes: Lanes, *, count: int, completed_by: Packet, **header: int
 ) -> Packet:
-    """Return the SUM that leaves when ``completed_by`` brings the last contribution."""
+    """Return the SUM that leaves when ``completed_by`` brings the last contribution, or recalls."""
     last = completed_by[SwitchGNN]
     switchgnn = SwitchGNN(
         Kind=Kind.SUM,
@@ -109,19 +110,56 @@ def sum_to(
         Count=count,
         Fragment=last.Fragment,
         Round=last.Round,
+        Is_Fetch=last.Is_Fetch,
         Resend=last.Resend,
         Level=last.Level,
+        Feature_group=last.Feature_group,
         **header,
     )
     return _from_switch(port) / switchgnn / _fragment(lanes)
 
 
-def ack_of(packet: Packet) -> Packet:
-    """Return the ACK that the sender of a FEATURE with Echo must get."""
+def ack_of(packet: Packet, *, accepted: int) -> Packet:
+    """Return the ACK for a FEATURE with Echo, when so many of its group were let through."""
     answer = packet[SwitchGNN].copy()
     answer.remove_payload()
-    answer.Kind, answer.Is_ACK, answer.Checksum = int(Kind.ACK), 1, None
+    answer.Kind, answer.Is_ACK, answer.Count = int(Kind.ACK), 1, accepted
+    answer.Checksum = None
     return _from_switch(_sender_port(packet)) / answer
+
+
+def recall(
+    vertex: int, *, port: int, block: int = 1, fragment: int = 0, round_: int = 1, **header: int
+) -> Packet:
+    """Return the RECALL of a destination as the worker behind ``port`` sends it."""
+    fields = {"Kind": Kind.RECALL, "Is_Fetch": 1, "Dst_id": vertex} | header
+    tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
+    return _from_worker(port) / SwitchGNN(**fields, **tag)
+
+
+def missing(asked: Packet, *, count: int) -> Packet:
+    """Return the MISSING that the sender of a RECALL must get."""
+    answer = asked[SwitchGNN].copy()
+    answer.Kind, answer.Count, answer.Checksum = int(Kind.MISSING), count, None
+    return _from_switch(_sender_port(asked)) / answer
+
+
+def fetch(source: int, vertex: int, *, port: int, **fields: int) -> Packet:
+    """Return the FETCH of a source for a destination's sum."""
+    return recall(vertex, port=port, Kind=Kind.FETCH, Src_id=source, **fields)
+
+
+def relayed(packet: Packet, *, to: int) -> Packet:
+    """Return what the worker behind ``to`` must get of another worker's packet."""
+    return _from_switch(to) / packet[SwitchGNN].copy()
+
+
+def relayed_fetch(packet: Packet, *, to: int) -> Packet:
+    """Return what the owner of the source must get of a FETCH.
+
+    Its Count is the one that released the slot; see recovery.FetchKeepsItsCount.
+    """
+    return relayed(resigned(packet, Count=RELEASED), to=to)
 
 
 def barrier_answer(

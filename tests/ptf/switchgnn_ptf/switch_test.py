@@ -104,20 +104,27 @@ class SwitchTest(BaseTest):
 
     def add_source(self, vertex: int, *, worker: int) -> None:
         """Make a vertex known as the worker's."""
-        self.entries.add_source(vertex=vertex, worker=worker, index=next(self._indices))
+        self.entries.add_source(vertex=vertex, port=port_of(worker), index=next(self._indices))
 
     def add_destination(
-        self, vertex: int, *, worker: int, slot: int, bank: int = 0, block: int = 1
+        self,
+        vertex: int,
+        *,
+        worker: int,
+        slot: int,
+        bank: int = 0,
+        block: int = 1,
+        expected: int | None = None,
     ) -> None:
-        """Send the sum of a slot to a worker."""
-        self.entries.add_result(
-            block=block,
-            bank=bank,
-            slot=slot,
-            vertex=vertex,
-            port=port_of(worker),
-            group=result_group(worker),
-        )
+        """Send the sum of a slot to a worker.
+
+        With ``expected`` the worker may also recall it, and fetch its features.
+        """
+        place = {"block": block, "bank": bank, "slot": slot, "vertex": vertex}
+        port = port_of(worker)
+        self.entries.add_result(**place, port=port, group=result_group(worker))
+        if expected is not None:
+            self.entries.add_destination(**place, port=port, expected=expected)
 
     def add_sum(
         self,
@@ -139,7 +146,8 @@ class SwitchTest(BaseTest):
                 self.add_source(source, worker=owner)
             slots = {bank: (slot, len(sources))}
             self.entries.add_fanout(block=block, source=source, slots=slots)
-        self.add_destination(vertex, worker=worker, slot=slot, bank=bank, block=block)
+        place = {"slot": slot, "bank": bank, "block": block}
+        self.add_destination(vertex, worker=worker, expected=len(sources), **place)
 
     def restart(self) -> None:
         """Load the program anew in the middle of a case, and lay the network again."""

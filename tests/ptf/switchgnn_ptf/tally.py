@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from switchgnn.controller import Counters, Outcome
 
 PerBank = Mapping[int, int]
+EVENTS = ("completed", "stale", "overfull", "released")
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Tally:
         outcomes: by outcome; those that are not named must not have grown.
         passes: passes by their contributions; None does not look at them.
         completed: completed slots by bank; None does not look at them.
-        stale, overfull: contributions by bank; banks not named must not have grown.
+        stale, overfull, released: contributions by bank; banks not named must not have grown.
         unrouted: sums without a result entry.
         marked: packets marked for congestion; None does not look.
     """
@@ -28,6 +29,7 @@ class Tally:
     completed: PerBank | None = None
     stale: PerBank = field(default_factory=dict)
     overfull: PerBank = field(default_factory=dict)
+    released: PerBank = field(default_factory=dict)
     unrouted: int = 0
     marked: int | None = 0
 
@@ -35,7 +37,7 @@ class Tally:
         """Return the growth of each counter by name, without those that stayed."""
         named = {outcome.name: number for outcome, number in self.outcomes.items()}
         named |= {f"passes of {n}": number for n, number in (self.passes or {}).items()}
-        for kind in ("completed", "stale", "overfull"):
+        for kind in EVENTS:
             banks = getattr(self, kind) or {}
             named |= {f"{kind} in bank {bank}": number for bank, number in banks.items()}
         named |= {"unrouted": self.unrouted, "marked": self.marked or 0}
@@ -66,6 +68,6 @@ def _flat(counters: Counters) -> dict[str, int]:
     for contributions, number in enumerate(counters.passes.by_contributions):
         flat[f"passes of {contributions}"] = number
     for bank, events in enumerate(counters.banks):
-        for kind in ("completed", "stale", "overfull"):
+        for kind in EVENTS:
             flat[f"{kind} in bank {bank}"] = getattr(events, kind)
     return flat | {"unrouted": counters.unrouted, "marked": counters.marked}

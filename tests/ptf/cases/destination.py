@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""destination.p4: behind which port a destination vertex is, and which slot sums for it."""
+
+from switchgnn.controller import Outcome
+from switchgnn_ptf.entries import BANKS
+from switchgnn_ptf.packets import fetch, recall
+from switchgnn_ptf.recovery_test import RecoveryTest
+
+SOURCES = {101: 0, 102: 1}
+
+
+class UnknownDestinationIsRefused(RecoveryTest):
+    """A vertex without an entry cannot be recalled, fetched for, or sent to; 900 can."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        with self.counted(Outcome.UNKNOWN_VERTEX, 3):
+            self.send(3, recall(901, port=3), fetch(101, 901, port=3))
+            self.send_feature(101, worker=0, Resend=1, Dst_id=901, Echo=1)
+        self.check_missing(900, count=0)
+        self.check_resent(101, 900, worker=0, owner=2)
+        self.check_fetch(101, 900, owner=0)
+
+
+class DestinationOfAnotherBlock(RecoveryTest):
+    """A destination is one of its block: in another it is unknown."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        with self.counted(Outcome.UNKNOWN_VERTEX, 3):
+            self.send(3, recall(900, port=3, block=2), fetch(101, 900, port=3, block=2))
+            self.send_feature(101, worker=0, block=2, Resend=1, Dst_id=900)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, SOURCES)
+
+
+class PlaceDependsOnBlockAndVertex(RecoveryTest):
+    """The same vertex has another slot in another block; its neighbour has another worker."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES, slot=7, bank=0, block=1)
+        self.add_sum(900, SOURCES, slot=8, bank=3, block=2, known=True)
+        self.add_source(103, worker=1)
+        self.entries.add_fanout(block=1, source=103, slots={5: (7, 2)})
+        self.add_destination(901, worker=0, slot=7, bank=5, expected=2)
+        with self.counted(Outcome.AGGREGATED, 4, completed={0: 1}):
+            first = [self.send_feature(s, worker=own) for s, own in SOURCES.items()]
+            self.expect_sum(900, first)
+            self.send_feature(103, worker=1)
+            self.send_feature(101, worker=0, block=2)
+        self.check_recalled(900, first)
+        self.check_missing(901, count=1, worker=0)
+        self.check_missing(900, count=1, block=2)
+
+
+class EveryBankIsFound(RecoveryTest):
+    """The same slot number in each bank: a recall and a fetch touch their own bank only."""
+
+    def runTest(self) -> None:
+        for bank in range(BANKS):
+            known = bank != 0
+            self.add_sum(900 + bank, SOURCES, bank=bank, block=1 + bank, known=known)
+        for bank in range(BANKS):
+            with self.counted(Outcome.AGGREGATED, 2, completed={bank: 1}):
+                sent = [
+                    self.send_feature(s, worker=own, block=1 + bank) for s, own in SOURCES.items()
+                ]
+                self.expect_sum(900 + bank, sent)
+            self.check_recalled(900 + bank, sent, bank=bank, block=1 + bank)
+            for fetched in (101, 102):
+                self.check_fetch(
+                    fetched,
+                    900 + bank,
+                    owner=SOURCES[fetched],
+                    events={"released": {bank: 1}},
+                    block=1 + bank,
+                )
+
+
+class FirstAndLastSlotAreFound(RecoveryTest):
+    """All bits of a slot's number count."""
+
+    def runTest(self) -> None:
+        last = self.client.get_layout().registers["bank0.state"].size - 1
+        self.add_sum(900, SOURCES, slot=0, block=1)
+        self.add_sum(901, SOURCES, slot=last, block=2, known=True)
+        for block in (1, 2):
+            with self.counted(Outcome.AGGREGATED):
+                self.send_feature(101, worker=0, block=block)
+            self.check_missing(899 + block, count=1, block=block)
+
+
+class OrdinaryFeatureNeedsNone(RecoveryTest):
+    """Without Resend nobody looks at Dst_id, known, foreign or not."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        for number, vertex in enumerate((0, 900, 12345)):
+            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+                self.check_sum(900, SOURCES, fragment=number, Dst_id=vertex)

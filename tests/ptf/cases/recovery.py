@@ -1,0 +1,378 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""recovery.p4: recalls, fetches and resent features (invariant 2)."""
+
+import itertools
+
+from switchgnn.controller import Outcome
+from switchgnn_ptf.packets import (
+    RELEASED,
+    Lanes,
+    ack_of,
+    feature,
+    fetch,
+    missing,
+    port_of,
+    random_lanes,
+    recall,
+    relayed,
+    sum_of,
+    sum_to,
+)
+from switchgnn_ptf.recovery_test import RecoveryTest
+from switchgnn_ptf.targets import SETTINGS
+
+SOURCES = {101: 0, 102: 1, 103: 2}
+STALE = {"stale": {0: 1}}
+GIVEN_BACK = {"released": {0: 1}}
+
+
+class SumTest(RecoveryTest):
+    """Cases with one sum of three sources, in slot 7 of bank 0, for worker 2."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.add_sum(900, SOURCES)
+
+    def contribute(self, *sources: int, released: int = 0, **fields: int) -> list:
+        """Send features that complete nothing, so many of them to a released slot."""
+        happens = {0: released} if released else {}
+        with self.counted(Outcome.AGGREGATED, len(sources), completed={}, released=happens):
+            return [
+                self.send_feature(source, worker=SOURCES[source], **fields) for source in sources
+            ]
+
+    def complete(self, *sources: int, before: list | None = None, **fields: int) -> list:
+        """Send features of which the last completes the sum of these and ``before``."""
+        with self.counted(Outcome.AGGREGATED, len(sources), completed={0: 1}):
+            sent = list(before or [])
+            sent += [self.send_feature(s, worker=SOURCES[s], **fields) for s in sources]
+            self.expect_sum(900, sent)
+            return sent
+
+
+# Recalls
+
+
+class CompleteSumIsSentAgain(SumTest):
+    """A sum that was lost can be recalled as often as need be: the same bytes."""
+
+    def runTest(self) -> None:
+        with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
+            sent = [self.send_feature(s, worker=own, Is_Fetch=1) for s, own in SOURCES.items()]
+            first = self.receive(3)
+        packet = recall(900, port=3)
+        for _ in range(3):
+            with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
+                self.send(3, packet)
+                self.assertEqual(first.hex(), self.receive(3).hex())
+        self.check_recalled(900, sent)
+
+
+class SumAgainLooksLikeTheRecall(SumTest):
+    """What the program does not set comes with the recall: Level, group, flags; never Echo."""
+
+    def runTest(self) -> None:
+        sent = self.complete(*SOURCES)
+        self.check_recalled(900, sent, Level=5, Feature_group=77, Echo=1, Count=9)
+        self.check_recalled(900, sent, Is_Fetch=0, Src_id=101)
+
+
+class IncompleteSumIsMissing(SumTest):
+    """MISSING tells how many there are; asking adds nothing, the sum is exact."""
+
+    def runTest(self) -> None:
+        sent = []
+        for number, source in enumerate((102, 103)):
+            self.check_missing(900, count=number)
+            self.check_missing(900, count=number)
+            sent += self.contribute(source)
+        self.check_missing(900, count=2)
+        self.check_recalled(900, self.complete(101, before=sent))
+
+
+class MissingIsABareFrame(SumTest):
+    """The header of the recall, with the count of the slot whatever the recall said."""
+
+    def runTest(self) -> None:
+        self.contribute(101)
+        packet = recall(900, port=3, Count=55, Level=3, Feature_group=9, Src_id=4, Echo=1, ECN=1)
+        self.assertEqual(60, len(missing(packet, count=1)))
+        with self.counted(Outcome.RECALLED, passes={}, completed={}):
+            self.send(3, packet)
+            self.expect(3, missing(packet, count=1))
+
+
+class MissingCountsPartialSums(RecoveryTest):
+    """A partial sum counts as many as it holds, up to the largest; the sum again as well."""
+
+    def runTest(self) -> None:
+        most = RELEASED - 1
+        for source, count in ((101, most - 1), (102, 1)):
+            self.add_source(source, worker=source - 101)
+            self.entries.add_fanout(block=1, source=source, slots={0: (7, most)}, count=count)
+        self.add_destination(900, worker=2, slot=7, expected=most)
+        with self.counted(Outcome.AGGREGATED, completed={}):
+            sent = [self.send_feature(101, worker=0, count=most - 1)]
+        self.check_missing(900, count=most - 1)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            sent.append(self.send_feature(102, worker=1))
+            self.expect(3, _sum(sent, count=most))
+        self.check_recalled(900, sent, count=most)
+        self.check_fetch(102, 900, owner=1)
+        self.check_missing(900, count=RELEASED, events=GIVEN_BACK)
+
+
+class RecallOfAnOlderTag(SumTest):
+    """The slot belongs to a newer tag: nothing of the older sum is left, the newer is safe."""
+
+    def runTest(self) -> None:
+        self.complete(*SOURCES, round_=2, fragment=2)
+        sent = self.contribute(101, 102, round_=2, fragment=3)
+        for older in ({"round_": 1, "fragment": 3}, {"round_": 2, "fragment": 2}):
+            self.check_missing(900, count=0, events=STALE, **older)
+        self.check_missing(900, count=2, round_=2, fragment=3)
+        self.complete(103, before=sent, round_=2, fragment=3)
+
+
+class RecallOfANewerTag(SumTest):
+    """A slot of an older tag, half full, complete or released, is taken over with nothing in it."""
+
+    def runTest(self) -> None:
+        self.complete(*SOURCES, fragment=0)
+        self.check_missing(900, count=0, fragment=1)
+        sent = self.contribute(101, fragment=1)
+        self.check_missing(900, count=1, fragment=1)
+        self.complete(103, 102, before=sent, fragment=1)
+        self.contribute(101, 102, fragment=2)
+        self.check_missing(900, count=0, round_=2)
+        # This one is behind.
+        with self.counted(Outcome.AGGREGATED, completed={}, stale={0: 1}):
+            self.send_feature(103, worker=2, fragment=2)
+        self.check_recalled(900, self.complete(*SOURCES, round_=2), round_=2)
+        self.check_fetch(101, 900, owner=0, round_=3)
+        self.check_missing(900, count=0, round_=4)
+        self.complete(*SOURCES, round_=4)
+
+
+class RecallNeedsNoSource(SumTest):
+    """Whatever Src_id says: the source table is not asked."""
+
+    def runTest(self) -> None:
+        sent = self.contribute(101)
+        for source in (0, 101, 999):
+            self.check_missing(900, count=1, Src_id=source)
+        self.complete(102, 103, before=sent)
+
+
+class RecallLeavesOtherSlotsAlone(RecoveryTest):
+    """Two sums of the same sources in two banks: one is recalled, the other goes on."""
+
+    def runTest(self) -> None:
+        _add_two_sums(self)
+        with self.counted(Outcome.AGGREGATED, passes={2: 1}):
+            sent = [self.send_feature(101, worker=0)]
+        self.check_missing(900, count=1)
+        self.check_missing(901, count=0, round_=2)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}, stale={3: 1}):
+            sent.append(self.send_feature(102, worker=1))
+            self.expect_sum(900, sent)
+
+
+# Fetches
+
+
+class FetchIsRelayedToTheOwner(SumTest):
+    """To the owner of the source and nobody else, be it the asker; all else as it came."""
+
+    def runTest(self) -> None:
+        for source, owner in SOURCES.items():
+            self.check_fetch(source, 900, owner=owner, Level=5, Feature_group=9, Echo=1)
+
+
+class FetchKeepsItsCount(SumTest):
+    """What is relayed is what the asker sent, but for addresses, time to live and checksums."""
+
+    known_defects = dict.fromkeys(
+        SETTINGS,
+        "departure.p4: a relayed FETCH leaves with Count 0xffff, with which recovery.p4 has "
+        "released the slot, in place of the asker's 0",
+    )
+
+    def runTest(self) -> None:
+        packet = fetch(101, 900, port=3)
+        with self.counted(Outcome.FETCHED, passes={}, completed={}, released={0: 1}):
+            self.send(3, packet)
+            # THE ONE ASSERTION THAT FAILS.
+            self.expect(1, relayed(packet, to=1))
+
+
+class ReleasedSlotNeverCompletes(SumTest):
+    """After a fetch the sum is the worker's own: what still arrives completes nothing."""
+
+    def runTest(self) -> None:
+        self.contribute(101)
+        self.check_fetch(102, 900, owner=1)
+        self.contribute(102, 103, released=2)
+        for _ in range(2):
+            self.check_missing(900, count=RELEASED, events=GIVEN_BACK)
+
+
+class FetchBeforeAllOthers(SumTest):
+    """A slot that was empty, or of an older tag, is released all the same."""
+
+    def runTest(self) -> None:
+        self.check_fetch(101, 900, owner=0)
+        self.contribute(*SOURCES, released=3)
+        self.contribute(101, round_=2)
+        self.check_fetch(101, 900, owner=0, round_=3)
+        with self.counted(Outcome.AGGREGATED, completed={}, stale={0: 1}):
+            self.send_feature(102, worker=1, round_=2)
+        self.contribute(*SOURCES, released=3, round_=3)
+        self.check_missing(900, count=RELEASED, events=GIVEN_BACK, round_=3)
+
+
+class FetchOfACompleteSum(SumTest):
+    """A sum that crossed the fetch is not sent again."""
+
+    def runTest(self) -> None:
+        self.complete(*SOURCES)
+        self.check_fetch(103, 900, owner=2)
+        self.check_missing(900, count=RELEASED, events=GIVEN_BACK)
+
+
+class SecondFetch(SumTest):
+    """Each fetch is relayed, of the same source or of another; the slot stays released."""
+
+    def runTest(self) -> None:
+        self.contribute(101)
+        for source in (102, 102, 103, 101):
+            self.check_fetch(source, 900, owner=SOURCES[source])
+        self.contribute(102, 103, released=2)
+
+
+class ReleaseEndsWithItsTag(RecoveryTest):
+    """Next fragment, block and round use the slot again, and their sums are exact."""
+
+    def runTest(self) -> None:
+        for block in (1, 2):
+            self.add_sum(900 + block, SOURCES, block=block, known=block == 2)
+        for round_, block, fragment in itertools.product((1, 2), (1, 2), (0, 2)):
+            tag = {"round_": round_, "block": block}
+            with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
+                self.check_sum(900 + block, SOURCES, fragment=fragment, **tag)
+            with self.counted(Outcome.AGGREGATED, completed={}):
+                self.send_feature(101, worker=0, fragment=fragment + 1, **tag)
+            self.check_fetch(102, 900 + block, owner=1, fragment=fragment + 1, **tag)
+            with self.counted(Outcome.AGGREGATED, 2, completed={}, released={0: 2}):
+                for source in (102, 103):
+                    late = {"fragment": fragment + 1, **tag}
+                    self.send_feature(source, worker=SOURCES[source], **late)
+
+
+class FetchOfAnOlderTag(SumTest):
+    """It is relayed, as its owner may still have the feature; the newer sum is not released."""
+
+    def runTest(self) -> None:
+        sent = self.contribute(101, 102, fragment=3)
+        self.check_fetch(103, 900, owner=2, events=STALE, fragment=2)
+        self.check_missing(900, count=2, fragment=3)
+        self.complete(103, before=sent, fragment=3)
+
+
+class FetchReleasesOneSlotOnly(RecoveryTest):
+    """A source's other sums go on, in the pass that finds one of its slots released."""
+
+    def runTest(self) -> None:
+        _add_two_sums(self)
+        self.check_fetch(102, 900, owner=1)
+        with self.counted(Outcome.AGGREGATED, 2, completed={3: 1}, released={0: 2}):
+            sent = [self.send_feature(101, worker=0), self.send_feature(102, worker=1, Echo=1)]
+            self.expect_sum(901, sent)
+            self.expect(2, ack_of(sent[1][0], accepted=1))
+
+
+class UnknownSourceIsNotFetched(SumTest):
+    """Nobody is asked for it, and the slot is not released."""
+
+    def runTest(self) -> None:
+        with self.counted(Outcome.UNKNOWN_VERTEX, 2, completed={}):
+            self.send(3, fetch(109, 900, port=3), fetch(900, 900, port=3))
+        self.complete(*SOURCES)
+        self.check_fetch(101, 900, owner=0)
+
+
+# Resent features
+
+
+class ResentGoesToItsDestination(SumTest):
+    """Past the slots, to the destination's worker alone, as often as it comes."""
+
+    def runTest(self) -> None:
+        self.add_destination(901, worker=1, slot=8, expected=3)
+        sent = self.contribute(102)
+        for _ in range(2):
+            self.check_resent(101, 900, worker=0, owner=2, Level=2, Feature_group=6)
+            self.check_resent(101, 901, worker=0, owner=1)
+        self.check_missing(900, count=1)
+        self.complete(101, 103, before=sent)
+
+
+class ResentIsNotRemembered(SumTest):
+    """Neither Seen nor the groups know of it: before or after the source's ordinary feature."""
+
+    def runTest(self) -> None:
+        self.check_resent(101, 900, worker=0, owner=2, round_=5)
+        sent = self.contribute(101)
+        self.check_resent(101, 900, worker=0, owner=2)
+        with self.counted(Outcome.DUPLICATE):
+            packet, _ = self.send_feature(101, worker=0, Echo=1)
+            self.expect(1, ack_of(packet, accepted=1))
+        self.check_resent(101, 900, worker=0, owner=2, fragment=0, round_=0)
+        self.complete(102, 103, before=sent)
+
+
+class ResentIsNotAcknowledged(SumTest):
+    """Echo does nothing for it, and stays as it is."""
+
+    def runTest(self) -> None:
+        self.check_resent(101, 900, worker=0, owner=2, Echo=1)
+        self.check_resent(101, 900, worker=0, owner=2, Echo=1)
+
+
+class UnknownSourceIsNotResent(SumTest):
+    """A source that the plan does not know reaches nobody."""
+
+    def runTest(self) -> None:
+        with self.counted(Outcome.UNKNOWN_VERTEX):
+            self.send(1, feature(109, random_lanes(1), port=1, Resend=1, Dst_id=900))
+        self.check_resent(101, 900, worker=0, owner=2)
+
+
+class FetchedSumIsExact(SumTest):
+    """The whole way: half a sum, a fetch of every source, their answers, a sum by the worker."""
+
+    def runTest(self) -> None:
+        self.contribute(101)
+        lanes = {source: random_lanes(source) for source in SOURCES}
+        for source, owner in SOURCES.items():
+            self.check_fetch(source, 900, owner=owner)
+            answer = feature(source, lanes[source], port=port_of(owner), Resend=1, Dst_id=900)
+            with self.counted(Outcome.RESENT):
+                self.send(port_of(owner), answer)
+                self.expect(3, relayed(answer, to=3))
+        self.contribute(102, 103, released=2)
+
+
+def _add_two_sums(test: RecoveryTest) -> None:
+    """Let sources 101 and 102 meet in slot 7 of bank 0 and of bank 3."""
+    for source in (101, 102):
+        test.add_source(source, worker=source - 101)
+        test.entries.add_fanout(block=1, source=source, slots={0: (7, 2), 3: (7, 2)})
+    for vertex, bank in ((900, 0), (901, 3)):
+        test.add_destination(vertex, worker=2, slot=7, bank=bank, expected=2)
+
+
+def _sum(sent: list, *, count: int) -> object:
+    total: Lanes = sum_of(lanes for _, lanes in sent)
+    return sum_to(3, 900, total, count=count, completed_by=sent[-1][0])
