@@ -6,6 +6,7 @@ import time
 
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.errors import (
+    BarrierError,
     ExchangeTimeoutError,
     HostError,
     PlanMismatchError,
@@ -22,6 +23,10 @@ from switchgnn.host.inbox import Inbox
 from switchgnn.host.link import Link
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.tally import Tally
+
+# The bits of the largest finite float32.
+_LARGEST_FLOAT = 0x7F7FFFFF
 
 
 class Barrier:
@@ -38,6 +43,7 @@ class Barrier:
         pace: Pace,
         round_trip: RoundTrip,
         *,
+        tally: Tally,
         worker: int,
         workers: int,
         plan_id: int,
@@ -51,6 +57,7 @@ class Barrier:
         self._pace = pace
         self._round_trip = round_trip
         self._magnitude = 0
+        self._tally = tally
 
     def open_round(self, round_number: int, magnitude: int) -> int:
         """Open a round together with all workers.
@@ -63,12 +70,26 @@ class Barrier:
             float32 bits of the largest magnitude over all workers.
         """
         self._magnitude = magnitude
-        self._magnitude = self._meet(round_number, OPENING_BLOCK, 0).magnitude
-        return self._magnitude
+        agreed = self._meet(round_number, OPENING_BLOCK, 0).magnitude
+        if not magnitude <= agreed <= _LARGEST_FLOAT:
+            raise BarrierError(
+                f"Round {round_number}: the largest magnitude came back as {agreed:#010x}, which "
+                f"cannot be when this worker's is {magnitude:#010x}. A worker or the switch is "
+                "broken."
+            )
+        self._magnitude = agreed
+        return agreed
 
     def close_block(self, round_number: int, block_id: int, fragment: int) -> None:
         """Report this fragment of a block as done and wait until all workers have."""
-        self._meet(round_number, block_id, fragment)
+        answer = self._meet(round_number, block_id, fragment)
+        if answer.round == round_number and answer.magnitude != self._magnitude:
+            raise BarrierError(
+                f"Round {round_number}: the largest magnitude has changed from "
+                f"{self._magnitude:#010x} to {answer.magnitude:#010x} since the round was opened, "
+                "so workers have used different scales. A worker reported a block before all "
+                "workers had opened the round."
+            )
 
     def _meet(self, round_number: int, block_id: int, fragment: int) -> BarrierBody:
         place = (round_number, block_id, fragment)
@@ -116,8 +137,11 @@ class Barrier:
         here = (header.round, header.block_id, header.fragment)
         if header.kind is Kind.SUM and here > place:
             self._inbox.keep(packet)
-        if header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != place:
             return None
+        if header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != place:
+            self._tally.ignored += 1
+            return None
+        self._tally.heard += 1
         return header.kind, BarrierBody.unpack(frame[BODY_AT : BODY_AT + 28])
 
     def _check(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:

@@ -125,12 +125,15 @@ class BlockExchange:
             self._congestion.marked(now)
         if header.kind is Kind.SUM:
             return receiver.take_sum(header, frame, now)
-        if header.kind is Kind.ACK:
-            return sender.take_ack(header, now)
-        if header.kind is Kind.MISSING:
-            return receiver.take_missing(header, now)
         if header.kind is Kind.FEATURE and header.resend:
             return receiver.take_feature(header, frame, now)
+        if header.kind is Kind.ACK:
+            self._tally.heard += 1
+            return sender.take_ack(header, now)
+        if header.kind is Kind.MISSING:
+            self._tally.heard += 1
+            return receiver.take_missing(header, now)
+        self._tally.ignored += 1
         return False
 
     def _complaint(

@@ -27,3 +27,7 @@ class PlanMismatchError(HostError):
 
 class RoundMismatchError(HostError):
     """The switch stands in a later round than this worker."""
+
+
+class BarrierError(HostError):
+    """The barrier's answers contradict what this worker knows."""

@@ -89,6 +89,7 @@ class Exchange:
             addresses,
             pace,
             round_trip,
+            tally=self.tally,
             worker=part.worker,
             workers=manifest.workers,
             plan_id=plan_id(manifest),

@@ -28,6 +28,8 @@ BARRIER = struct.Struct(">III16s")
 HEADER_AT = ETHERNET_BYTES + IPV4_BYTES
 BODY_AT = HEADER_AT + HEADER_BYTES
 KIND_AT = HEADER_AT + 12
+# More fragments, and the upper bits of the offset.
+_FRAGMENT_BITS = 0x3F
 KIND_MASK = 0xF
 FEATURE_FRAME_BYTES = BODY_AT + FRAGMENT_BYTES
 BARRIER_FRAME_BYTES = BODY_AT + BARRIER.size
@@ -115,12 +117,12 @@ class BarrierBody:
 def unpack_header(frame: bytes | memoryview) -> Header | None:
     """Parse the header of a frame; None when it is not a sound SwitchGNN frame.
 
-    Sound means: Ethernet, IPv4 without options, our protocol and version, a
-    known kind, a whole body, and a right checksum.
+    Sound means: Ethernet, IPv4 without options and no fragment, our protocol and
+    version, a known kind, a whole body, and a right checksum.
     """
     if len(frame) < BODY_AT or frame[12] != 8 or frame[13] != 0 or frame[14] != 0x45:
         return None
-    if frame[23] != PROTOCOL:
+    if frame[23] != PROTOCOL or frame[20] & _FRAGMENT_BITS or frame[21]:
         return None
     src, dst, block, count, flags, extension, fragment, group, number, checksum = (
         HEADER.unpack_from(frame, HEADER_AT)

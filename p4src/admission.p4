@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What a port may bring in: whole frames with a right checksum, and of our own
-// kinds only those that workers send.
+// kinds only those that workers send. Our protocol in any other wrapping would
+// be forwarded like ordinary traffic, and a host might take it for the switch's
+// word: fragments, options, and VLAN tags, which a host's kernel takes off.
 // Must be applied on the first pass only.
 #ifndef _ADMISSION_
 #define _ADMISSION_
@@ -16,8 +18,17 @@ control Admission(in headers_t hdr,
         if (standard_metadata.parser_error != error.NoError
                 || standard_metadata.checksum_error == 1) {
             meta.outcome = MALFORMED;
+        } else if (hdr.ethernet.ether_type == ETHERTYPE_VLAN
+                || hdr.ethernet.ether_type == ETHERTYPE_SERVICE_VLAN) {
+            meta.outcome = MALFORMED;
+        } else if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_SWITCHGNN
+                && !hdr.switchgnn.isValid()) {
+            meta.outcome = MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             if (hdr.switchgnn.version != SWITCHGNN_VERSION) {
+                meta.outcome = MALFORMED;
+            } else if (hdr.barrier.isValid()
+                       && hdr.barrier.magnitude > LARGEST_FLOAT) {
                 meta.outcome = MALFORMED;
             } else if (hdr.switchgnn.kind != kind_t.FEATURE
                        && hdr.switchgnn.kind != kind_t.DONE

@@ -15,10 +15,14 @@ typedef bit<1024> lanes_t;
 // session ++ round ++ block ++ fragment: one number that only grows.
 typedef bit<80>   tag_t;
 
-const bit<16> ETHERTYPE_IPV4     = 0x0800;
+const bit<16> ETHERTYPE_IPV4         = 0x0800;
+const bit<16> ETHERTYPE_VLAN         = 0x8100;
+const bit<16> ETHERTYPE_SERVICE_VLAN = 0x88a8;
 // "Use for experimentation and testing", RFC 3692.
 const bit<8>  PROTOCOL_SWITCHGNN = 253;
 const bit<4>  SWITCHGNN_VERSION  = 1;
+// The bits of the largest finite float32; above it are infinity, NaN, and negatives.
+const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 
 enum bit<4> kind_t {
     FEATURE = 1,  // worker to switch: a feature, or a partial sum of Count of them

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from switchgnn.host.link import Link
 from tests.fuzz.frames import Shot
-from tests.fuzz.packets import PING_MARK, ping
+from tests.fuzz.packets import ping
 
 _ECHO_SECONDS = 20.0
 # BMv2 reads a port through a ring of about 30 frames.
@@ -20,18 +20,24 @@ class Attacker(threading.Thread):
 
     Args:
         link: to its port.
+        ears: where its echoes arrive.
         mac: its own address, which the switch forwards to its port.
         shots: what it fires.
         round_number: tells which round is being exchanged.
     """
 
     def __init__(
-        self, link: Link, mac: str, shots: Sequence[Shot], round_number: Callable[[], int]
+        self,
+        link: Link,
+        ears: Link,
+        mac: str,
+        shots: Sequence[Shot],
+        round_number: Callable[[], int],
     ) -> None:
         super().__init__(daemon=True)
         self.sent = 0
         self.error: Exception | None = None
-        self._link = link
+        self._link, self._ears = link, ears
         self._mac = mac
         self._shots = shots
         self._round_number = round_number
@@ -48,16 +54,16 @@ class Attacker(threading.Thread):
         for shot in volley:
             self._link.send(shot.aim(now))
         self.sent += len(volley) + 1
-        echo(self._link, self._mac, self.sent)
+        echo(self._link, self._ears, self._mac, self.sent)
 
 
-def echo(link: Link, mac: str, number: int) -> None:
+def echo(link: Link, ears: Link, mac: str, number: int) -> None:
     """Return when all that was sent on the link is through the switch's ingress."""
     question = ping(mac, number)
     link.send(question)
     deadline = time.monotonic() + _ECHO_SECONDS
     while time.monotonic() < deadline:
-        frame = link.receive(1.0)
-        if frame is not None and PING_MARK in bytes(frame) and bytes(frame) == question:
+        frame = ears.receive(1.0)
+        if frame is not None and frame == question:
             return
     raise TimeoutError(f"no echo of frame {number}")

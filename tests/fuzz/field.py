@@ -6,6 +6,7 @@ The embedded switch is reached over UDP, BMv2 over veth pairs in the root namesp
 """
 
 import os
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from switchgnn.controller.network import mac_number
 from switchgnn.controller.rows import make_rows
 from switchgnn.controller.wire import encode_rows
 from switchgnn.host.addresses import Addresses
-from switchgnn.host.link import Link, open_link
+from switchgnn.host.link import Link, SocketLink, open_link
 from switchgnn.p4src import Program
 from switchgnn.topologies import Target, free_tcp_port
 from switchgnn.topologies.loopback import free_udp_ports
@@ -31,6 +32,8 @@ from switchgnn.topologies.targets import (
     switch_child,
     wait_until_serving,
 )
+from tests.fuzz.attacker import echo
+from tests.fuzz.packets import PING_ETHERTYPE
 from tests.fuzz.world import WORKERS, World
 
 STRANGER = WORKERS
@@ -49,6 +52,7 @@ class Field:
         self.target = target
         self.world = world
         self.links: list[Link] = []
+        self.ears: list[Link] = []
         self._program = program
         self._folder = folder
         self._address = f"127.0.0.1:{free_tcp_port()}"
@@ -72,12 +76,23 @@ class Field:
         switch.start()
         wait_until_serving(switch, self._address)
         self.switch = switch
+        stack.callback(self._close_links)
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin a new session, with links on which nothing has arrived."""
+        self._close_links()
         plan = self.world.plan
         install(
-            (plan.manifest, plan.switch), [self._address], self.world.network, program=self._program
+            (plan.manifest, plan.switch),
+            [self._address],
+            self.world.network,
+            program=self._program,
+            new_session=True,
         )
         self._connect_the_stranger()
-        self.links = [stack.enter_context(open_link(self._link(end))) for end in range(self._ends)]
+        self.links = [open_link(self._link(end)) for end in range(self._ends)]
+        self.ears = [self._open_ears(end) for end in range(self._ends)]
         self._before = self._outcomes()
         self._rx_before = self._interface_frames()
 
@@ -88,6 +103,10 @@ class Field:
 
     def mac(self, end: int) -> str:
         return self.world.network.stations[end].mac
+
+    def echo(self, end: int, number: int) -> None:
+        """Return when all that was sent at this end is through the switch's ingress."""
+        echo(self.links[end], self.ears[end], self.mac(end), number)
 
     def sent(self) -> int:
         """Frames that were handed to the links since the start."""
@@ -108,6 +127,11 @@ class Field:
             if sum(delta.values()) == self.arrived() or time.monotonic() > deadline:
                 return delta
 
+    def _close_links(self) -> None:
+        for link in (*self.links, *self.ears):
+            link.close()
+        self.links, self.ears = [], []
+
     def _outcomes(self) -> dict[str, int]:
         with P4RuntimeClient(self._address, primary=False) as client:
             outcomes = read_counters(client).outcomes
@@ -123,6 +147,15 @@ class Field:
         if self.target is Target.BMV2:
             return f"eth:{self._tag}w{end}"
         return f"udp:127.0.0.1:{self._udp[end]}:127.0.0.1:{self._udp[self._ends + end]}"
+
+    def _open_ears(self, end: int) -> Link:
+        """Where pings come back: a worker's link over an interface lets only SwitchGNN's in."""
+        if self.target is not Target.BMV2:
+            return self.links[end]
+        name = f"{self._tag}w{end}"
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        sock.bind((name, PING_ETHERTYPE))
+        return SocketLink(sock, name)
 
     def _switch_side(self, end: int) -> str:
         if self.target is Target.BMV2:

@@ -30,7 +30,7 @@ from tests.fuzz.world import FRAGMENTS, World
 ON_A_WIRE = 1514
 IN_A_DATAGRAM = 60_000
 _VLAN_ETHERTYPES = (b"\x81\0", b"\x88\xa8")
-_TAGGED_BYTES = 18
+_TAGGED_BYTES = 20
 _ROUND = struct.Struct(">I")
 _BOUNDARIES = {
     size: [0, 1, 2, half - 1, half, half + 1, top - 1, top]
@@ -118,9 +118,7 @@ class Generator:
             return Shot(bytes(self.packet()), self._ahead())
         if sort < 0.55:
             return Shot(self._fit(bytearray(self.random.choice(self._ordinary))))
-        frame = (
-            self.packet() if sort < 0.95 else bytearray(self.random.choice(self._ordinary))
-        )
+        frame = self.packet() if sort < 0.95 else bytearray(self.random.choice(self._ordinary))
         mutate = self.random.choice(self._mutations)
         mutate(frame)
         sealed = mutate in (self._change_fields, self._pad)
@@ -198,7 +196,7 @@ class Generator:
     def _fit(self, frame: bytearray) -> bytes:
         shortest = self._shortest
         if shortest and frame[ETHERTYPE_AT : ETHERTYPE_AT + 2] in _VLAN_ETHERTYPES:
-            # Linux drops a frame whose VLAN tag is cut short before the switch sees it.
+            # Linux drops a frame that ends within its VLAN tag before the switch sees it.
             shortest = max(shortest, _TAGGED_BYTES)
         return bytes(frame[: self._longest].ljust(shortest, b"\0"))
 
@@ -221,7 +219,9 @@ class Generator:
 
     def _truncate(self, frame: bytearray) -> None:
         border = self.random.choice((14, HEADER_AT, CHECKSUM_AT, BODY_AT, len(frame)))
-        end = self.random.choice((border - 1, border, border + 1, self.random.randrange(len(frame))))
+        end = self.random.choice(
+            (border - 1, border, border + 1, self.random.randrange(len(frame)))
+        )
         del frame[end:]
 
     def _pad(self, frame: bytearray) -> None:

@@ -6,7 +6,6 @@ Scapy takes a millisecond per frame, so it builds the templates only; what varie
 written into copies of them, and the CRC is made anew.
 """
 
-import struct
 import zlib
 
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption
@@ -47,7 +46,8 @@ FIELDS = {
 }
 BODY_BYTES = {Kind.FEATURE: 128, Kind.SUM: 128, Kind.DONE: 28, Kind.ADVANCE: 28, Kind.WAITING: 28}
 PING_MARK = b"that was mine"
-_PING_BYTES = 24 + len(PING_MARK) + 8
+# For experiments within a network (IEEE 802).
+PING_ETHERTYPE = 0x88B5
 
 
 def body_bytes(kind: int) -> int:
@@ -107,11 +107,6 @@ def seal(frame: bytearray) -> None:
 
 
 def ping(source: str, number: int) -> bytes:
-    """An ordinary frame of a station to itself: it comes back when the switch has got so far.
-
-    It has an IPv4 option, so it is none of SwitchGNN's, and passes a worker's socket filter.
-    """
+    """An ordinary frame of a station to itself: it comes back when the switch has got so far."""
     mac = bytes.fromhex(source.replace(":", ""))
-    fields = (0x46, 0, _PING_BYTES, 0, 0, 9, PROTOCOL, 0)
-    ip = struct.pack(">BBHHHBBH", *fields) + bytes(8) + b"\x01\x01\x01\0"
-    return mac + mac + b"\x08\0" + ip + PING_MARK + number.to_bytes(8, "big")
+    return mac + mac + PING_ETHERTYPE.to_bytes(2, "big") + PING_MARK + number.to_bytes(8, "big")
