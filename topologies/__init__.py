@@ -6,7 +6,7 @@ from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, 
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, Star, WireBytes
 from switchgnn.topologies.loopback import free_tcp_port
-from switchgnn.topologies.targets import Target
+from switchgnn.topologies.targets import Target, TlsFolder
 
 __all__ = [
     "AUTO",
@@ -16,6 +16,7 @@ __all__ = [
     "FabricKind",
     "Star",
     "Target",
+    "TlsFolder",
     "WireBytes",
     "build_fabric",
     "choose",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from switchgnn.controller.network import Network
 from switchgnn.topologies.child import Child
-from switchgnn.topologies.targets import Target
+from switchgnn.topologies.targets import Target, TlsFolder
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,14 @@ class Star:
         target: which switch runs the program.
         grpc_address: where the switch serves P4Runtime, ``HOST:PORT``.
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
+        tls: certificates for P4Runtime, or None for plain gRPC.
     """
 
     network: Network
     target: Target
     grpc_address: str
     bandwidth: float | None = None
+    tls: TlsFolder | None = None
 
     @property
     def workers(self) -> int:

@@ -56,6 +56,7 @@ class LoopbackFabric(Fabric):
             grpc_address=self.star.grpc_address,
             device_id=0,
             log=self.folder / "switch.log",
+            tls=self.star.tls,
         )
         self._switch.start()
         wait_until_serving(self._switch, self.star.grpc_address)

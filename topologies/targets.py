@@ -6,6 +6,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -24,13 +25,42 @@ class Target(str, Enum):
     EMBEDDED = "embedded"
 
 
+@dataclass(frozen=True)
+class TlsFolder:
+    """Certificates (PEM) for P4Runtime, by fixed names in one folder.
+
+    ``ca.pem`` signs both sides; ``switch.pem`` with ``switch-key.pem`` and
+    ``controller.pem`` with ``controller-key.pem`` are theirs.
+    """
+
+    folder: Path
+
+    def __getitem__(self, name: str) -> Path:
+        return self.folder / f"{name}.pem"
+
+    def check(self) -> None:
+        """Check that all five files are there.
+
+        Raises:
+            FabricError: one is missing.
+        """
+        for name in ("ca", "switch", "switch-key", "controller", "controller-key"):
+            if not self[name].is_file():
+                raise FabricError(f"There is no {self[name]}: --tls needs all five PEM files.")
+
+
 def bmv2_installed() -> bool:
     """Tell whether BMv2 is on the PATH."""
     return shutil.which(BMV2_PROGRAM) is not None
 
 
 def switch_command(
-    target: Target, *, ports: Mapping[int, str], grpc_address: str, device_id: int
+    target: Target,
+    *,
+    ports: Mapping[int, str],
+    grpc_address: str,
+    device_id: int,
+    tls: TlsFolder | None = None,
 ) -> list[str]:
     """Return the command that starts a switch without a program.
 
@@ -39,19 +69,37 @@ def switch_command(
         ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
         grpc_address: where it serves P4Runtime, ``HOST:PORT``.
         device_id: P4Runtime's device id.
+        tls: certificates; the switch then wants one of its clients, too.
     """
     if target is Target.EMBEDDED:
         return [
             *(sys.executable, "-m", "switchgnn.softswitch"),
             *("--device-id", str(device_id), "--grpc", grpc_address, "--exit-with-parent"),
             *(word for port, link in ports.items() for word in ("--port", f"{port}={link}")),
+            *_tls_options(_EMBEDDED_TLS, tls),
         ]
     interfaces = {port: link.removeprefix("eth:") for port, link in ports.items()}
     return [
         *(BMV2_PROGRAM, "--no-p4", "--device-id", str(device_id)),
         *(word for port, name in interfaces.items() for word in ("-i", f"{port}@{name}")),
         *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(_CPU_PORT)),
+        *_tls_options(_BMV2_TLS, tls),
+        *(("--grpc-server-ssl", "--grpc-server-with-client-auth") if tls else ()),
     ]
+
+
+_EMBEDDED_TLS = {"--tls-cert": "switch", "--tls-key": "switch-key", "--tls-client-ca": "ca"}
+_BMV2_TLS = {
+    "--grpc-server-cert": "switch",
+    "--grpc-server-key": "switch-key",
+    "--grpc-server-cacert": "ca",
+}
+
+
+def _tls_options(names: Mapping[str, str], tls: TlsFolder | None) -> list[str]:
+    if tls is None:
+        return []
+    return [word for option, name in names.items() for word in (option, str(tls[name]))]
 
 
 def require_free(grpc_address: str) -> None:
@@ -79,9 +127,12 @@ def switch_child(
     grpc_address: str,
     device_id: int,
     log: Path,
+    tls: TlsFolder | None = None,
 ) -> Child:
     """Return the switch as a child process, not yet started."""
-    command = switch_command(target, ports=ports, grpc_address=grpc_address, device_id=device_id)
+    command = switch_command(
+        target, ports=ports, grpc_address=grpc_address, device_id=device_id, tls=tls
+    )
     return Child(f"The {target.value} switch", command, log)
 
 

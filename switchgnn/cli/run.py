@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -72,6 +73,10 @@ def run(
     grpc_port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the switch's P4Runtime; 0: any.")
     ] = 0,
+    tls: Annotated[
+        Path | None,
+        typer.Option(help="Folder with ca, switch, switch-key, controller, controller-key .pem."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For the planner and made-up features.")] = 0,
     keep: Annotated[
         bool, typer.Option(help="Keep the switch running afterwards, until Ctrl-C.")
@@ -99,6 +104,7 @@ def run(
         ecn_threshold=ecn_threshold,
         pace=Pace(window=window, patience=patience),
         faults=faults,
+        tls=tls,
     )
     console = Console(stderr=True)
     # A terminated run cleans up like an interrupted one.

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.controller import P4RuntimeClient, install, read_counters
+from switchgnn.controller import P4RuntimeClient, TlsOptions, install, read_counters
 from switchgnn.controller.network import star_network
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.addresses import Addresses
@@ -33,6 +33,7 @@ from switchgnn.topologies import (
     Choice,
     Fabric,
     Star,
+    TlsFolder,
     WireBytes,
     build_fabric,
     choose,
@@ -61,6 +62,7 @@ class RunOptions:
         ecn_threshold: queue length in packets from which packets are marked.
         pace: bounds on sending and waiting.
         faults: what to inject on every link, as ``Faults.parse`` takes it.
+        tls: folder with certificates for P4Runtime, or None for plain gRPC.
     """
 
     graph: str
@@ -76,6 +78,7 @@ class RunOptions:
     ecn_threshold: int
     pace: Pace
     faults: str = ""
+    tls: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,7 @@ def run_job(
             target=choice.target,
             grpc_address=f"{_HOST}:{options.grpc_port or free_tcp_port()}",
             bandwidth=options.bandwidth,
+            tls=_tls_folder(options),
         )
         step("starting the switch", 0, 0)
         with build_fabric(choice.fabric, star, folder) as fabric:
@@ -136,6 +140,14 @@ def run_job(
             if hold is not None:
                 hold(fabric)
     return _report(options, choice, prepared, measured, verdicts)
+
+
+def _tls_folder(options: RunOptions) -> TlsFolder | None:
+    if options.tls is None:
+        return None
+    folder = TlsFolder(options.tls.absolute())
+    folder.check()
+    return folder
 
 
 def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared:
@@ -169,20 +181,21 @@ def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
 def _install_and_exchange(
     options: RunOptions, prepared: _Prepared, fabric: Fabric, folder: Path, step: StepListener
 ) -> _Measured:
-    address = fabric.star.grpc_address
+    tls = fabric.star.tls
+    credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
     started = time.perf_counter()
-    report = install(
-        prepared.plan,
-        [address],
-        fabric.star.network,
-        program=load_program(),
-        ecn_threshold=options.ecn_threshold,
-        new_session=True,
-        progress=lambda _address, done, total: step("installing", done, total),
-    )
-    install_seconds = time.perf_counter() - started
-    tasks = _tasks(options, prepared, fabric, folder)
-    with P4RuntimeClient(address) as client:
+    with P4RuntimeClient(fabric.star.grpc_address, tls=credentials) as client:
+        report = install(
+            prepared.plan,
+            [client],
+            fabric.star.network,
+            program=load_program(),
+            ecn_threshold=options.ecn_threshold,
+            new_session=True,
+            progress=lambda _address, done, total: step("installing", done, total),
+        )
+        install_seconds = time.perf_counter() - started
+        tasks = _tasks(options, prepared, fabric, folder)
         before = read_counters(client).named()
         wire_before = fabric.wire_bytes()
         outcomes = run_workers(fabric, tasks, lambda done, total: step("exchanging", done, total))
