@@ -100,6 +100,7 @@ class Barrier:
         while True:
             self._link.send(frame)
             repeat_at = time.monotonic() + self._round_trip.backed_off(attempts)
+            self._tally.barriers_repeated += attempts > 0
             attempts += 1
             while (now := time.monotonic()) < repeat_at:
                 answer = self._answer(repeat_at - now, place)

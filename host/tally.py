@@ -23,6 +23,7 @@ class Tally:
         repeated: sums and features that had arrived already; ignored.
         wrong: sums for nobody here, or with a wrong count; ignored.
         malformed: frames that were no sound packets; ignored.
+        barriers_repeated: `done`s sent again because no answer came.
         heard: answers that were awaited: acknowledgements, and those of the barrier.
         ignored: sound packets that say nothing here.
         marked: packets with the ECN mark.
@@ -42,6 +43,7 @@ class Tally:
     repeated: int = 0
     wrong: int = 0
     malformed: int = 0
+    barriers_repeated: int = 0
     heard: int = 0
     ignored: int = 0
     marked: int = 0

@@ -62,6 +62,12 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         strip();
     }
 
+    // What Recovery made of it for the slot is not for its receiver.
+    action make_fetch() {
+        hdr.switchgnn.count = 0;
+        strip();
+    }
+
     action make_missing() {
         hdr.switchgnn.kind = kind_t.MISSING;
         hdr.switchgnn.count = meta.sum_count;
@@ -76,7 +82,7 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         } else if (meta.send_missing == 1) {
             make_missing();
         } else if (hdr.switchgnn.kind == kind_t.FETCH) {
-            strip();
+            make_fetch();
         }
         seal();
         departure.apply();

@@ -11,8 +11,8 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.order import SendOrder
 from switchgnn.planner.plan import SwitchPart, WorkerPart
 
-# Count, hop and Block_id have 16 bits.
-MAX_16_BITS = 65535
+# Count, hop and Block_id have 16 bits, and the largest Count marks a released slot.
+MAX_16_BITS = 65534
 
 
 def switch_part(

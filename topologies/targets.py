@@ -74,7 +74,7 @@ def switch_command(
     if target is Target.EMBEDDED:
         return [
             *(sys.executable, "-m", "switchgnn.softswitch"),
-            *("--device-id", str(device_id), "--grpc", grpc_address, "--exit-with-parent"),
+            *("--device-id", str(device_id), "--grpc", grpc_address),
             *(word for port, link in ports.items() for word in ("--port", f"{port}={link}")),
             *_tls_options(_EMBEDDED_TLS, tls),
         ]

@@ -304,6 +304,7 @@ def _report(
             host_bytes_up=host_up * frames * FEATURE_FRAME_BYTES,
             host_bytes_down=host_down * frames * FEATURE_FRAME_BYTES,
             seconds=outcome.seconds,
+            tally=outcome.tally,
         )
         for worker, (outcome, wire, host_up, host_down) in enumerate(
             zip(
@@ -362,6 +363,7 @@ _REPAIRS = (
     "repeated",
     "wrong",
     "malformed",
+    "barriers_repeated",
     "marked",
 )
 

@@ -16,6 +16,7 @@ class WorkerReport:
         bytes_up, bytes_down: on its wire.
         host_bytes_up, host_bytes_down: what host-based exchange would have put there.
         seconds: from its first `done` to its last `advance`.
+        tally: everything it counted, by name.
     """
 
     worker: int
@@ -26,6 +27,7 @@ class WorkerReport:
     host_bytes_up: int
     host_bytes_down: int
     seconds: float
+    tally: dict[str, int]
 
 
 @dataclass(frozen=True)

@@ -29,35 +29,48 @@ def unchanged(part):
 
 
 def drop_a_contribution(part):
-    """One source's contribution to one slot is left out, and not waited for."""
+    """One source's contribution to one slot is dropped, and a stranger's added instead.
+
+    Without the stranger the count would be short, and the worker would sum itself.
+    """
     entry, bank = _shared_slot(part)
-    expected = part.entry_expected.copy()
-    others = _same_slot(part, entry, bank)
-    expected[others, bank] -= 1
-    expected[entry, bank] = 0
-    return replace(part, entry_expected=expected)
+    involved = part.entry_source[_same_slot(part, entry, bank)]
+    strangers = (part.entry_block == part.entry_block[entry]) & ~np.isin(
+        part.entry_source, involved
+    )
+    return _replace_contribution(part, entry, bank, int(np.flatnonzero(strangers)[0]))
 
 
 def add_one_twice(part):
-    """One source's contribution to one slot is added on a second hop as well."""
+    """One source's contribution to one slot is added twice, another's not at all."""
     entry, bank = _shared_slot(part)
+    others = [other for other in np.flatnonzero(_same_slot(part, entry, bank)) if other != entry]
+    return _replace_contribution(part, entry, bank, int(others[0]))
+
+
+def _replace_contribution(part, entry, bank, other):
+    """Take one contribution away and give the source of entry `other` one more."""
     expected = part.entry_expected.copy()
-    others = _same_slot(part, entry, bank)
-    expected[others, bank] += 1
+    wanted = expected[entry, bank]
+    expected[entry, bank] = 0
+    source = part.entry_source[other]
+    hops = part.entry_hop[
+        (part.entry_block == part.entry_block[other]) & (part.entry_source == source)
+    ]
     last = part.entry_last.copy()
-    last[entry] = False
+    last[(part.entry_block == part.entry_block[other]) & (part.entry_source == source)] = False
     slot = np.zeros((1, expected.shape[1]), dtype=part.entry_slot.dtype)
     slot[0, bank] = part.entry_slot[entry, bank]
-    again = np.zeros((1, expected.shape[1]), dtype=expected.dtype)
-    again[0, bank] = expected[entry, bank]
+    more = np.zeros((1, expected.shape[1]), dtype=expected.dtype)
+    more[0, bank] = wanted
     return replace(
         part,
-        entry_block=np.append(part.entry_block, part.entry_block[entry]),
-        entry_source=np.append(part.entry_source, part.entry_source[entry]),
-        entry_hop=np.append(part.entry_hop, part.entry_hop[entry] + np.uint16(1)),
+        entry_block=np.append(part.entry_block, part.entry_block[other]),
+        entry_source=np.append(part.entry_source, source),
+        entry_hop=np.append(part.entry_hop, np.uint16(hops.max() + 1)),
         entry_last=np.append(last, True),
         entry_slot=np.vstack([part.entry_slot, slot]),
-        entry_expected=np.vstack([expected, again]),
+        entry_expected=np.vstack([expected, more]),
     )
 
 

@@ -69,18 +69,23 @@ def check(report, *, graph="digits", workers, slots=None, fragments):
 
 
 def check_bytes(report, prediction, frames):
-    """The wires carry the data packets and little else: `done`, `advance`, acknowledgements."""
-    barriers = report["rounds"] + frames * report["blocks"]
+    """Every byte that a worker put on its wire is accounted for."""
+    meetings = report["rounds"] + frames * report["blocks"]
     for worker in report["per_worker"]:
-        up = prediction.packets_up[worker["worker"]] * frames * FEATURE_FRAME_BYTES
-        down = prediction.packets_down[worker["worker"]] * frames * FEATURE_FRAME_BYTES
-        meetings = barriers * BARRIER_FRAME_BYTES
-        echoes = (prediction.packets_up[worker["worker"]] // 8 + report["blocks"]) * frames
-        # A waiting worker asks again now and then, so control bytes are only bounded.
-        slack = 20 * BARRIER_FRAME_BYTES + 20 * FEATURE_FRAME_BYTES
-        assert up + meetings <= worker["bytes_up"] <= up + meetings + slack
-        assert down + meetings <= worker["bytes_down"]
-        assert worker["bytes_down"] <= down + meetings + echoes * BODY_AT + slack
+        tally = worker["tally"]
+        features = sum(
+            tally[name]
+            for name in ("features_sent", "features_resent", "probes", "features_served")
+        )
+        assert tally["features_sent"] == prediction.packets_up[worker["worker"]] * frames
+        assert worker["bytes_up"] == (
+            features * FEATURE_FRAME_BYTES
+            + (meetings + tally["barriers_repeated"]) * BARRIER_FRAME_BYTES
+            + (tally["recalls"] + tally["fetches"]) * BODY_AT
+        )
+        sums = prediction.packets_down[worker["worker"]] * frames
+        at_least = sums * FEATURE_FRAME_BYTES + meetings * BARRIER_FRAME_BYTES
+        assert worker["bytes_down"] >= at_least
 
 
 def predicted(graph, workers, slots):

@@ -20,7 +20,6 @@ from switchgnn_ptf.packets import (
     sum_to,
 )
 from switchgnn_ptf.recovery_test import RecoveryTest
-from switchgnn_ptf.targets import SETTINGS
 
 SOURCES = {101: 0, 102: 1, 103: 2}
 STALE = {"stale": {0: 1}}
@@ -193,17 +192,10 @@ class FetchIsRelayedToTheOwner(SumTest):
 class FetchKeepsItsCount(SumTest):
     """What is relayed is what the asker sent, but for addresses, time to live and checksums."""
 
-    known_defects = dict.fromkeys(
-        SETTINGS,
-        "departure.p4: a relayed FETCH leaves with Count 0xffff, with which recovery.p4 has "
-        "released the slot, in place of the asker's 0",
-    )
-
     def runTest(self) -> None:
         packet = fetch(101, 900, port=3)
         with self.counted(Outcome.FETCHED, passes={}, completed={}, released={0: 1}):
             self.send(3, packet)
-            # THE ONE ASSERTION THAT FAILS.
             self.expect(1, relayed(packet, to=1))
 
 

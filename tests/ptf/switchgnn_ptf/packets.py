@@ -155,11 +155,8 @@ def relayed(packet: Packet, *, to: int) -> Packet:
 
 
 def relayed_fetch(packet: Packet, *, to: int) -> Packet:
-    """Return what the owner of the source must get of a FETCH.
-
-    Its Count is the one that released the slot; see recovery.FetchKeepsItsCount.
-    """
-    return relayed(resigned(packet, Count=RELEASED), to=to)
+    """Return what the owner of the source must get of a FETCH."""
+    return relayed(resigned(packet, Count=0), to=to)
 
 
 def barrier_answer(
