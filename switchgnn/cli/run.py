@@ -12,7 +12,14 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from switchgnn.host.pace import Pace
@@ -115,7 +122,9 @@ def run(
             progress.stop()
             _wait_for_interrupt(console, running)
 
-        report = run_job(options, _Steps(progress), hold=hold if keep else None)
+        steps = _Steps(progress)
+        report = run_job(options, steps, hold=hold if keep else None)
+        steps.finish()
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
@@ -129,31 +138,25 @@ class _Steps:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._bars: dict[str, object] = {}
-        self._current = ""
+        self._bars: dict[str, TaskID] = {}
 
     def __call__(self, step: str, done: int, total: int) -> None:
         name, _, detail = step.partition(": ")
         if name not in self._bars:
-            self._finish_current()
-            self._bars[name] = self._progress.add_task(name, total=total or None)
-            self._current = name
-        bar = self._bars[name]
+            self.finish()
+            self._bars[name] = self._progress.add_task(name, total=None)
         self._progress.update(
-            bar,  # type: ignore[arg-type]
+            self._bars[name],
             description=f"{name}: {detail}" if detail else name,
             completed=done,
             total=total or None,
         )
 
-    def _finish_current(self) -> None:
-        if self._current:
-            self._progress.update(
-                self._bars[self._current],  # type: ignore[arg-type]
-                description=self._current,
-                completed=1,
-                total=1,
-            )
+    def finish(self) -> None:
+        """Show the last step as done."""
+        for name, bar in list(self._bars.items())[-1:]:
+            total = self._progress.tasks[bar].total or 1
+            self._progress.update(bar, description=name, completed=total, total=total)
 
 
 @contextmanager
@@ -183,7 +186,8 @@ def _print_report(console: Console, report: RunReport) -> None:
     console.print(
         f"{report.graph}: {report.vertices:,} vertices, {report.edges:,} directed edges, "
         f"{report.boundary_vertices:,} boundary vertices; {report.workers} workers, "
-        f"{report.blocks} blocks of at most {report.slots:,} slots; "
+        f"{report.blocks} block{'s' if report.blocks != 1 else ''} of at most "
+        f"{report.slots:,} slots; "
         f"{report.rounds} rounds of {report.features} features",
         soft_wrap=True,
     )

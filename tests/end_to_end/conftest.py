@@ -3,6 +3,7 @@
 """Every combination of switch and fabric that this machine has."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -32,14 +33,15 @@ def mininet_combination(request):
     return request.param
 
 
-def switchgnn(*arguments, timeout=100):
-    """Run the program as a user does."""
+def switchgnn(*arguments, timeout=100, scratch=None):
+    """Run the program as a user does; temporary files go to `scratch` if it is given."""
     return subprocess.run(
         [sys.executable, "-m", "switchgnn.cli", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=timeout,
         check=False,
+        env={**os.environ, "TMPDIR": scratch} if scratch else None,
     )
 
 

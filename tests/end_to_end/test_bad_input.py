@@ -20,12 +20,12 @@ LOOPBACK = ("--target", "embedded", "--fabric", "loopback")
 
 def refused(*arguments):
     """Run, expect exit code 2 and one sentence, and return the sentence."""
-    before = set(Path(tempfile.gettempdir()).glob("switchgnn-*"))
-    result = switchgnn(*arguments)
+    with tempfile.TemporaryDirectory() as scratch:
+        result = switchgnn(*arguments, scratch=scratch)
+        assert not list(Path(scratch).iterdir())
     assert result.returncode == 2, result.stderr
     assert "Traceback" not in result.stderr
     [message] = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
-    assert set(Path(tempfile.gettempdir()).glob("switchgnn-*")) == before
     return message
 
 
