@@ -57,6 +57,7 @@ class Barrier:
         self._pace = pace
         self._round_trip = round_trip
         self._magnitude = 0
+        self._last: bytes | None = None
         self._tally = tally
 
     def open_round(self, round_number: int, magnitude: int) -> int:
@@ -91,9 +92,19 @@ class Barrier:
                 "workers had opened the round."
             )
 
+    def repeat_last(self) -> None:
+        """Repeat the `done` of the barrier that this worker has passed.
+
+        A switch that restarted while only some workers had been told to go on has
+        forgotten who was done; those who went on must say it again.
+        """
+        if self._last is not None:
+            self._link.send(self._last)
+            self._tally.barriers_repeated += 1
+
     def _meet(self, round_number: int, block_id: int, fragment: int) -> BarrierBody:
         place = (round_number, block_id, fragment)
-        frame = self._done(place)
+        frame = self._last = self._done(place)
         missing: list[int] | None = None
         attempts = 0
         deadline = time.monotonic() + self._pace.patience

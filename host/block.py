@@ -3,6 +3,7 @@
 """One fragment of one block: send the features, collect the sums."""
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,10 @@ _NAMED_AT_MOST = 10
 
 
 class BlockExchange:
-    """Exchanges the fragments of blocks, one at a time."""
+    """Exchanges the fragments of blocks, one at a time.
+
+    `repeat_barrier` repeats the last `done`; a worker whose sums do not come calls it.
+    """
 
     def __init__(
         self,
@@ -35,6 +39,7 @@ class BlockExchange:
         pace: Pace,
         round_trip: RoundTrip,
         tally: Tally,
+        repeat_barrier: Callable[[], None],
     ) -> None:
         self._link = link
         self._inbox = inbox
@@ -43,6 +48,7 @@ class BlockExchange:
         self._round_trip = round_trip
         self._congestion = Congestion(pace, round_trip)
         self._tally = tally
+        self._repeat_barrier = repeat_barrier
 
     def run(
         self, schedule: BlockSchedule, round_number: int, fragment: int, lanes: NDArray[np.int32]
@@ -101,8 +107,8 @@ class BlockExchange:
             if now > deadline:
                 raise ExchangeTimeoutError(self._complaint(place, sender, receiver))
             sender.repeat_what_is_late(now)
-            if sender.done:
-                receiver.ask_for_what_is_late(now)
+            if sender.done and receiver.ask_for_what_is_late(now):
+                self._repeat_barrier()
 
     def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
         timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)

@@ -80,9 +80,6 @@ class Exchange:
         inbox = Inbox(link, self._responder, self.tally)
         round_trip = RoundTrip()
         self._schedules = block_schedules(part, addresses, pace.group_size)
-        self._block = BlockExchange(
-            link, inbox, addresses, pace=pace, round_trip=round_trip, tally=self.tally
-        )
         self._barrier = Barrier(
             link,
             inbox,
@@ -93,6 +90,15 @@ class Exchange:
             worker=part.worker,
             workers=manifest.workers,
             plan_id=plan_id(manifest),
+        )
+        self._block = BlockExchange(
+            link,
+            inbox,
+            addresses,
+            pace=pace,
+            round_trip=round_trip,
+            tally=self.tally,
+            repeat_barrier=self._barrier.repeat_last,
         )
 
     def aggregate(self, features: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -141,12 +141,12 @@ class SumReceiver:
                 self._add_up(place, now)
         return True
 
-    def ask_for_what_is_late(self, now: float) -> None:
-        """Recall or fetch when nothing has come for a while."""
+    def ask_for_what_is_late(self, now: float) -> bool:
+        """Recall or fetch when nothing has come for a while; tell whether it was so."""
         if self._quiet_since == 0.0:
             self._quiet_since = now
         if not self._missing or now - self._quiet_since < self._patience():
-            return
+            return False
         self._attempts += 1
         self._quiet_since = now
         asked = 0
@@ -157,6 +157,7 @@ class SumReceiver:
             self._missing.pop(place)
             self._missing[place] = None
             asked += self._ask(place)
+        return True
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue."""

@@ -4,7 +4,7 @@
 // What a worker does about a sum that does not come. A recall asks the switch for
 // it once more and adds nothing. A fetch asks the owner of a feature for it, and
 // releases the slot: from now on the worker sums this vertex itself, and what
-// still arrives in the slot can never complete it (invariant 2). The owner's
+// still arrives in the slot can never complete it, so no sum follows a fetch. The owner's
 // answer, a feature with `resend`, bypasses the slots.
 //
 // A recall and a fetch touch their slot like a contribution of nothing: zero

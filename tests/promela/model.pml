@@ -7,7 +7,7 @@
  * Timers fire for all workers together, and only when no packet is flying: a timer that
  * fires too early is the same as a packet that is late, and those are tried. So without
  * faults nothing is ever repeated in vain, and a run that goes in circles is one in
- * which waiting helps nobody: the search for such circles needs no fairness. */
+ * which repeating helps nobody: it takes no fairness between workers to find it. */
 
 #include "plan.pml"
 #include "network.pml"
@@ -26,8 +26,12 @@ hidden byte block, source, slot, vertex, worker, number, accepted_count, complet
         UNDER_WAY(kind) -> \
         pick(kind); \
         if \
-        :: arrives -> d_step { what_happens(); arrives = false } \
-        :: else \
+        :: arrives -> \
+            d_step { \
+                printf(#kind); printf(" %d arrives\n", id); \
+                what_happens(); arrives = false \
+            } \
+        :: else -> printf(#kind); printf(" %d is lost or late\n", id) \
         fi; \
         id = 0 \
     }
@@ -54,14 +58,23 @@ end:
 active proctype Clock() {
     flying[DONE] = ALL;
     do
-    :: d_step { QUIET && !FINISHED -> timers_fire() }
+    :: d_step { QUIET && !FINISHED -> timers_fire(); printf("timers fire\n") }
     :: QUIET && FINISHED -> break
     od
 }
 
 #if RESTARTS
+/* Once, at any moment, with or without what waits in the switch's queues. */
 active proctype Restart() {
 end:
-    d_step { true -> restart() }
+    if
+    :: d_step { true -> restart(); printf("the switch restarts\n") }
+    :: d_step { true -> restart(); lose_queues(); printf("the switch restarts, empty\n") }
+    fi
 }
 #endif
+
+/* Every run in which each packet arrives or is lost before long, so that it is quiet
+ * again and again, comes to its end. Without that condition the network may hold one
+ * packet back forever while others go to and fro. */
+ltl every_run_ends { ([]<> QUIET) -> <> FINISHED }

@@ -27,7 +27,7 @@ bool restarted;
 #else
 #define OVERWRITES (slot_tag[slot] < block)
 #ifdef STALE_ADDED
-#define ADDS true
+#define ADDS (slot_tag[slot] == block || count == 1)
 #else
 #define ADDS (slot_tag[slot] == block)
 #endif
@@ -185,4 +185,10 @@ inline restart() {
     done_tag = 0; done_by = 0;
     flying[LOOPING] = 0; late[LOOPING] = 0;
     fetched = 0; restarted = true
+}
+
+/* What was about to leave is gone as well. */
+inline lose_queues() {
+    flying[ACK] = 0; flying[SUM] = 0; flying[MISSING] = 0;
+    flying[RESENT] = 0; flying[ADVANCE] = 0
 }

@@ -137,7 +137,7 @@ inline timers_fire() {
                 :: else
                 fi
             };
-#ifdef DONE_AGAIN
+#ifndef NO_DONE_AGAIN
             SEND(DONE, PLACE_ID(block - 1, worker))
 #endif
         fi

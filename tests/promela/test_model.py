@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Spin checks the model of the protocol, and finds the mistakes that are planted in it."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+MODEL = Path(__file__).parent
+ABSENT = [program for program in ("spin", "gcc") if shutil.which(program) is None]
+pytestmark = pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)}")
+full = pytest.mark.skipif(
+    os.environ.get("SWITCHGNN_FULL") != "1", reason="takes minutes: set SWITCHGNN_FULL=1"
+)
+
+# What an error of each kind looks like in the checker's output.
+NOT_EXACT = "slot_value[slot]=="
+NOT_PURE = "slot_value[slot]& ~"
+AFTER_FETCH = "!(((fetched>>"
+MIXTURE = "raw[vertex]==0"
+TOO_EARLY = "place[0]>block"
+FALSE_PROMISE = "last_tag[source]>=block"
+CIRCLE = "acceptance cycle"
+
+# Only that nothing goes wrong; or also that every run comes to its end.
+SAFE = ("-DNOCLAIM", "-DSAFETY")
+ENDS = ()
+
+
+@dataclass
+class Verdict:
+    errors: int
+    states: int
+    output: str
+
+
+def check(folder, switches, mode, *, storage="-DCOLLAPSE", seconds=110):
+    """Build the checker for these switches and let it search."""
+    for file in MODEL.glob("*.pml"):
+        shutil.copy(file, folder)
+    options = [f"-D{switch}" for switch in switches.split()]
+
+    def run(*command):
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=seconds
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run("spin", "-a", *options, "model.pml")
+    run("gcc", "-O1", "-w", storage, "-DMEMLIM=8000", *mode, "-o", "pan", "pan.c")
+    output = run("./pan", "-m100000", *(["-a"] if mode == ENDS else []))
+    # Without these the search was not complete.
+    assert "max search depth too small" not in output
+    assert "-DMEMLIM bound" not in output
+    return Verdict(
+        errors=int(re.search(r"errors: (\d+)", output)[1]),
+        states=int(re.search(r"(\d+) states, stored", output)[1]),
+        output=output,
+    )
+
+
+@pytest.mark.parametrize(
+    ("faults", "mode"),
+    [
+        ("", ENDS),
+        ("LOSS=2", ENDS),
+        ("LATE=1", ENDS),
+        ("REPEAT=1", ENDS),
+        ("LOSS=1", ENDS),
+        ("RESTARTS=1", ENDS),
+    ],
+)
+def test_nothing_goes_wrong(tmp_path, faults, mode):
+    verdict = check(tmp_path, f"LOOK_INSIDE {faults}", mode)
+    assert verdict.errors == 0, verdict.output
+    assert verdict.states > 500
+
+
+@full
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    ("faults", "mode", "storage"),
+    [
+        ("LOSS=1 LATE=1", ENDS, "-DCOLLAPSE"),
+        ("LOSS=1 REPEAT=1", ENDS, "-DCOLLAPSE"),
+        ("LATE=1 REPEAT=1", SAFE, "-DCOLLAPSE"),
+        ("RESTARTS=1 LOSS=1", SAFE, "-DCOLLAPSE"),
+        ("RESTARTS=1 REPEAT=1", SAFE, "-DCOLLAPSE"),
+        # Too many states to keep them whole.
+        ("LOSS=1 LATE=1 REPEAT=1", SAFE, "-DHC4"),
+    ],
+)
+def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode, storage):
+    verdict = check(tmp_path, f"LOOK_INSIDE {faults}", mode, storage=storage, seconds=1100)
+    assert verdict.errors == 0, verdict.output
+
+
+def test_every_kind_of_packet_arrives(tmp_path):
+    """That nothing goes wrong says little of steps that were never taken."""
+    output = check(tmp_path, "LOSS=2", SAFE).output
+    never = output.split("unreached in proctype Network")[1]
+    assert "D_STEP" not in never
+
+
+@pytest.mark.parametrize(
+    ("mistake", "faults", "error"),
+    [
+        ("NO_LAST_TAG", "REPEAT=1", NOT_EXACT),
+        ("NO_LAST_TAG", "REPEAT=1 LOOK_INSIDE", NOT_PURE),
+        ("NO_SLOT_TAG", "", NOT_EXACT),
+        ("STALE_ADDED", "LATE=1 LOSS=1", NOT_EXACT),
+        ("STALE_ADDED", "LATE=1 LOOK_INSIDE", NOT_PURE),
+        ("NO_RELEASE", "LATE=1", AFTER_FETCH),
+        ("ONE_TOTAL", "LATE=1", MIXTURE),
+        ("ONE_TOTAL NO_RELEASE SUM_AFTER_FETCH_ALLOWED", "LATE=1", MIXTURE),
+        ("BARRIER_COUNTS", "REPEAT=1", TOO_EARLY),
+        ("ACK_COUNTS_PACKETS", "LOSS=1", FALSE_PROMISE),
+    ],
+)
+def test_a_mistake_is_found(tmp_path, mistake, faults, error):
+    verdict = check(tmp_path, f"{mistake} {faults}", SAFE)
+    assert verdict.errors == 1
+    assert error in verdict.output
+
+
+def test_without_release_the_values_are_still_right(tmp_path):
+    """A host that never mixes does not need it; README.md says what it is for."""
+    verdict = check(tmp_path, "NO_RELEASE SUM_AFTER_FETCH_ALLOWED LATE=1", ENDS)
+    assert verdict.errors == 0, verdict.output
+
+
+def test_a_restart_in_an_opening_strands_a_worker(tmp_path):
+    """Unless who is through repeats its last `done` for the others."""
+    verdict = check(tmp_path, "NO_DONE_AGAIN RESTARTS=1", ENDS)
+    assert verdict.errors == 1
+    assert CIRCLE in verdict.output
