@@ -27,6 +27,8 @@ from switchgnn.host.tally import Tally
 
 # The bits of the largest finite float32.
 _LARGEST_FLOAT = 0x7F7FFFFF
+# What a switch says while it serves no plan.
+_NO_PLAN = 0
 
 
 class Barrier:
@@ -118,6 +120,8 @@ class Barrier:
                 if answer is None:
                     continue
                 kind, barrier = answer
+                if barrier.plan == _NO_PLAN and self._plan_id != _NO_PLAN:
+                    continue  # a controller is just installing it, after a restart
                 self._check(barrier, place)
                 if kind is Kind.WAITING:
                     missing = self._not_done(barrier)

@@ -262,7 +262,7 @@ def test_a_refused_update_leaves_a_fresh_switch_empty(put, fake, layout, fail_at
 def test_a_forgotten_update_is_noticed_and_rolled_back(put, fake, layout):
     put(PLAN)
     before = observed(fake.address, layout)
-    fake.arm(lose_at=65)
+    fake.arm(lose_at=70)
     with pytest.raises(VerificationError, match=r"reads back 1 differently; the first: .* missing"):
         put(OTHER)
     assert same(layout, observed(fake.address, layout), before)

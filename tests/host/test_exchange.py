@@ -307,6 +307,23 @@ def test_another_plan_is_refused(graph):
         assert "abcdef01" in str(error)
 
 
+def test_a_plan_that_is_just_being_installed_is_waited_for(graph):
+    """A switch that was restarted serves no plan until the controller has been there."""
+    plan = plan_of(graph, 2)
+    asked = []
+
+    def install_later(way, worker, frame):
+        header = unpack_header(frame)
+        if way == "up" and header.kind is Kind.DONE:
+            asked.append(worker)
+            if len(asked) == 4:
+                team.switch.plan = plan_id(plan.manifest)
+        return [frame]
+
+    team = Team(plan, disturb=install_later, plan_number=0)
+    check_rounds(team, graph, 4)
+
+
 def test_a_round_that_is_over_is_refused(graph):
     plan = plan_of(graph, 2)
     team = Team(plan, pace=QUICK)
