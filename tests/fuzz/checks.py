@@ -10,7 +10,7 @@ from tests.fuzz.world import FRAGMENTS, WORKERS
 def check_the_counters(ground: Field, team: Team) -> None:
     """Every frame has one outcome, and only the workers' were taken for what they are."""
     counted = ground.counted()
-    assert sum(counted.values()) == ground.arrived()
+    assert sum(counted.values()) == ground.arrived(), counted
     assert ground.arrived() == ground.sent()
     tally = team.total()
     barriers = 1 + ground.world.blocks * FRAGMENTS

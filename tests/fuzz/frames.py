@@ -132,7 +132,7 @@ class Generator:
         """Draw a sound packet; what it is about may exist or not."""
         draw = self.random
         if kind is None:
-            kind = draw.randrange(1, 10) if draw.random() < 0.95 else draw.randrange(16)
+            kind = draw.randrange(1, 1 + max(Kind)) if draw.random() < 0.95 else draw.randrange(16)
         frame = bytearray(self._templates[kind])
         write_header(frame, **self._numbers(kind))
         if body_bytes(kind) == 128:
@@ -194,11 +194,11 @@ class Generator:
         return self.random.choice((0, 0, 0, 0, 1, 1, -1, 2**31, None))
 
     def _fit(self, frame: bytearray) -> bytes:
-        shortest = self._shortest
-        if shortest and frame[ETHERTYPE_AT : ETHERTYPE_AT + 2] in _VLAN_ETHERTYPES:
+        fitting = bytes(frame[: self._longest].ljust(self._shortest, b"\0"))
+        if self._shortest and fitting[ETHERTYPE_AT : ETHERTYPE_AT + 2] in _VLAN_ETHERTYPES:
             # Linux drops a frame that ends within its VLAN tag before the switch sees it.
-            shortest = max(shortest, _TAGGED_BYTES)
-        return bytes(frame[: self._longest].ljust(shortest, b"\0"))
+            return fitting.ljust(_TAGGED_BYTES, b"\0")
+        return fitting
 
     def _change_fields(self, frame: bytearray) -> None:
         frame.extend(bytes(max(0, BODY_AT - len(frame))))
