@@ -15,6 +15,7 @@ from switchgnn.controller.outcome import Outcome, decode_outcomes
 
 UNROUTED_COUNTER = "unrouted"
 MARKED_COUNTER = "marked"
+QUEUE_COUNTER = "port_queue"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Counters:
         banks: events in the slots of each bank.
         unrouted: complete sums that no result entry was for.
         marked: packets that were marked for congestion.
+        port_queue: packets by the length of the queue that they found at their port, in
+            packets; the last also counts what is longer.
     """
 
     outcomes: Mapping[Outcome, int]
@@ -34,6 +37,7 @@ class Counters:
     banks: tuple[BankEvents, ...]
     unrouted: int
     marked: int
+    port_queue: tuple[int, ...]
 
     def named(self) -> dict[str, int]:
         """Return the totals by name, outcomes first."""
@@ -64,6 +68,7 @@ def read_counters(client: P4RuntimeClient) -> Counters:
         PASSES_COUNTER,
         UNROUTED_COUNTER,
         MARKED_COUNTER,
+        QUEUE_COUNTER,
         *banks.event_counters,
     )
     cells = _read_cells(client, layout, names)
@@ -73,6 +78,7 @@ def read_counters(client: P4RuntimeClient) -> Counters:
         banks=tuple(banks.decode_events(cells[name]) for name in banks.event_counters),
         unrouted=cells[UNROUTED_COUNTER][0],
         marked=cells[MARKED_COUNTER][0],
+        port_queue=tuple(cells[QUEUE_COUNTER]),
     )
 
 

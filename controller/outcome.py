@@ -27,6 +27,7 @@ class Outcome(IntEnum):
     RECALLED = 15
     FETCHED = 16
     RESENT = 17
+    NOTICED = 18
 
 
 COUNTER = "outcome"

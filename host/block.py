@@ -38,6 +38,7 @@ class BlockExchange:
         *,
         pace: Pace,
         round_trip: RoundTrip,
+        congestion: Congestion,
         tally: Tally,
         repeat_barrier: Callable[[], None],
     ) -> None:
@@ -46,7 +47,7 @@ class BlockExchange:
         self._addresses = addresses
         self._pace = pace
         self._round_trip = round_trip
-        self._congestion = Congestion(pace, round_trip)
+        self._congestion = congestion
         self._tally = tally
         self._repeat_barrier = repeat_barrier
 
@@ -127,8 +128,6 @@ class BlockExchange:
         if (header.round, header.block_id, header.fragment) != place:
             self._tally.late += 1
             return False
-        if header.ecn:
-            self._congestion.marked(now)
         if header.kind is Kind.SUM:
             return receiver.take_sum(header, frame, now)
         if header.kind is Kind.FEATURE and header.resend:

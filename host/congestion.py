@@ -12,9 +12,11 @@ import time
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 
-_GROWTH_PER_ROUND_TRIP = 1.0
-_SLOWEST = 50.0
+# In features. TCP grows by one segment of 1,448 bytes per round trip and never sends
+# less than one; who grows by one feature of 188 bytes starves beside it.
+_SEGMENT = 8.0
 _BURST = 8.0
+_FIRST_WINDOW = 16
 
 
 class Congestion:
@@ -29,7 +31,9 @@ class Congestion:
     def __init__(self, pace: Pace, round_trip: RoundTrip) -> None:
         self._pace = pace
         self._round_trip = round_trip
-        self.window = float(pace.window)
+        self.window = float(min(pace.window, _FIRST_WINDOW))
+        if not pace.congestion_control:
+            self.window = float(pace.window)
         self.rate: float | None = None
         self.cuts = 0
         self._last_cut = float("-inf")
@@ -61,22 +65,23 @@ class Congestion:
         if not self._pace.congestion_control:
             return
         share = features / self.window
-        self.window = min(float(self._pace.window), self.window + _GROWTH_PER_ROUND_TRIP * share)
+        self.window = min(float(self._pace.window), self.window + _SEGMENT * share)
         if self.rate is not None:
             per_round_trip = 1 / max(self._round_trip.smoothed, 1e-4)
-            self.rate += per_round_trip * share
+            self.rate += _SEGMENT * per_round_trip * share
             if self.window >= self._pace.window and self.rate > 2 * self.window * per_round_trip:
                 self.rate = None  # the window alone is the tighter bound again
 
-    def marked(self, now: float) -> None:
-        """Halve: a packet came marked."""
+    def slow_down(self, now: float) -> None:
+        """Halve: a packet came marked, here or at another worker."""
         if not self._pace.congestion_control:
             return
         if now - self._last_cut < self._round_trip.smoothed:
             return
         self._last_cut = now
         self.cuts += 1
-        current = self.window / max(self._round_trip.smoothed, 1e-4)
-        self.rate = max(_SLOWEST, (current if self.rate is None else self.rate) / 2)
+        round_trip = max(self._round_trip.smoothed, 1e-4)
+        current = self.window / round_trip if self.rate is None else self.rate
+        self.rate = max(_SEGMENT / round_trip, current / 2)
         self.window = max(float(self._pace.group_size), self.window / 2)
         self._refilled = now

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.barrier import Barrier
 from switchgnn.host.block import BlockExchange
+from switchgnn.host.congestion import Congestion
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
 from switchgnn.host.header import LANES
 from switchgnn.host.inbox import Inbox
 from switchgnn.host.link import Link
+from switchgnn.host.notice import Notifier
 from switchgnn.host.pace import Pace
 from switchgnn.host.responder import Responder
 from switchgnn.host.round_trip import RoundTrip
@@ -77,8 +79,10 @@ class Exchange:
         self._round = first_round
         self._on_block = on_block
         self._responder = Responder(link, addresses, part.vertices, self.tally)
-        inbox = Inbox(link, self._responder, self.tally)
         round_trip = RoundTrip()
+        congestion = Congestion(pace, round_trip)
+        notifier = Notifier(link, addresses, part.worker, round_trip, self.tally)
+        inbox = Inbox(link, self._responder, congestion, notifier, self.tally)
         self._schedules = block_schedules(part, addresses, pace.group_size)
         self._barrier = Barrier(
             link,
@@ -97,6 +101,7 @@ class Exchange:
             addresses,
             pace=pace,
             round_trip=round_trip,
+            congestion=congestion,
             tally=self.tally,
             repeat_barrier=self._barrier.repeat_last,
         )

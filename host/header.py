@@ -48,6 +48,7 @@ class Kind(IntEnum):
     RECALL = 7
     MISSING = 8
     FETCH = 9
+    NOTICE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,4 +164,5 @@ _BODY_BYTES = {
     int(Kind.RECALL): 0,
     int(Kind.MISSING): 0,
     int(Kind.FETCH): 0,
+    int(Kind.NOTICE): 0,
 }

@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What arrives at a worker: served at once, handed on, or kept for later.
 
-A fetch is answered wherever the worker happens to wait. When the `advance` for
+A fetch is answered, and a sign of congestion heeded, wherever the worker happens to
+wait. When the `advance` for
 this worker is late or lost, the others have moved on and the first sums of the
 next block may overtake it. They come only once: whoever waits at the barrier
 keeps them for the block that follows.
 """
 
+import time
 from collections import deque
 
+from switchgnn.host.congestion import Congestion
 from switchgnn.host.header import Header, Kind, unpack_header
 from switchgnn.host.link import Link
+from switchgnn.host.notice import Notifier
 from switchgnn.host.responder import Responder
 from switchgnn.host.tally import Tally
 
@@ -23,9 +27,18 @@ Packet = tuple[Header, memoryview]
 class Inbox:
     """Receives sound packets from a link and keeps early ones."""
 
-    def __init__(self, link: Link, responder: Responder, tally: Tally) -> None:
+    def __init__(
+        self,
+        link: Link,
+        responder: Responder,
+        congestion: Congestion,
+        notifier: Notifier,
+        tally: Tally,
+    ) -> None:
         self._link = link
         self._responder = responder
+        self._congestion = congestion
+        self._notifier = notifier
         self._tally = tally
         self._kept: deque[tuple[Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
 
@@ -38,13 +51,23 @@ class Inbox:
             header = unpack_header(frame)
             if header is None:
                 self._tally.malformed += 1
-            elif header.kind is Kind.FETCH:
-                self._responder.answer(header)
             else:
-                if header.ecn:
-                    self._tally.marked += 1
-                return header, frame
+                if header.ecn or header.kind is Kind.NOTICE:
+                    self._heed(header)
+                if header.kind is Kind.FETCH:
+                    self._responder.answer(header)
+                elif header.kind is not Kind.NOTICE:
+                    return header, frame
             seconds = 0.0
+
+    def _heed(self, header: Header) -> None:
+        self._congestion.slow_down(time.monotonic())
+        if header.kind is Kind.NOTICE:
+            self._tally.noticed += 1
+        if header.ecn:
+            self._tally.marked += 1
+            if header.kind is not Kind.NOTICE:
+                self._notifier.notify(header)
 
     def keep(self, packet: Packet) -> None:
         """Keep a packet that is not for now."""

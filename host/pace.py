@@ -4,6 +4,8 @@
 
 from dataclasses import dataclass
 
+_LARGEST_GROUP = 8
+
 
 @dataclass(frozen=True)
 class Pace:
@@ -22,5 +24,5 @@ class Pace:
 
     @property
     def group_size(self) -> int:
-        """Features that are acknowledged together: half a window."""
-        return max(1, self.window // 2)
+        """Features that are acknowledged together: half a window, and at most 8."""
+        return max(1, min(self.window // 2, _LARGEST_GROUP))

@@ -29,7 +29,7 @@ from switchgnn.host.tally import Tally
 
 # A slot must have stood still for so long before its features are fetched raw:
 # fetching gives the switch's work up, and a slow worker is no lost packet.
-_STANDSTILL = 0.1
+_STANDSTILL = 0.25
 _AT_ONCE = 16
 
 
@@ -118,7 +118,7 @@ class SumReceiver:
         if doubt.count != header.count:
             doubt.count, doubt.since = header.count, now
             return True
-        if now - doubt.since > max(_STANDSTILL, 4 * self._round_trip.timeout):
+        if now - doubt.since > max(_STANDSTILL, 8 * self._round_trip.timeout):
             self._start_fetching(place, doubt)
         return False
 

@@ -21,7 +21,7 @@ from switchgnn.host.tally import Tally
 
 _BURST = 8
 # GROUPS_PER_WORKER of p4src/accepted.p4.
-_GROUPS_APART = 4
+_GROUPS_APART = 32
 
 
 class FeatureSender:
@@ -89,6 +89,7 @@ class FeatureSender:
         size = self._size(group)
         if header.count < size:
             self._repeat(group)
+            self._congestion.slow_down(now)
             news = header.count > self._accepted[group]
             self._accepted[group] = header.count
             return news

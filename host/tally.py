@@ -27,6 +27,8 @@ class Tally:
         heard: answers that were awaited: acknowledgements, and those of the barrier.
         ignored: sound packets that say nothing here.
         marked: packets with the ECN mark.
+        notices: how often the others were told of such packets.
+        noticed: how often the switch passed on such word, this worker's own included.
     """
 
     features_sent: int = 0
@@ -47,3 +49,5 @@ class Tally:
     heard: int = 0
     ignored: int = 0
     marked: int = 0
+    notices: int = 0
+    noticed: int = 0

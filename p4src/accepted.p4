@@ -12,8 +12,9 @@
 #include "headers.p4"
 #include "sizes.p4"
 
-// A worker sends group g + 4 only when the switch has all of group g.
-#define GROUPS_PER_WORKER 4
+// A worker sends group g + 32 only when the switch has all of group g.
+#define GROUP_BITS 5
+#define GROUPS_PER_WORKER (1 << GROUP_BITS)
 
 control Accepted(in headers_t hdr, inout metadata_t meta) {
     register<bit<112>>(MAX_WORKERS * GROUPS_PER_WORKER) groups;  // tag ++ group ++ count
@@ -23,7 +24,8 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
     bit<112> last;
 
     action count_group() {
-        index = ((bit<32>) meta.worker << 2) + (bit<32>) hdr.switchgnn.feature_group[1:0];
+        index = ((bit<32>) meta.worker << GROUP_BITS)
+            + (bit<32>) hdr.switchgnn.feature_group[GROUP_BITS - 1:0];
         group = meta.tag ++ hdr.switchgnn.feature_group;
         groups.read(last, index);
         meta.loop.accepted = last[111:16] == group ? last[15:0] : 0;

@@ -33,7 +33,8 @@ control Admission(in headers_t hdr,
             } else if (hdr.switchgnn.kind != kind_t.FEATURE
                        && hdr.switchgnn.kind != kind_t.DONE
                        && hdr.switchgnn.kind != kind_t.RECALL
-                       && hdr.switchgnn.kind != kind_t.FETCH) {
+                       && hdr.switchgnn.kind != kind_t.FETCH
+                       && hdr.switchgnn.kind != kind_t.NOTICE) {
                 meta.outcome = UNKNOWN_KIND;
             }
         }

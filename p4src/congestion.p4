@@ -3,14 +3,18 @@
 
 // Explicit congestion notification: a packet that found its egress queue longer
 // than the threshold is marked, in the SwitchGNN header and, where the sender
-// supports it, in the IPv4 header.
+// supports it, in the IPv4 header. The queues that packets find are counted by
+// their length, in packets, except on the virtual ports of the loop.
 #ifndef _CONGESTION_
 #define _CONGESTION_
 
 #include "headers.p4"
+#include "sizes.p4"
 
 const bit<2> ECN_NOT_CAPABLE = 0;
 const bit<2> ECN_CONGESTION_EXPERIENCED = 3;
+// The last cell also counts what is longer; BMv2's queues hold 64 packets.
+const bit<32> QUEUE_LENGTHS = 65;
 
 control Congestion(inout headers_t hdr,
                    inout metadata_t meta,
@@ -18,6 +22,8 @@ control Congestion(inout headers_t hdr,
     bit<19> limit;
 
     counter(1, CounterType.packets) marked;
+    counter(QUEUE_LENGTHS, CounterType.packets) port_queue;
+    bit<32> found;
 
     // threshold is in packets.
     action set_threshold(bit<19> threshold) {
@@ -32,6 +38,10 @@ control Congestion(inout headers_t hdr,
 
     apply {
         threshold.apply();
+        if (standard_metadata.egress_port < FIRST_LOOP_PORT) {
+            found = (bit<32>) standard_metadata.enq_qdepth;
+            port_queue.count(found < QUEUE_LENGTHS ? found : QUEUE_LENGTHS - 1);
+        }
         if (standard_metadata.enq_qdepth > limit) {
             if (hdr.switchgnn.isValid()) {
                 hdr.switchgnn.ecn = 1;

@@ -33,7 +33,8 @@ enum bit<4> kind_t {
     ACK     = 6,  // switch to worker: this feature has been through all its slots
     RECALL  = 7,  // worker to switch: send me the sum of my vertex again
     MISSING = 8,  // switch to worker: that sum is not complete
-    FETCH   = 9   // worker to worker: send me your feature for the sum of my vertex
+    FETCH   = 9,  // worker to worker: send me your feature for the sum of my vertex
+    NOTICE  = 10  // worker to all workers: packets come to me marked, send more slowly
 }
 
 header ethernet_t {
@@ -121,7 +122,8 @@ const outcome_t UNKNOWN_KIND    = 14;
 const outcome_t RECALLED        = 15;
 const outcome_t FETCHED         = 16;
 const outcome_t RESENT          = 17;
-const bit<32>   OUTCOMES        = 18;
+const outcome_t NOTICED         = 18;
+const bit<32>   OUTCOMES        = 19;
 
 // What became of a contribution in its slot, beyond being added; index of the
 // counter `events` of a bank.

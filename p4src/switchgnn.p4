@@ -15,6 +15,7 @@
 #include "worker.p4"
 #include "forward.p4"
 #include "barrier.p4"
+#include "notice.p4"
 #include "source.p4"
 #include "destination.p4"
 #include "ownership.p4"
@@ -43,6 +44,7 @@ control SwitchIngress(inout headers_t hdr,
     Worker()      worker;
     Forward()     forward;
     Barrier()     barrier;
+    Notice()      notice;
     Source()      source;
     Destination() destination;
     Ownership()   ownership;
@@ -103,6 +105,8 @@ control SwitchIngress(inout headers_t hdr,
                     worker.apply(meta, standard_metadata.ingress_port);
                     if (hdr.switchgnn.kind == kind_t.DONE) {
                         barrier.apply(hdr, meta, standard_metadata);
+                    } else if (hdr.switchgnn.kind == kind_t.NOTICE) {
+                        notice.apply(hdr, meta, standard_metadata);
                     } else {
                         if (hdr.switchgnn.kind != kind_t.RECALL) {
                             source.apply(hdr, meta);

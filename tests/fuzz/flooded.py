@@ -10,7 +10,7 @@ from tests.fuzz.frames import Generator
 from tests.fuzz.mad_links import WrappedLink
 from tests.fuzz.world import World
 
-# Counters that count a frame which arrived, each frame at most once. The last two may not
+# Counters that count a frame which arrived, each frame at most once. The last may not
 # exist; see test_every_frame_is_counted.
 ARRIVALS = (
     "sums_received",
@@ -22,6 +22,7 @@ ARRIVALS = (
     "malformed",
     "heard",
     "ignored",
+    "noticed",
 )
 # What a switch alone may say, and a worker believes.
 _BELIEVED = (Kind.SUM, Kind.ADVANCE, Kind.WAITING, Kind.ACK, Kind.MISSING)

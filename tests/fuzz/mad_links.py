@@ -131,4 +131,4 @@ def speaks_for(world: World, worker: int, frame: bytes) -> bool:
         return world.owner.get(header.src_id) == worker
     if header.kind in (Kind.RECALL, Kind.FETCH):
         return world.sums.get((header.block_id, header.dst_id), (None, 0))[0] == worker
-    return header.kind is Kind.DONE and header.src_id == worker
+    return header.kind in (Kind.DONE, Kind.NOTICE) and header.src_id == worker

@@ -3,7 +3,7 @@
 """The exchange against a model switch: exact sums, and clear words when there are none."""
 
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -275,7 +275,8 @@ def test_an_owner_that_does_not_answer_is_named(graph):
         header = unpack_header(frame)
         return [] if way == "down" and header.kind is Kind.FETCH else [frame]
 
-    team = Team(plan, disturb=deaf, pace=QUICK)
+    # Long enough for the standstill after which features are fetched.
+    team = Team(plan, disturb=deaf, pace=replace(QUICK, patience=3.0))
     (_, source), targets = next(iter(team.switch.fanout.items()))
     team.switch.lose_inside = {(source, vertex) for vertex, _, _ in targets}
     owner = team.switch.owner[source]

@@ -21,6 +21,7 @@ from switchgnn_ptf.packets import (
 )
 from switchgnn_ptf.switch_test import SwitchTest
 
+GROUPS_APART = 32  # GROUPS_PER_WORKER of accepted.p4
 STRANGER = 3  # the worker that the port without one gets
 
 
@@ -114,24 +115,24 @@ class OrderWithinAGroup(AcceptedTest):
             self.check_ack(last, 3, fragment=number)
 
 
-class FourGroupsAreApart(AcceptedTest):
+class ManyGroupsAreApart(AcceptedTest):
     """As many groups as may be under way at once, their features mixed."""
 
     def runTest(self) -> None:
-        groups = (4, 5, 6, 7)
-        self.add_sources(*range(100, 112))
+        groups = range(4, 4 + GROUPS_APART)
+        self.add_sources(*range(100, 100 + 3 * GROUPS_APART))
         for number in range(3):
             for at, group in enumerate(groups):
-                self.check_ack(100 + 4 * number + at, number + 1, group=group)
+                self.check_ack(100 + GROUPS_APART * number + at, number + 1, group=group)
         for at, group in enumerate(groups):
             self.check_repeated(100 + at, 3, group=group)
 
 
 class NextGroupStartsAnew(AcceptedTest):
-    """A group takes the place of the one four before it, up to the largest number."""
+    """A group takes the place of the one 32 before it, up to the largest number."""
 
     def runTest(self) -> None:
-        groups = (0, 4, 8, 0x00FC, 0x0100, 0xFFF8, 0xFFFC)
+        groups = (0, GROUPS_APART, 2 * GROUPS_APART, 0x00E0, 0x0100, 0xFFC0, 0xFFE0)
         self.add_sources(*range(101, 101 + 2 * len(groups)))
         for number, group in enumerate(groups):
             first = 101 + 2 * number
@@ -145,15 +146,15 @@ class OlderGroupChangesNothing(AcceptedTest):
     def runTest(self) -> None:
         self.add_sources(*range(101, 108))
         late = self.pass_on(101, 102, group=1)
-        self.pass_on(103, 104, group=5)
+        self.pass_on(103, 104, group=1 + GROUPS_APART)
         with self.counted(Outcome.DUPLICATE):
             self.send(1, late[0])
-        self.check_ack(105, 3, group=5)
+        self.check_ack(105, 3, group=1 + GROUPS_APART)
         # Of the older group itself nothing is known any more.
         self.check_repeated(102, 0, group=1)
-        self.check_ack(106, 4, group=5)
+        self.check_ack(106, 4, group=1 + GROUPS_APART)
         self.check_ack(107, 1, group=1)
-        self.check_repeated(103, 4, group=5)
+        self.check_repeated(103, 4, group=1 + GROUPS_APART)
 
 
 class OlderTagChangesNothing(AcceptedTest):
@@ -166,12 +167,12 @@ class OlderTagChangesNothing(AcceptedTest):
             old = {"round_": 2, "block": 2, "fragment": 2, **change}
             new = {"round_": 2, "block": 2, "fragment": 2}
             source = 101 + 3 * number
-            group = 1 + number  # group + 8 has the same place
-            late = self.pass_on(source, group=group + 8, **old)[0]
+            group = 1 + number  # group + 64 has the same place
+            late = self.pass_on(source, group=group + 2 * GROUPS_APART, **old)[0]
             self.pass_on(source + 1, group=group, **new)
             with self.counted(Outcome.DUPLICATE):
                 self.send(1, late)
-            self.check_repeated(source, 0, group=group + 8, **old)
+            self.check_repeated(source, 0, group=group + 2 * GROUPS_APART, **old)
             self.check_ack(source + 2, 2, group=group, **new)
 
 

@@ -16,7 +16,7 @@ from switchgnn.controller.forward import BROADCAST
 from switchgnn.controller.loop import ALL_WORKERS_GROUP, FIRST_LOOP_PORT, LOOP_LANES, result_group
 from switchgnn.host.header import Kind
 from switchgnn_ptf.packets import barrier_answer, done, ordinary, sum_to
-from switchgnn_ptf.switch_test import MEMBERS, SwitchTest
+from switchgnn_ptf.switch_test import MEMBERS, PORTS, SwitchTest
 
 COPIES = 40
 TRIES = 50
@@ -102,6 +102,45 @@ class HighThresholdMarksNothing(FloodTest):
     def runTest(self) -> None:
         self.crowd(threshold=COPIES)
         self.check_never_marked(_broadcast(tos=2))
+
+
+class QueuesAreCountedByLength(FloodTest):
+    """Every copy counts once, under the queue that it found: those above a threshold are marked.
+
+    One marker per port, by which the end of a case is known, counts as well.
+    """
+
+    def runTest(self) -> None:
+        threshold = 5
+        self.crowd(threshold)
+        for _ in range(TRIES):
+            before = self.counters()
+            self.copies(1, _broadcast(tos=2), Outcome.FLOODED)
+            after = self.counters()
+            cells = zip(before.port_queue, after.port_queue, strict=True)
+            found = [late - early for early, late in cells]
+            self.assertEqual(COPIES + len(PORTS), sum(found))
+            self.assertEqual(0, sum(found[COPIES:]))
+            self.assertEqual(after.marked - before.marked, sum(found[threshold + 1 :]))
+            if after.marked > before.marked:
+                return
+        self.fail(f"No queue was long in {TRIES} tries.")
+
+
+class TheLoopHasNoPortQueue(SwitchTest):
+    """A packet that goes around is counted when it leaves, and not before."""
+
+    def runTest(self) -> None:
+        self.add_source(101, worker=0)
+        self.entries.add_fanout(block=1, source=101, slots={0: (7, 1), 1: (7, 1)})
+        self.add_destination(900, worker=1, slot=7, bank=0)
+        self.add_destination(901, worker=2, slot=7, bank=1)
+        before = sum(self.counters().port_queue)
+        with self.counted(Outcome.AGGREGATED, passes={1: 2}, completed={0: 1, 1: 1}):
+            packet, lanes = self.send_feature(101, worker=0)
+            self.expect_sum(900, [(packet, lanes)], worker=1)
+            self.expect_sum(901, [(packet, lanes)])
+        self.assertEqual(2 + len(PORTS), sum(self.counters().port_queue) - before)
 
 
 class DefaultMarksNothing(FloodTest):

@@ -14,6 +14,7 @@ from switchgnn_ptf.packets import (
     feature,
     fetch,
     missing,
+    notice,
     ordinary,
     random_lanes,
     recall,
@@ -40,7 +41,7 @@ class EveryOutcomeOnce(SwitchTest):
         udp = ordinary(1, station(2).mac, UDP())
         collected, wrong_plan = done(0, block=0), done(0, block=0, plan=1)
         recalled, fetched = recall(900, port=1, round_=2), fetch(102, 900, port=1, round_=2)
-        resent = resigned(good, Resend=1, Dst_id=901)
+        resent, noticed = resigned(good, Resend=1, Dst_id=901), notice(0)
         frames = {
             Outcome.AGGREGATED: good,
             Outcome.DUPLICATE: good,
@@ -60,23 +61,25 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.RECALLED: recalled,
             Outcome.FETCHED: fetched,
             Outcome.RESENT: resent,
+            Outcome.NOTICED: noticed,
         }
         self.assertEqual(list(Outcome), list(frames))
         answers = {
-            Outcome.DONE_REPEATED: (1, barrier_answer(Kind.WAITING, collected, to=1, workers=1)),
-            Outcome.WRONG_PLAN: (1, barrier_answer(Kind.WAITING, wrong_plan, to=1, workers=0)),
-            Outcome.FORWARDED: (2, udp),
-            Outcome.FLOODED: (2, arp),
-            Outcome.RECALLED: (1, missing(recalled, count=1)),
-            Outcome.FETCHED: (2, relayed_fetch(fetched, to=2)),
-            Outcome.RESENT: (2, relayed(resent, to=2)),
+            Outcome.DONE_REPEATED: [(1, barrier_answer(Kind.WAITING, collected, to=1, workers=1))],
+            Outcome.WRONG_PLAN: [(1, barrier_answer(Kind.WAITING, wrong_plan, to=1, workers=0))],
+            Outcome.FORWARDED: [(2, udp)],
+            Outcome.FLOODED: [(2, arp)],
+            Outcome.RECALLED: [(1, missing(recalled, count=1))],
+            Outcome.FETCHED: [(2, relayed_fetch(fetched, to=2))],
+            Outcome.RESENT: [(2, relayed(resent, to=2))],
+            Outcome.NOTICED: [(port, relayed(noticed, to=port)) for port in (1, 2, 3)],
         }
         for outcome, frame in frames.items():
             passes = {1: 1} if outcome is Outcome.AGGREGATED else {}
             released = {0: 1} if outcome is Outcome.FETCHED else {}
             with self.counted(outcome, passes=passes, released=released):
                 self.send(1, frame)
-                if outcome in answers:
-                    self.expect(*answers[outcome])
+                for answer in answers.get(outcome, []):
+                    self.expect(*answer)
                 if outcome is Outcome.FLOODED:
                     self.expect(3, arp)

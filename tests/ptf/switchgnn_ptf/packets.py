@@ -149,6 +149,12 @@ def fetch(source: int, vertex: int, *, port: int, **fields: int) -> Packet:
     return recall(vertex, port=port, Kind=Kind.FETCH, Src_id=source, **fields)
 
 
+def notice(worker: int, *, block: int = 1, fragment: int = 0, round_: int = 1) -> Packet:
+    """Return the NOTICE of a worker."""
+    tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
+    return _from_worker(port_of(worker)) / SwitchGNN(Kind=Kind.NOTICE, Src_id=worker, **tag)
+
+
 def relayed(packet: Packet, *, to: int) -> Packet:
     """Return what the worker behind ``to`` must get of another worker's packet."""
     return _from_switch(to) / packet[SwitchGNN].copy()
