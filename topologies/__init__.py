@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks to run in: a star in Mininet or over loopback, with either switch."""
 
+from switchgnn.topologies.background import BackgroundTraffic
 from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, choose
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, Star, WireBytes
@@ -10,6 +11,7 @@ from switchgnn.topologies.targets import Target, TlsFolder
 
 __all__ = [
     "AUTO",
+    "BackgroundTraffic",
     "Choice",
     "Fabric",
     "FabricError",

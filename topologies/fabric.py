@@ -73,16 +73,21 @@ class Fabric(ABC):
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
         """Return the command that runs ``command`` where the worker is."""
 
+    @property
+    def workers_have_hosts(self) -> bool:
+        """Whether each worker has a host with a network of its own."""
+        return False
+
     @abstractmethod
     def wire_bytes(self) -> list[WireBytes] | None:
         """Return bytes per worker as the interfaces count them; None if none does."""
 
-    def worker_child(self, worker: int, command: Sequence[str]) -> Child:
+    def worker_child(self, worker: int, command: Sequence[str], *, name: str = "worker") -> Child:
         """Return a process at the worker's end of its link, with piped input and output."""
         return Child(
-            f"Worker {worker}",
+            f"{name.capitalize()} {worker}",
             self.worker_command(worker, command),
-            self.folder / f"worker-{worker}.log",
+            self.folder / f"{name}-{worker}.log",
             pipe=True,
         )
 

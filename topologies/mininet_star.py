@@ -6,13 +6,15 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, Star, WireBytes
-from switchgnn.topologies.targets import require_free, switch_child, wait_until_serving
+from switchgnn.topologies.send_buffer import small_send_buffers
+from switchgnn.topologies.targets import Target, require_free, switch_child, wait_until_serving
 
 _MNEXEC = "mnexec"
 
@@ -61,8 +63,10 @@ class MininetFabric(Fabric):
             log=self.folder / "switch.log",
             tls=self.star.tls,
         )
-        self._switch.start()
-        wait_until_serving(self._switch, self.star.grpc_address)
+        shaped_bmv2 = self.star.bandwidth is not None and self.star.target is Target.BMV2
+        with small_send_buffers() if shaped_bmv2 else nullcontext():
+            self._switch.start()
+            wait_until_serving(self._switch, self.star.grpc_address)
 
     def stop(self) -> None:
         """End the switch and take the network down."""
@@ -80,6 +84,11 @@ class MininetFabric(Fabric):
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
         """Return the command, run in the worker's network namespace."""
         return [_MNEXEC, "-a", str(self._hosts[worker].pid), *command]
+
+    @property
+    def workers_have_hosts(self) -> bool:
+        """Each worker is a host of Mininet."""
+        return True
 
     def wire_bytes(self) -> list[WireBytes] | None:
         """Return what the switch's ends of the links have received and sent."""
@@ -118,6 +127,8 @@ class MininetFabric(Fabric):
             host.setMAC(station.mac)
             host.setIP(station.ip, 16)
             host.defaultIntf().ifconfig("up")
+            # Ordinary TCP between the workers heeds the switch's marks, too.
+            _run(["sysctl", "-q", "-w", "net.ipv4.tcp_ecn=1"], host.pid)
         for name in self._switch_side:
             _run(["ip", "link", "set", name, "up"], None)
 

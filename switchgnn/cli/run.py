@@ -73,6 +73,12 @@ def run(
     ecn_threshold: Annotated[
         int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
     ] = 32,
+    congestion_control: Annotated[
+        bool, typer.Option(help="Send more slowly when packets come marked.")
+    ] = True,
+    background: Annotated[
+        int, typer.Option(min=0, help="TCP flows from each worker to the next (Mininet only).")
+    ] = 0,
     faults: Annotated[
         str,
         typer.Option(help="Faults on every link, like loss=0.01,w3.up.corrupt=0.1,seed=7."),
@@ -109,7 +115,8 @@ def run(
         seed=seed,
         grpc_port=grpc_port,
         ecn_threshold=ecn_threshold,
-        pace=Pace(window=window, patience=patience),
+        pace=Pace(window=window, patience=patience, congestion_control=congestion_control),
+        background=background,
         faults=faults,
         tls=tls,
     )
@@ -201,6 +208,8 @@ def _print_report(console: Console, report: RunReport) -> None:
         f"exchange {report.seconds:.2f} s",
         soft_wrap=True,
     )
+    if report.marked or report.background_bytes:
+        console.print(_queues(report), soft_wrap=True)
     if report.faults_injected:
         console.print(_counted("Faults injected", report.faults_injected), soft_wrap=True)
         console.print(_counted("Repairs", report.repairs), soft_wrap=True)
@@ -254,6 +263,16 @@ def _worker_table(report: RunReport) -> Table:
         f"{report.seconds:.2f}",
     )
     return table
+
+
+def _queues(report: RunReport) -> str:
+    longest = max((length for length, count in enumerate(report.port_queue) if count), default=0)
+    more = " or more" if longest == len(report.port_queue) - 1 else ""
+    text = f"Queues: {report.marked:,} packets marked; the longest held {longest}{more} packets"
+    if not report.background_bytes:
+        return f"{text}."
+    rate = report.background_bytes * 8 / report.seconds / 1e6
+    return f"{text}; background TCP received {rate:.1f} Mbit/s in all."
 
 
 def _counted(title: str, counts: dict[str, int]) -> str:

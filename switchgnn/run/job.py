@@ -30,6 +30,7 @@ from switchgnn.run.reference import RoundResult, Verdict, judge
 from switchgnn.run.report import RunReport, WorkerReport
 from switchgnn.run.workers import WorkerOutcome, run_workers
 from switchgnn.topologies import (
+    BackgroundTraffic,
     Choice,
     Fabric,
     Star,
@@ -61,6 +62,7 @@ class RunOptions:
         grpc_port: where the switch serves P4Runtime; 0 for any free port.
         ecn_threshold: queue length in packets from which packets are marked.
         pace: bounds on sending and waiting.
+        background: TCP flows from each worker to the next, on the same links.
         faults: what to inject on every link, as ``Faults.parse`` takes it.
         tls: folder with certificates for P4Runtime, or None for plain gRPC.
     """
@@ -77,6 +79,7 @@ class RunOptions:
     grpc_port: int
     ecn_threshold: int
     pace: Pace
+    background: int = 0
     faults: str = ""
     tls: Path | None = None
 
@@ -100,6 +103,8 @@ class _Measured:
     wire: list[WireBytes]
     wires: str
     counters: dict[str, int]
+    port_queue: tuple[int, ...]
+    background_bytes: int
     entries: int
     install_seconds: float
 
@@ -196,17 +201,29 @@ def _install_and_exchange(
         )
         install_seconds = time.perf_counter() - started
         tasks = _tasks(options, prepared, fabric, folder)
-        before = read_counters(client).named()
-        wire_before = fabric.wire_bytes()
-        outcomes = run_workers(fabric, tasks, lambda done, total: step("exchanging", done, total))
-        wire_after = fabric.wire_bytes()
-        after = read_counters(client).named()
+        with BackgroundTraffic(fabric, options.background) as background:
+            before = read_counters(client)
+            wire_before = fabric.wire_bytes()
+            foreign = background.received_bytes()
+            outcomes = run_workers(
+                fabric, tasks, lambda done, total: step("exchanging", done, total)
+            )
+            foreign = background.received_bytes() - foreign
+            wire_after = fabric.wire_bytes()
+            after = read_counters(client)
+    if options.background:
+        # The interfaces count those flows as well.
+        wire_before = wire_after = None
     wire, wires = _wire_bytes(outcomes, wire_before, wire_after)
+    counters = {name: n - before.named()[name] for name, n in after.named().items()}
+    queue = (late - early for early, late in zip(before.port_queue, after.port_queue, strict=True))
     return _Measured(
         outcomes=outcomes,
         wire=wire,
         wires=wires,
-        counters={name: after[name] - before[name] for name in after},
+        counters=counters,
+        port_queue=tuple(queue),
+        background_bytes=foreign,
         entries=sum(report.switches[0].entries.values()),
         install_seconds=install_seconds,
     )
@@ -345,6 +362,9 @@ def _report(
         plan_seconds=prepared.seconds,
         install_seconds=measured.install_seconds,
         seconds=max(outcome.seconds for outcome in measured.outcomes),
+        marked=measured.counters["marked"],
+        port_queue=measured.port_queue,
+        background_bytes=measured.background_bytes,
         faults_injected=_injected(measured.outcomes),
         repairs=_repairs(measured.outcomes),
         per_worker=per_worker,
@@ -365,6 +385,7 @@ _REPAIRS = (
     "malformed",
     "barriers_repeated",
     "marked",
+    "notices",
 )
 
 

@@ -53,6 +53,10 @@ class RunReport:
         table_entries: entries installed.
         plan_seconds, install_seconds: for those steps.
         seconds: the slowest worker's exchange time.
+        marked: packets that the switch marked because of a long queue.
+        port_queue: packets by the length of the queue that they found at their port, in
+            packets; the last also counts what is longer.
+        background_bytes: what background TCP flows brought in that time.
         faults_injected: frames that met a fault on purpose, by kind.
         repairs: what the workers did about faults, and what they ignored.
         per_worker: one report each.
@@ -85,6 +89,9 @@ class RunReport:
     plan_seconds: float
     install_seconds: float
     seconds: float
+    marked: int
+    port_queue: tuple[int, ...]
+    background_bytes: int
     faults_injected: dict[str, int]
     repairs: dict[str, int]
     per_worker: tuple[WorkerReport, ...]

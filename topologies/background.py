@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""TCP flows between the workers, through the same links and the same switch."""
+
+import sys
+from contextlib import ExitStack
+from types import TracebackType
+
+from switchgnn.topologies.child import Child
+from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.fabric import Fabric
+
+_PROGRAM = (sys.executable, "-m", "switchgnn.topologies.tcp_flows")
+
+
+class BackgroundTraffic:
+    """So many flows from each worker to the next, as long as the context lasts.
+
+    The plan must be installed: the switch forwards by its tables.
+
+    Args:
+        fabric: running, with hosts that have a network of their own.
+        flows: from each worker to the next; 0 for none.
+    """
+
+    def __init__(self, fabric: Fabric, flows: int) -> None:
+        self._fabric = fabric
+        self._flows = flows
+        self._stack = ExitStack()
+        self._children: list[Child] = []
+
+    def __enter__(self) -> "BackgroundTraffic":
+        workers = self._fabric.star.workers
+        if self._flows and not self._fabric.workers_have_hosts:
+            raise FabricError("Background traffic needs hosts of their own: take FABRIC=mininet.")
+        with self._stack:
+            for worker in range(workers if self._flows else 0):
+                child = self._fabric.worker_child(worker, _PROGRAM, name="background")
+                self._children.append(self._stack.enter_context(child))
+            for child in self._children:
+                self._read(child)
+            stations = self._fabric.star.network.stations
+            for worker, child in enumerate(self._children):
+                for _ in range(self._flows):
+                    self._write(child, f"send {stations[(worker + 1) % workers].ip}")
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def received_bytes(self) -> int:
+        """Return what all flows have brought so far."""
+        for child in self._children:
+            self._write(child, "count")
+        return sum(int(self._read(child)) for child in self._children)
+
+    @staticmethod
+    def _write(child: Child, line: str) -> None:
+        child.stdin.write(f"{line}\n")
+        child.stdin.flush()
+
+    @staticmethod
+    def _read(child: Child) -> str:
+        line = child.stdout.readline()
+        if not line:
+            raise FabricError(f"{child.name} ended: {child.last_words()}")
+        return line

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m switchgnn.topologies.tcp_flows``: one worker's end of background TCP flows.
+
+It listens, says ``ready``, and answers each line that it reads: ``send HOST`` opens a
+flow that never ends, ``count`` prints the bytes received so far. It ends with its input.
+"""
+
+import socket
+import sys
+import threading
+
+PORT = 5001
+_CHUNK = bytes(1 << 16)
+_CONNECT_SECONDS = 20.0
+
+
+class _Sink:
+    """Accepts flows and counts what they bring."""
+
+    def __init__(self) -> None:
+        self._server = socket.create_server(("0.0.0.0", PORT))  # noqa: S104  a namespace
+        self._lock = threading.Lock()
+        self.received = 0
+
+    def start(self) -> None:
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            flow, _ = self._server.accept()
+            threading.Thread(target=self._read, args=(flow,), daemon=True).start()
+
+    def _read(self, flow: socket.socket) -> None:
+        while data := flow.recv(1 << 16):
+            with self._lock:
+                self.received += len(data)
+
+
+def _send(host: str) -> None:
+    with socket.create_connection((host, PORT), timeout=_CONNECT_SECONDS) as flow:
+        flow.settimeout(None)
+        while True:
+            flow.sendall(_CHUNK)
+
+
+def main() -> None:
+    """Serve the lines of standard input."""
+    sink = _Sink()
+    sink.start()
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        command, *arguments = line.split()
+        if command == "send":
+            threading.Thread(target=_send, args=tuple(arguments), daemon=True).start()
+        elif command == "count":
+            sys.stdout.write(f"{sink.received}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
