@@ -50,6 +50,9 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
     port_rate: Annotated[
         float | None, typer.Option(min=0.001, help="Packets per second of each port.")
     ] = None,
+    port_bandwidth: Annotated[
+        float | None, typer.Option(min=0.001, help="Mbit/s of each port given with --port.")
+    ] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="PEM file of the server.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="PEM file of the server's key.")] = None,
     tls_client_ca: Annotated[
@@ -73,7 +76,7 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
             device_id=device_id,
             grpc=grpc,
             cpu_port=cpu_port,
-            queues=QueueSettings(queue_depth, port_rate),
+            queues=_queues(queue_depth, port_rate, port_bandwidth),
             tls=_tls(tls_cert, tls_key, tls_client_ca),
         )
         with switch:
@@ -94,6 +97,11 @@ def _ports(texts: list[str]) -> dict[int, PortSpec]:
             raise PortError(f"Port {number} is given twice: use each number once.")
         ports[number] = spec
     return ports
+
+
+def _queues(depth: int, rate: float | None, megabits: float | None) -> QueueSettings:
+    bandwidth = None if megabits is None else megabits * 1e6
+    return QueueSettings(depth, rate, bandwidth=bandwidth)
 
 
 def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> TlsFiles | None:

@@ -83,7 +83,7 @@ class EventLoop:
             self._run_requests()
 
     def _turn(self) -> None:
-        for descriptor, _ in self._epoll.poll(self._timeout()):
+        for descriptor, _ in self._wait(self._timeout()):
             if descriptor == self._wake:
                 os.eventfd_read(self._wake)
             else:
@@ -95,6 +95,13 @@ class EventLoop:
                 self._guarded(forwarder.run_again, _AGAIN_PER_TURN)
             if self._queues.settings.limited:
                 self._guarded(forwarder.drain)
+
+    def _wait(self, timeout: float) -> list[tuple[int, int]]:
+        if timeout > 0.0:
+            # epoll counts in milliseconds, in which a line sends many frames; select does not.
+            select.select([self._epoll], [], [], timeout)
+            timeout = 0.0
+        return self._epoll.poll(timeout)
 
     def _timeout(self) -> float:
         if self.forwarder is not None and self.forwarder.busy:

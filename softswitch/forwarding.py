@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from switchgnn.softswitch.codegen.compiler import DROP_PORT, CompiledProgram, Functions
+from switchgnn.softswitch.lines import Queued
 from switchgnn.softswitch.replication import Replica, ReplicationEngine
-from switchgnn.softswitch.traffic_manager import Queued, TrafficManager
+from switchgnn.softswitch.traffic_manager import TrafficManager
 
 NORMAL = 0
 INGRESS_CLONE = 1
@@ -63,6 +64,7 @@ class Forwarder:
         self._again: deque[tuple[bytes, int, tuple[Any, ...]]] = deque()
         self._uses_time = compiled.uses_time
         self._direct = not queues.settings.limited
+        self._charged = queues.settings.bandwidth is not None
         self._started = time.monotonic_ns()
         # Unlimited ports with no packet waiting skip the queue: nothing could observe it.
         self._waiting = False
@@ -187,5 +189,7 @@ class Forwarder:
             self._counts.unattached[port] += 1
         elif sender(frame):
             self._counts.sent[port] += 1
+            if self._charged:
+                self._queues.charge(port, len(frame))
         else:
             self._counts.send_errors[port] += 1
