@@ -13,15 +13,16 @@ class Line:
     """Packets of one port, which leave one after another.
 
     ``interval`` is the time from one packet to the next, ``byte_time`` that of one byte
-    of the frame that left; the longer of both counts.
+    of the frame that left; the longer of both counts. A blocked line sends nothing.
     """
 
-    __slots__ = ("_begin", "_byte_time", "_interval", "free_at", "listed", "packets")
+    __slots__ = ("_begin", "_byte_time", "_interval", "blocked", "free_at", "listed", "packets")
 
     def __init__(self, interval: float = 0.0, byte_time: float = 0.0) -> None:
         self.packets: deque[Queued] = deque()
         self.free_at = 0.0
         self.listed = False
+        self.blocked = False
         self._begin = 0.0
         self._interval = interval
         self._byte_time = byte_time
@@ -43,13 +44,19 @@ class Line:
         """Takes the time for ``size`` bytes of the packet that was popped last."""
         self.free_at = max(self.free_at, self._begin + size * self._byte_time)
 
+    def unblock(self, now: float) -> None:
+        """Lets the packet that was popped last begin only now."""
+        self.blocked = False
+        self._begin = max(self._begin, now)
+        self.free_at = max(self.free_at, now)
+
 
 class Lines:
     """Gives one packet of each line a turn; a line that is not free waits for its time."""
 
     def __init__(self) -> None:
         self._by_port: dict[int, Line] = {}
-        # A line with packets is in one of the two.
+        # A line with packets is in one of the two, unless it is blocked.
         self._turns: deque[Line] = deque()
         self._timed: list[tuple[float, int]] = []
 
@@ -64,7 +71,15 @@ class Lines:
     def push(self, line: Line, item: Queued, now: float) -> None:
         """Appends a packet to a line."""
         line.push(item, now)
-        if not line.listed:
+        self._list(line)
+
+    def unblock(self, line: Line, now: float) -> None:
+        """Lets a blocked line send again."""
+        line.unblock(now)
+        self._list(line)
+
+    def _list(self, line: Line) -> None:
+        if line.packets and not line.listed and not line.blocked:
             line.listed = True
             self._turns.append(line)
 
@@ -74,6 +89,9 @@ class Lines:
             self._turns.append(self._by_port[heappop(self._timed)[1]])
         while self._turns:
             line = self._turns.popleft()
+            if line.blocked:
+                line.listed = False
+                continue
             if line.free_at > now:
                 # Known only here: what the packet before took was charged after its pop.
                 heappush(self._timed, (line.free_at, line.packets[0][0]))

@@ -48,7 +48,8 @@ class TrafficManager:
         self.settings = settings
         self.tail_drops: Counter[int] = Counter()
         self._attached = frozenset(attached)
-        self._limited = settings.limited
+        # Without lines every packet may leave at once, in the order of arrival.
+        self._has_lines = settings.limited
         self._ready: deque[Queued] = deque()
         self._lengths: Counter[int] = Counter()
         self._lines = Lines()
@@ -64,13 +65,13 @@ class TrafficManager:
             self.tail_drops[port] += 1
             return
         self._lengths[port] = length + 1
-        line = self._limited_line(port) if self._limited else None
+        line = self._line(port) if self._has_lines else None
         if line is None:
             self._ready.append((port, packet, length))
         else:
             self._lines.push(line, (port, packet, length), now)
 
-    def _limited_line(self, port: int) -> Line | None:
+    def _line(self, port: int) -> Line | None:
         line = self._lines.get(port)
         if line is None:
             rate = self.settings.rate_of(port)
@@ -97,6 +98,23 @@ class TrafficManager:
         if line is not None:
             line.charge(size)
 
+    def block(self, port: int) -> None:
+        """Keeps the packets of a port back, whose last one it cannot send yet."""
+        line = self._lines.get(port)
+        if line is None:
+            line = Line()
+            self._lines.add(port, line)
+            self._has_lines = True
+            line.packets.extend(item for item in self._ready if item[0] == port)
+            self._ready = deque(item for item in self._ready if item[0] != port)
+        line.blocked = True
+
+    def unblock(self, port: int, now: float) -> None:
+        """Lets a port send again, beginning with what it could not send before."""
+        line = self._lines.get(port)
+        if line is not None:
+            self._lines.unblock(line, now)
+
     def next_time(self) -> float | None:
         """When the next waiting packet may leave, or None when none waits."""
         return 0.0 if self._ready else self._lines.next_time()
@@ -105,4 +123,5 @@ class TrafficManager:
         """Drops everything that waits."""
         self._ready.clear()
         self._lines.clear()
+        self._has_lines = self.settings.limited
         self._lengths.clear()
