@@ -2,13 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line of the software switch."""
 
-import ctypes
 import gc
 import logging
-import os
-import signal
 import sys
-import threading
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -19,10 +15,9 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.softswitch.errors import PortError, SoftSwitchError
 from switchgnn.softswitch.p4runtime.server import TlsFiles
 from switchgnn.softswitch.ports import PortSpec, parse_port
+from switchgnn.softswitch.stopping import StopSignals, stop_with_parent
 from switchgnn.softswitch.switch import SoftSwitch
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH, QueueSettings
-
-_PR_SET_PDEATHSIG = 1
 
 
 class LogLevel(str, Enum):
@@ -50,6 +45,9 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
     port_rate: Annotated[
         float | None, typer.Option(min=0.001, help="Packets per second of each port.")
     ] = None,
+    port_bandwidth: Annotated[
+        float | None, typer.Option(min=0.001, help="Mbit/s of each port given with --port.")
+    ] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="PEM file of the server.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="PEM file of the server's key.")] = None,
     tls_client_ca: Annotated[
@@ -61,30 +59,35 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
     ] = False,
 ) -> None:
     """Runs a software switch until SIGINT or SIGTERM; controllers load its program."""
-    stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: stopping.set())
-    if exit_with_parent:
-        _stop_with_parent(stopping)
-    logging.basicConfig(level=log_level.value.upper(), format="%(levelname)s %(name)s %(message)s")
-    try:
-        switch = SoftSwitch(
-            _ports(port or []),
-            device_id=device_id,
-            grpc=grpc,
-            cpu_port=cpu_port,
-            queues=QueueSettings(queue_depth, port_rate),
-            tls=_tls(tls_cert, tls_key, tls_client_ca),
+    with StopSignals() as signals:
+        if exit_with_parent:
+            stop_with_parent()
+        logging.basicConfig(
+            level=log_level.value.upper(), format="%(levelname)s %(name)s %(message)s"
         )
-        with switch:
-            # What exists now stays: the collector need not look at it for every packet.
-            gc.freeze()
-            typer.echo(f"softswitch: device {device_id} serves P4Runtime on {switch.grpc_address}")
-            sys.stdout.flush()
-            stopping.wait()
-    except SwitchGNNError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+        try:
+            switch = SoftSwitch(
+                _ports(port or []),
+                device_id=device_id,
+                grpc=grpc,
+                cpu_port=cpu_port,
+                queues=_queues(queue_depth, port_rate, port_bandwidth),
+                tls=_tls(tls_cert, tls_key, tls_client_ca),
+            )
+            _serve(switch, signals)
+        except SwitchGNNError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(2) from None
+
+
+def _serve(switch: SoftSwitch, signals: StopSignals) -> None:
+    with switch:
+        # What exists now stays: the collector need not look at it for every packet.
+        gc.freeze()
+        address = switch.grpc_address
+        typer.echo(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
+        sys.stdout.flush()
+        signals.wait()
 
 
 def _ports(texts: list[str]) -> dict[int, PortSpec]:
@@ -96,20 +99,17 @@ def _ports(texts: list[str]) -> dict[int, PortSpec]:
     return ports
 
 
+def _queues(depth: int, rate: float | None, megabits: float | None) -> QueueSettings:
+    bandwidth = None if megabits is None else megabits * 1e6
+    return QueueSettings(depth, rate, bandwidth=bandwidth)
+
+
 def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> TlsFiles | None:
     if certificate is not None and key is not None:
         return TlsFiles(certificate, key, client_ca)
     if certificate is None and key is None and client_ca is None:
         return None
     raise SoftSwitchError("TLS needs both --tls-cert and --tls-key.")
-
-
-def _stop_with_parent(stopping: threading.Event) -> None:
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    # The parent may have ended before the kernel knew whom to tell.
-    if os.getppid() != parent or parent == 1:
-        stopping.set()
 
 
 def run() -> None:

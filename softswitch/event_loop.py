@@ -38,6 +38,7 @@ class EventLoop:
         self._ports = {port.fileno(): (number, port) for number, port in ports.items()}
         self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._guard = threading.Lock()
+        self._blocked: frozenset[int] = frozenset()
         self._accepting = False
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -83,21 +84,38 @@ class EventLoop:
             self._run_requests()
 
     def _turn(self) -> None:
-        for descriptor, _ in self._epoll.poll(self._timeout()):
+        for descriptor, events in self._wait(self._timeout()):
             if descriptor == self._wake:
                 os.eventfd_read(self._wake)
             else:
-                self._read_port(*self._ports[descriptor])
+                self._serve_port(*self._ports[descriptor], events)
         self._run_requests()
         forwarder = self.forwarder
         if forwarder is not None:
             if forwarder.busy:
                 self._guarded(forwarder.run_again, _AGAIN_PER_TURN)
-            if self._queues.settings.limited:
+            if forwarder.waiting or self._queues.settings.limited:
                 self._guarded(forwarder.drain)
+            if forwarder.held or self._blocked:
+                self._watch_blocked(frozenset(forwarder.held))
+
+    def _watch_blocked(self, blocked: frozenset[int]) -> None:
+        """Waits for blocked ports to take frames again, and for the others no longer."""
+        for descriptor, (number, _) in self._ports.items():
+            if (number in blocked) != (number in self._blocked):
+                output = select.EPOLLOUT if number in blocked else 0
+                self._epoll.modify(descriptor, select.EPOLLIN | output)
+        self._blocked = blocked
+
+    def _wait(self, timeout: float) -> list[tuple[int, int]]:
+        if timeout > 0.0:
+            # epoll counts in milliseconds, in which a line sends many frames; select does not.
+            select.select([self._epoll], [], [], timeout)
+            timeout = 0.0
+        return self._epoll.poll(timeout)
 
     def _timeout(self) -> float:
-        if self.forwarder is not None and self.forwarder.busy:
+        if self.forwarder is not None and (self.forwarder.busy or self.forwarder.waiting):
             return 0.0
         if not self._queues.settings.limited:
             return -1.0
@@ -111,6 +129,12 @@ class EventLoop:
                 future.set_result(function())
             except BaseException as error:  # the caller's thread raises it
                 future.set_exception(error)
+
+    def _serve_port(self, number: int, port: Port, events: int) -> None:
+        if events & select.EPOLLOUT and self.forwarder is not None:
+            self._guarded(self.forwarder.writable, number)
+        if events & ~select.EPOLLOUT:
+            self._read_port(number, port)
 
     def _read_port(self, number: int, port: Port) -> None:
         forwarder = self.forwarder

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from switchgnn.softswitch.codegen.compiler import DROP_PORT, CompiledProgram, Functions
+from switchgnn.softswitch.lines import Queued
 from switchgnn.softswitch.replication import Replica, ReplicationEngine
-from switchgnn.softswitch.traffic_manager import Queued, TrafficManager
+from switchgnn.softswitch.traffic_manager import TrafficManager
 
 NORMAL = 0
 INGRESS_CLONE = 1
@@ -62,7 +63,11 @@ class Forwarder:
         self._counts = counts
         self._again: deque[tuple[bytes, int, tuple[Any, ...]]] = deque()
         self._uses_time = compiled.uses_time
-        self._direct = not queues.settings.limited
+        # Frames whose port cannot take them yet; what follows them stays in the queue.
+        self.held: dict[int, bytes] = {}
+        self._unlimited = not queues.settings.limited
+        self._direct = self._unlimited
+        self._charged = queues.settings.bandwidth is not None
         self._started = time.monotonic_ns()
         # Unlimited ports with no packet waiting skip the queue: nothing could observe it.
         self._waiting = False
@@ -71,6 +76,11 @@ class Forwarder:
     def busy(self) -> bool:
         """Whether recirculated or resubmitted packets wait."""
         return bool(self._again)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether queued packets may leave that an error kept from it."""
+        return self._waiting
 
     def receive(self, port: int, data: bytes) -> None:
         """Runs a packet that arrived on a port through the switch, up to its copies' queues."""
@@ -91,6 +101,22 @@ class Forwarder:
         while (item := queues.pop(time.monotonic())) is not None:
             self._egress(item[0], item[1], item[2], queues.length(item[0]))
         self._waiting = False
+
+    def writable(self, port: int) -> None:
+        """Sends what waits for a port that takes frames again."""
+        frame = self.held.pop(port, None)
+        if frame is None:
+            return
+        self._queues.unblock(port, time.monotonic())
+        self._transmit(port, frame)
+        self._direct = self._unlimited and not self.held
+        self._waiting = True
+        self.drain()
+
+    def _hold(self, port: int, frame: bytes) -> None:
+        self.held[port] = frame
+        self._queues.block(port)
+        self._direct = False
 
     def _now(self) -> int:
         """Microseconds since the program was loaded, when the program reads the time."""
@@ -185,7 +211,15 @@ class Forwarder:
         sender = self._senders.get(port)
         if sender is None:
             self._counts.unattached[port] += 1
-        elif sender(frame):
+            return
+        try:
+            taken = sender(frame)
+        except BlockingIOError:
+            self._hold(port, frame)
+            return
+        if taken:
             self._counts.sent[port] += 1
+            if self._charged:
+                self._queues.charge(port, len(frame))
         else:
             self._counts.send_errors[port] += 1

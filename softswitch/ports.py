@@ -13,6 +13,7 @@ from switchgnn.softswitch.codegen.compiler import DROP_PORT
 from switchgnn.softswitch.errors import PortError
 
 RECEIVE_BUFFER_BYTES = 32 << 20
+_SEND_BUFFER_FRAMES = 3
 _UDP_FRAME_BYTES = 65_535
 _ETHERNET_OVERHEAD_BYTES = 18
 
@@ -65,7 +66,7 @@ class Port(Protocol):
         """Descriptor to wait on."""
 
     def send(self, frame: bytes) -> bool:
-        """Sends a frame; False when the kernel did not take it."""
+        """Sends a frame; False when the kernel refused it, BlockingIOError when it is full."""
 
     def close(self) -> None:
         """Detaches the port."""
@@ -85,9 +86,11 @@ class SocketPort:
         return self._socket.fileno()
 
     def send(self, frame: bytes) -> bool:
-        """Sends a frame; False when the kernel did not take it."""
+        """Sends a frame; False when the kernel refused it, BlockingIOError when it is full."""
         try:
             self._send(frame)
+        except BlockingIOError:
+            raise
         except OSError:
             return False
         return True
@@ -191,7 +194,15 @@ def _open_ethernet(number: int, spec: EthernetSpec) -> Port:
         # Listening starts with bind, when the socket knows its one interface.
         sock.bind((spec.interface, _ETH_P_ALL))
         _promiscuous(sock, spec.interface)
-        return EthernetPort(sock, _mtu(sock, spec.interface) + _ETHERNET_OVERHEAD_BYTES)
+        frame_bytes = _mtu(sock, spec.interface) + _ETHERNET_OVERHEAD_BYTES
+        # Frames shall wait in the egress queue, whose depth the program reads, rather than
+        # unseen in the kernel, which keeps hundreds of small ones below a shaped interface.
+        # An unshaped veth has a frame off the socket's account before send returns, and is
+        # as quick with the least buffer. The kernel doubles the number for what it adds to
+        # each frame, and says "writable" when half is free: one long frame is then still
+        # to go. https://man7.org/linux/man-pages/man7/socket.7.html
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_FRAMES * frame_bytes)
+        return EthernetPort(sock, frame_bytes)
     except OSError as error:
         sock.close()
         raise PortError(

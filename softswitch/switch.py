@@ -43,10 +43,10 @@ class SoftSwitch:
         self.device_id = device_id
         self.counts = ForwardingCounts()
         self.replication = ReplicationEngine()
-        self.queues = TrafficManager(queues or QueueSettings())
         self.compiled: CompiledProgram | None = None
         self.state: ProgramState | None = None
         self._port_specs = dict(ports or {})
+        self.queues = TrafficManager(queues or QueueSettings(), self._port_specs)
         self._grpc = grpc
         self._cpu_port = cpu_port
         self._tls = tls

@@ -1,27 +1,30 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Egress queues: a depth per port with tail drop, and an optional rate per port."""
+"""Egress queues: a depth per port with tail drop, and optional limits of their speed."""
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+from switchgnn.softswitch.lines import Line, Lines, Queued
 
 DEFAULT_DEPTH = 64
-
-Queued = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class QueueSettings:
-    """Queue lengths in packets and rates in packets per second.
+    """Queue lengths in packets, rates in packets per second, bandwidth in bits per second.
 
-    ``rate`` applies to every port that ``port_rates`` does not name; None is unlimited.
+    ``rate`` applies to every port that ``port_rates`` does not name, and as in BMv2 to
+    ports that nothing is attached to. ``bandwidth`` is a line's: it applies to attached
+    ports only, so that recirculating through another port stays as quick as in a switch
+    without it. None is unlimited; with both limits the slower one counts.
     """
 
     depth: int = DEFAULT_DEPTH
     rate: float | None = None
     port_rates: Mapping[int, float] = field(default_factory=dict)
+    bandwidth: float | None = None
 
     def rate_of(self, port: int) -> float | None:
         """Rate of a port, or None."""
@@ -29,41 +32,27 @@ class QueueSettings:
 
     @property
     def limited(self) -> bool:
-        """Whether any port has a rate."""
-        return self.rate is not None or bool(self.port_rates)
-
-
-class _PacedQueue:
-    """Packets of one port that leave no faster than its rate."""
-
-    def __init__(self, rate: float) -> None:
-        self.packets: deque[Queued] = deque()
-        self._interval = 1.0 / rate
-        self.next_time = 0.0
-
-    def push(self, item: Queued, now: float) -> None:
-        if not self.packets:
-            self.next_time = max(self.next_time, now)
-        self.packets.append(item)
-
-    def pop(self) -> Queued:
-        # The clock of departures, not of the loop, so a late wake-up loses no rate.
-        self.next_time += self._interval
-        return self.packets.popleft()
+        """Whether any port has a limit."""
+        return self.rate is not None or self.bandwidth is not None or bool(self.port_rates)
 
 
 class TrafficManager:
     """Queues between ingress and egress.
 
     Items are ``(port, packet, depth when queued)``; times are seconds of one clock.
+    ``attached`` names the ports that have a line to send on. A packet that is being sent
+    has left its queue.
     """
 
-    def __init__(self, settings: QueueSettings) -> None:
+    def __init__(self, settings: QueueSettings, attached: Collection[int] = ()) -> None:
         self.settings = settings
         self.tail_drops: Counter[int] = Counter()
+        self._attached = frozenset(attached)
+        # Without lines every packet may leave at once, in the order of arrival.
+        self._has_lines = settings.limited
         self._ready: deque[Queued] = deque()
         self._lengths: Counter[int] = Counter()
-        self._paced: dict[int, _PacedQueue] = {}
+        self._lines = Lines()
 
     def length(self, port: int) -> int:
         """Packets waiting for a port."""
@@ -76,35 +65,63 @@ class TrafficManager:
             self.tail_drops[port] += 1
             return
         self._lengths[port] = length + 1
-        rate = self.settings.rate_of(port) if self.settings.limited else None
-        if rate is None:
+        line = self._line(port) if self._has_lines else None
+        if line is None:
             self._ready.append((port, packet, length))
         else:
-            queue = self._paced.setdefault(port, _PacedQueue(rate))
-            queue.push((port, packet, length), now)
+            self._lines.push(line, (port, packet, length), now)
+
+    def _line(self, port: int) -> Line | None:
+        line = self._lines.get(port)
+        if line is None:
+            rate = self.settings.rate_of(port)
+            bandwidth = self.settings.bandwidth if port in self._attached else None
+            if rate is None and bandwidth is None:
+                return None
+            line = Line(1.0 / rate if rate else 0.0, 8.0 / bandwidth if bandwidth else 0.0)
+            self._lines.add(port, line)
+        return line
 
     def pop(self, now: float) -> Queued | None:
         """The next item that may leave at ``now``, or None."""
-        item = self._ready.popleft() if self._ready else self._pop_paced(now)
+        item = self._ready.popleft() if self._ready else self._lines.pop(now)
         if item is not None:
             self._lengths[item[0]] -= 1
         return item
 
-    def _pop_paced(self, now: float) -> Queued | None:
-        for queue in self._paced.values():
-            if queue.packets and queue.next_time <= now:
-                return queue.pop()
-        return None
+    def charge(self, port: int, size: int) -> None:
+        """Keeps a port busy for the frame of ``size`` bytes that its last packet became.
+
+        A packet that egress drops or recirculates is not charged: it used no line.
+        """
+        line = self._lines.get(port)
+        if line is not None:
+            line.charge(size)
+
+    def block(self, port: int) -> None:
+        """Keeps the packets of a port back, whose last one it cannot send yet."""
+        line = self._lines.get(port)
+        if line is None:
+            line = Line()
+            self._lines.add(port, line)
+            self._has_lines = True
+            line.packets.extend(item for item in self._ready if item[0] == port)
+            self._ready = deque(item for item in self._ready if item[0] != port)
+        line.blocked = True
+
+    def unblock(self, port: int, now: float) -> None:
+        """Lets a port send again, beginning with what it could not send before."""
+        line = self._lines.get(port)
+        if line is not None:
+            self._lines.unblock(line, now)
 
     def next_time(self) -> float | None:
         """When the next waiting packet may leave, or None when none waits."""
-        if self._ready:
-            return 0.0
-        times = [queue.next_time for queue in self._paced.values() if queue.packets]
-        return min(times, default=None)
+        return 0.0 if self._ready else self._lines.next_time()
 
     def clear(self) -> None:
         """Drops everything that waits."""
         self._ready.clear()
-        self._paced.clear()
+        self._lines.clear()
+        self._has_lines = self.settings.limited
         self._lengths.clear()

@@ -45,7 +45,7 @@ class Rig:
         self.sent = []
         self.replication = ReplicationEngine()
         self.counts = ForwardingCounts()
-        self.queues = TrafficManager(queues or QueueSettings())
+        self.queues = TrafficManager(queues or QueueSettings(), attached)
         self.forwarder = Forwarder(
             self.compiled,
             bind(self.compiled, self.state),

@@ -72,6 +72,31 @@ def test_taken_grpc_port_is_one_sentence_and_code_two():
     assert "Traceback" not in done.stderr
 
 
+def test_port_bandwidth_is_in_megabits_per_second():
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as host,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as spare,
+    ):
+        for sock in (host, spare):
+            sock.bind(("127.0.0.1", 0))
+        host.settimeout(DEADLINE)
+        there, here = spare.getsockname()[1], host.getsockname()[1]
+        spare.close()
+        port = f"2=udp:127.0.0.1:{there}:127.0.0.1:{here}"
+        with start("--port", port, "--port-bandwidth", "0.01") as process:
+            with Controller(address_of(process), "fates") as controller:
+                controller.arbitrate()
+                controller.set_config()
+            host.connect(("127.0.0.1", there))
+            for _ in range(3):
+                host.send(bytes(103))  # leaves with 22 bytes more: 1000 bits
+            host.recv(200)
+            begin = time.monotonic()
+            assert len(host.recv(200)) == len(host.recv(200)) == 125
+            assert 0.15 < time.monotonic() - begin < 1.5
+            process.terminate()
+
+
 def test_it_ends_with_its_parent():
     script = (
         "import subprocess, sys\n"

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for the signals that end the process."""
+
+import ctypes
+import os
+import signal
+import socket
+from types import TracebackType
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_PR_SET_PDEATHSIG = 1
+
+
+class StopSignals:
+    """Notices SIGINT and SIGTERM while it is entered, in the main thread.
+
+    A handler that sets a ``threading.Event`` would not do. It runs only between two steps
+    of Python, so one that is due just before the main thread sleeps on the event is never
+    run (https://github.com/python/cpython/issues/98140); and one that runs while the main
+    thread has the event's lock waits for that lock forever. What the interpreter writes
+    to a socket, in whichever thread the signal arrives, is there however late one looks.
+    """
+
+    def __init__(self) -> None:
+        self._notices, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+
+    def __enter__(self) -> "StopSignals":
+        # Many signals are as good as one, so a full socket is no trouble.
+        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        for number in STOP_SIGNALS:
+            # Without a handler nothing would be written, and the process would just end.
+            signal.signal(number, lambda _number, _frame: None)
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        # The handlers stay: a signal more does not disturb the end of the process.
+        signal.set_wakeup_fd(-1)
+        self._notices.close()
+        self._writer.close()
+
+    def wait(self) -> None:
+        """Returns once a signal has come, be it before this call."""
+        while self._notices.recv(1)[0] not in STOP_SIGNALS:
+            pass
+
+
+def stop_with_parent() -> None:
+    """Lets SIGTERM come when the thread that started this process ends."""
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    # The parent may have ended before the kernel knew whom to tell.
+    if os.getppid() != parent or parent == 1:
+        signal.raise_signal(signal.SIGTERM)
