@@ -98,7 +98,7 @@ class FeatureSender:
         self._waiting.discard(group)
         self._confirmed += size
         if not header.ecn:
-            self._congestion.acknowledged(size, now)
+            self._congestion.acknowledged(size)
         return True
 
     def repeat_what_is_late(self, now: float) -> None:
