@@ -3,7 +3,7 @@
 """The product's own load: worker processes that exchange, as `switchgnn run` starts them."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from bench.bed import Bed
 from switchgnn.host.block import Pace
 from switchgnn.host.header import LANES
 from switchgnn.host.worker import WorkerTask
-from switchgnn.run.workers import WorkerError, run_workers
+from switchgnn.run.workers import WORKER_COMMAND, WorkerError, run_workers
 from switchgnn.topologies import WireBytes
 
 _ATTEMPTS = 3
@@ -44,7 +44,13 @@ class Exchanged:
     traffic: dict[str, int]
 
 
-def exchange(bed: Bed, rounds: int, width: int = LANES, faults: str = "") -> Exchanged:
+def exchange(
+    bed: Bed,
+    rounds: int,
+    width: int = LANES,
+    faults: str = "",
+    command: Sequence[str] = WORKER_COMMAND,
+) -> Exchanged:
     """Exchange features of a width, for some rounds; anew when it fails.
 
     Args:
@@ -52,24 +58,25 @@ def exchange(bed: Bed, rounds: int, width: int = LANES, faults: str = "") -> Exc
         rounds: how many.
         width: of the features.
         faults: what happens on all links, as `switchgnn run --faults` takes it.
+        command: starts a worker.
     """
     for attempt in range(_ATTEMPTS):
         try:
-            return replace(_exchange(bed, rounds, width, faults), repeated=attempt)
+            return replace(_exchange(bed, rounds, width, faults, command), repeated=attempt)
         except WorkerError:
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError
 
 
-def _exchange(bed: Bed, rounds: int, width: int, faults: str) -> Exchanged:
+def _exchange(bed: Bed, rounds: int, width: int, faults: str, command: Sequence[str]) -> Exchanged:
     bed.new_session()
     tasks = [
         replace(_task(bed, worker, rounds, width), faults=faults)
         for worker in range(bed.fabric.star.workers)
     ]
     before, wire_before = bed.counters(), bed.fabric.wire_bytes()
-    outcomes = run_workers(bed.fabric, tasks, lambda _done, _total: None)
+    outcomes = run_workers(bed.fabric, tasks, lambda _done, _total: None, command=command)
     after, wire_after = bed.counters(), bed.fabric.wire_bytes()
     # A worker's clock starts when it is ready; the last one waits for nobody.
     seconds = min(outcome.seconds for outcome in outcomes)
