@@ -112,6 +112,7 @@ class SumReceiver:
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or place not in self._missing:
             return False
+        self._attempts = self._round_trip.answered(self._attempts)
         doubt = self._doubts.setdefault(place, _Doubt())
         if doubt.fetching:
             return False
@@ -129,6 +130,9 @@ class SumReceiver:
             self._tally.repeated += 1
             return False
         self._tally.features_fetched += 1
+        # What is still awaited was asked for at the same time, so it is overdue soon.
+        self._attempts = 0
+        self._quiet_since = now
         lanes = np.frombuffer(frame, dtype=">i4", count=LANES, offset=BODY_AT).astype(np.int32)
         self._features[source] = lanes
         for place in self._wanted.pop(source):
