@@ -24,7 +24,7 @@ def test_every_sum_is_exact(team, loss, duplicate, reorder, number):
     faults = f"loss={loss},duplicate={duplicate},reorder={reorder},corrupt=0.001,seed={seed}"
     workers = team(faults=faults)
     wrong = workers.run(ROUNDS, seed=seed)
-    assert not workers.errors, workers.errors
+    assert not workers.errors, (workers.errors, workers.total())
     assert wrong == 0
     # The faults really happened.
     injected = workers.injected()
