@@ -9,6 +9,7 @@ GRAPH   ?= digits#   digits, karate, or a file
 ROUNDS  ?= 3
 SLOTS   ?= 256#      aggregators that a block may use
 RUN_OPTIONS ?=#      more options of `switchgnn run`
+SOAK_MINUTES ?= 1
 
 GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shell` opens
 PYTHON ?= python3
@@ -35,6 +36,9 @@ shell: $(VENV)-shell/ready  ## p4runtime-shell on the switch that `make up` keep
 
 doctor: $(VENV)/run  ## what is installed, what is missing, and what mends it
 	$(BIN)/switchgnn doctor
+
+soak: $(VENV)/run  ## runs with random graphs and faults, for SOAK_MINUTES
+	$(BIN)/switchgnn soak --minutes $(SOAK_MINUTES) --target $(TARGET) --fabric $(FABRIC)
 
 test: $(VENV)/test  ## lint, types, and all tests
 	$(BIN)/ruff check .
@@ -68,4 +72,4 @@ $(VENV)-shell/ready:
 	$(VENV)-shell/bin/python -m pip install --quiet --disable-pip-version-check p4runtime-shell
 	@touch $@
 
-.PHONY: help run up shell doctor test bench p4 clean
+.PHONY: help run up shell doctor soak test bench p4 clean

@@ -17,14 +17,23 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import fig_clone, fig_exchange, fig_host, fig_install, fig_plain, fig_targets
+from bench import (
+    fig_clone,
+    fig_exchange,
+    fig_host,
+    fig_install,
+    fig_loss,
+    fig_plain,
+    fig_recovery,
+    fig_targets,
+)
 from bench.line import Line
 from bench.namespace import Namespace
 from bench.settings import Settings
 from bench.table import make_console, render
 from switchgnn.errors import SwitchGNNError
 
-_FIGURES = (fig_plain, fig_targets, fig_install, fig_host, fig_exchange)
+_FIGURES = (fig_plain, fig_targets, fig_install, fig_host, fig_exchange, fig_loss, fig_recovery)
 _NAMES = [figure.NAME for figure in (*_FIGURES, fig_clone)]
 
 

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The product's own load: worker processes that exchange, as `switchgnn run` starts them."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from bench.bed import Bed
 from switchgnn.host.block import Pace
 from switchgnn.host.header import LANES
 from switchgnn.host.worker import WorkerTask
-from switchgnn.run.workers import WorkerError, run_workers
+from switchgnn.run.workers import WORKER_COMMAND, WorkerError, run_workers
 from switchgnn.topologies import WireBytes
 
 _ATTEMPTS = 3
@@ -26,7 +28,10 @@ class Exchanged:
         contributions: per second, as the switch counted them.
         passes: per contribution.
         wire_bytes: of one round, both ways, on all wires.
-        repeated: attempts before this one in which a packet was lost.
+        repeated: attempts before this one that failed.
+        injected: frames that met a fault on purpose.
+        repairs: what the workers counted, added up.
+        traffic: frames and bytes that passed the workers' sockets, added up.
     """
 
     seconds: float
@@ -34,24 +39,44 @@ class Exchanged:
     passes: float
     wire_bytes: float
     repeated: int
+    injected: int
+    repairs: dict[str, int]
+    traffic: dict[str, int]
 
 
-def exchange(bed: Bed, rounds: int, width: int = LANES) -> Exchanged:
-    """Exchange features of a width, for some rounds; anew when a packet is lost."""
+def exchange(
+    bed: Bed,
+    rounds: int,
+    width: int = LANES,
+    faults: str = "",
+    command: Sequence[str] = WORKER_COMMAND,
+) -> Exchanged:
+    """Exchange features of a width, for some rounds; anew when it fails.
+
+    Args:
+        bed: a switch with a plan.
+        rounds: how many.
+        width: of the features.
+        faults: what happens on all links, as `switchgnn run --faults` takes it.
+        command: starts a worker.
+    """
     for attempt in range(_ATTEMPTS):
         try:
-            return _exchange(bed, rounds, width, attempt)
+            return replace(_exchange(bed, rounds, width, faults, command), repeated=attempt)
         except WorkerError:
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError
 
 
-def _exchange(bed: Bed, rounds: int, width: int, repeated: int) -> Exchanged:
+def _exchange(bed: Bed, rounds: int, width: int, faults: str, command: Sequence[str]) -> Exchanged:
     bed.new_session()
-    tasks = [_task(bed, worker, rounds, width) for worker in range(bed.fabric.star.workers)]
+    tasks = [
+        replace(_task(bed, worker, rounds, width), faults=faults)
+        for worker in range(bed.fabric.star.workers)
+    ]
     before, wire_before = bed.counters(), bed.fabric.wire_bytes()
-    outcomes = run_workers(bed.fabric, tasks, lambda _done, _total: None)
+    outcomes = run_workers(bed.fabric, tasks, lambda _done, _total: None, command=command)
     after, wire_after = bed.counters(), bed.fabric.wire_bytes()
     # A worker's clock starts when it is ready; the last one waits for nobody.
     seconds = min(outcome.seconds for outcome in outcomes)
@@ -62,8 +87,23 @@ def _exchange(bed: Bed, rounds: int, width: int, repeated: int) -> Exchanged:
         contributions=contributions / seconds,
         passes=(after["passes"] - before["passes"]) / contributions,
         wire_bytes=wire / rounds,
-        repeated=repeated,
+        repeated=0,
+        injected=sum(
+            number
+            for outcome in outcomes
+            for counts in outcome.faults.values()
+            for number in counts.values()
+        ),
+        repairs=_added(outcome.tally for outcome in outcomes),
+        traffic=_added(outcome.traffic for outcome in outcomes),
     )
+
+
+def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
 
 
 def _total(wires: list[WireBytes]) -> int:

@@ -15,11 +15,13 @@ class Goal:
 
     Attributes:
         ratio: A / B at least.
+        ratio_most: A / B at most.
         least: A at least.
         most: A at most.
     """
 
     ratio: float | None = None
+    ratio_most: float | None = None
     least: float | None = None
     most: float | None = None
 
@@ -58,6 +60,8 @@ class Line:
         goal, checks = self.goal, []
         if goal.ratio is not None and self.ratios:
             checks.append(median(self.ratios) >= goal.ratio)
+        if goal.ratio_most is not None and self.ratios:
+            checks.append(median(self.ratios) <= goal.ratio_most)
         if goal.least is not None:
             checks.append(self.a.median >= goal.least)
         if goal.most is not None:

@@ -61,6 +61,8 @@ def _goal(goal: Goal) -> str:
     parts = []
     if goal.ratio is not None:
         parts.append(f"A / B >= {goal.ratio:g}")
+    if goal.ratio_most is not None:
+        parts.append(f"A / B <= {goal.ratio_most:g}")
     if goal.least is not None:
         parts.append(f"A >= {_number(goal.least)}")
     if goal.most is not None:

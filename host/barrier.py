@@ -125,6 +125,7 @@ class Barrier:
                 self._check(barrier, place)
                 if kind is Kind.WAITING:
                     missing = self._not_done(barrier)
+                    attempts = self._round_trip.answered(attempts)
                 elif block_id != OPENING_BLOCK or barrier.round == round_number:
                     return barrier
             if time.monotonic() > deadline:

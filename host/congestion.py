@@ -89,8 +89,17 @@ class Congestion:
             self._target = min(self._widest, self._target + _SEGMENT)
         self.window = (self.window + self._target) / 2
 
+    def lost(self, now: float) -> None:
+        """Halve when features did not arrive, unless the window is one that every ring holds.
+
+        BMv2 loses what does not fit the ring of a port, and nobody marks it; a narrower
+        window loses packets for other reasons.
+        """
+        if self.window > _FIRST_WINDOW:
+            self.slow_down(now)
+
     def slow_down(self, now: float) -> None:
-        """Halve: a packet came marked, here or at another worker, or did not arrive."""
+        """Halve: a packet came marked, here or at another worker."""
         if not self._controlled or now - self._last_cut < self._round_trip.smoothed:
             return
         self._last_cut = now

@@ -15,6 +15,7 @@ A sum is either one result of the switch with the expected count, or the worker'
 own sum of all raw features: never a mixture (invariant 2).
 """
 
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +31,11 @@ from switchgnn.host.tally import Tally
 # A slot must have stood still for so long before its features are fetched raw:
 # fetching gives the switch's work up, and a slow worker is no lost packet.
 _STANDSTILL = 0.25
+# How slow the others are shows in the time that has passed. Whoever asks in shares of it
+# asks a number of times that grows with its logarithm, and is late by that share at most.
+_RECALL_SHARE = 0.25
+_FETCH_SHARE = 0.5
+_LONGEST_QUIET = 1.0
 _AT_ONCE = 16
 
 
@@ -71,6 +77,7 @@ class SumReceiver:
         self._wanted: dict[int, set[int]] = {}
         self._attempts = 0
         self._quiet_since = 0.0
+        self._began = time.monotonic()
 
     @property
     def done(self) -> bool:
@@ -112,13 +119,17 @@ class SumReceiver:
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or place not in self._missing:
             return False
+        self._attempts = self._round_trip.answered(self._attempts)
         doubt = self._doubts.setdefault(place, _Doubt())
         if doubt.fetching:
             return False
         if doubt.count != header.count:
             doubt.count, doubt.since = header.count, now
             return True
-        if now - doubt.since > max(_STANDSTILL, 8 * self._round_trip.timeout):
+        standstill = max(
+            _STANDSTILL, 8 * self._round_trip.timeout, _FETCH_SHARE * (now - self._began)
+        )
+        if now - doubt.since > standstill:
             self._start_fetching(place, doubt)
         return False
 
@@ -129,6 +140,9 @@ class SumReceiver:
             self._tally.repeated += 1
             return False
         self._tally.features_fetched += 1
+        # What is still awaited was asked for at the same time, so it is overdue soon.
+        self._attempts = 0
+        self._quiet_since = now
         lanes = np.frombuffer(frame, dtype=">i4", count=LANES, offset=BODY_AT).astype(np.int32)
         self._features[source] = lanes
         for place in self._wanted.pop(source):
@@ -145,7 +159,7 @@ class SumReceiver:
         """Recall or fetch when nothing has come for a while; tell whether it was so."""
         if self._quiet_since == 0.0:
             self._quiet_since = now
-        if not self._missing or now - self._quiet_since < self._patience():
+        if not self._missing or now - self._quiet_since < self._patience(now):
             return False
         self._attempts += 1
         self._quiet_since = now
@@ -161,10 +175,11 @@ class SumReceiver:
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue."""
-        return max(0.0, self._quiet_since + self._patience() - now)
+        return max(0.0, self._quiet_since + self._patience(now) - now)
 
-    def _patience(self) -> float:
-        return self._round_trip.backed_off(self._attempts)
+    def _patience(self, now: float) -> float:
+        share = min(_LONGEST_QUIET, _RECALL_SHARE * (now - self._began))
+        return max(share, self._round_trip.backed_off(self._attempts))
 
     def _ask(self, place: int) -> int:
         doubt = self._doubts.setdefault(place, _Doubt())

@@ -8,6 +8,8 @@ The estimator is that of TCP (RFC 6298): a smoothed round trip and its deviation
 _INITIAL = 0.05
 _SHORTEST = 0.004
 _LONGEST = 1.0
+# Questions that were answered back off only so far: 8 time-outs.
+_ATTEMPTS_WHEN_ANSWERED = 3
 
 
 class RoundTrip:
@@ -32,6 +34,15 @@ class RoundTrip:
     def backed_off(self, attempts: int) -> float:
         """The time-out after so many attempts: doubled each time, within bounds."""
         return float(min(_LONGEST, self.timeout * 2 ** min(attempts, 10)))
+
+    def answered(self, attempts: int) -> int:
+        """The attempts to back off from, now that the answer "not yet" has come.
+
+        Backing off is for a network that may be congested, and an answer says that it is
+        not. What is awaited is another worker, and whatever it sends next may be lost: the
+        next question finds that out.
+        """
+        return min(attempts, _ATTEMPTS_WHEN_ANSWERED)
 
     def measured(self, seconds: float) -> None:
         """Take in one round trip; never that of a question that was repeated (Karn)."""

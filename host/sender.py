@@ -89,7 +89,7 @@ class FeatureSender:
         size = self._size(group)
         if header.count < size:
             self._repeat(group)
-            self._congestion.slow_down(now)
+            self._congestion.lost(now)
             news = header.count > self._accepted[group]
             self._accepted[group] = header.count
             return news

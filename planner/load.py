@@ -4,7 +4,13 @@
 
 from pathlib import Path
 
-from switchgnn.planner import load_bundled, load_edge_list, load_npz, load_planetoid
+from switchgnn.planner import (
+    load_bundled,
+    load_edge_list,
+    load_npz,
+    load_planetoid,
+    load_random,
+)
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
 
@@ -15,9 +21,10 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     """Load the graph that `spec` names.
 
     Args:
-        spec: `digits`, `karate`, or a path: an edge list (.txt .csv .tsv .edges .el), a
-            SciPy or NumPy archive (.npz), or a Planetoid data set (`ind.NAME.graph`, or
-            `FOLDER/NAME`). A file of the same name as a bundled graph needs a `./`.
+        spec: `digits`, `karate`, `random:VERTICES:EDGES:SEED`, or a path: an edge list (.txt
+            .csv .tsv .edges .el), a SciPy or NumPy archive (.npz), or a Planetoid data set
+            (`ind.NAME.graph`, or `FOLDER/NAME`). A file of the same name as a bundled graph
+            needs a `./`.
         directed: None does what the format says: an edge list is undirected, an archive is
             taken as stored, the others are undirected. True or False overrides that for
             edge lists and archives.
@@ -28,6 +35,9 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     if spec in load_bundled.BUNDLED:
         _refuse_directed(spec, directed)
         return load_bundled.BUNDLED[spec]()
+    if spec.startswith(load_random.PREFIX):
+        _refuse_directed(spec, directed)
+        return load_random.load_random(spec)
     path = Path(spec)
     planetoid = load_planetoid.find_planetoid(path)
     if planetoid is not None:

@@ -7,6 +7,7 @@ import typer
 from switchgnn.cli.doctor import doctor
 from switchgnn.cli.plan import plan
 from switchgnn.cli.run import run
+from switchgnn.cli.soak import soak
 from switchgnn.cli.worker import worker
 from switchgnn.controller.cli import app as controller
 
@@ -18,6 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(run)
+app.command()(soak)
 app.command()(plan)
 app.add_typer(controller, name="controller", help="Install, show, clear and watch tables.")
 app.command()(doctor)

@@ -86,7 +86,7 @@ _PACKAGES = {
     "scipy": "the reference",
     "pymetis": "the planner",
     "scikit-learn": "the digits graph",
-    "networkx": "the karate graph",
+    "networkx": "the karate graph and random graphs",
     "grpcio": "P4Runtime",
     "finsy": "P4Runtime stubs",
     "scapy": "packet layers, tests",

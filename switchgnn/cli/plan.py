@@ -17,7 +17,9 @@ from switchgnn.planner.load import load_graph
 
 
 def plan(
-    graph: Annotated[str, typer.Argument(help="digits, karate, or a file.")],
+    graph: Annotated[
+        str, typer.Argument(help="digits, karate, random:VERTICES:EDGES:SEED, or a file.")
+    ],
     workers: Annotated[int, typer.Option(min=1, max=128, help="Number of workers.")],
     out: Annotated[Path, typer.Option(help="Folder to write.")],
     slots: Annotated[

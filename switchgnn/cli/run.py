@@ -49,7 +49,7 @@ class FabricOption(str, Enum):
 def run(
     graph: Annotated[
         str,
-        typer.Option(help="digits, karate, or a file: edge list, .npz, Planetoid."),
+        typer.Option(help="digits, karate, random:VERTICES:EDGES:SEED, or a file."),
     ] = "digits",
     workers: Annotated[int, typer.Option(min=1, max=128, help="Number of workers.")] = 4,
     features: Annotated[
@@ -211,8 +211,8 @@ def _print_report(console: Console, report: RunReport) -> None:
     if report.marked or report.background_bytes:
         console.print(_queues(report), soft_wrap=True)
     if report.faults_injected:
-        console.print(_counted("Faults injected", report.faults_injected), soft_wrap=True)
-        console.print(_counted("Repairs", report.repairs), soft_wrap=True)
+        console.print(counted("Faults injected", report.faults_injected), soft_wrap=True)
+        console.print(counted("Repairs", report.repairs), soft_wrap=True)
     within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
     if report.exact:
         console.print(
@@ -275,6 +275,7 @@ def _queues(report: RunReport) -> str:
     return f"{text}; background TCP received {rate:.1f} Mbit/s in all."
 
 
-def _counted(title: str, counts: dict[str, int]) -> str:
+def counted(title: str, counts: dict[str, int]) -> str:
+    """Return the counts that are not 0 as a sentence."""
     words = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items() if number)
     return f"{title}: {', '.join(words) or 'none'}."

@@ -42,6 +42,8 @@ from switchgnn.topologies import (
 )
 
 _HOST = "127.0.0.1"
+# The last step: behind it a run only cleans up.
+COMPARING = "comparing with the reference"
 
 StepListener = Callable[[str, int, int], None]
 
@@ -140,7 +142,7 @@ def run_job(
         step("starting the switch", 0, 0)
         with build_fabric(choice.fabric, star, folder) as fabric:
             measured = _install_and_exchange(options, prepared, fabric, folder, step)
-            step("comparing with the reference", 0, 0)
+            step(COMPARING, 0, 0)
             verdicts = _verify(options, prepared, folder)
             if hold is not None:
                 hold(fabric)
@@ -356,6 +358,8 @@ def _report(
         host_bytes_up=sum(report.host_bytes_up for report in per_worker),
         host_bytes_down=sum(report.host_bytes_down for report in per_worker),
         wires=measured.wires,
+        frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.outcomes),
+        frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.outcomes),
         passes=measured.counters["passes"],
         contributions=measured.counters["contributions"],
         table_entries=measured.entries,

@@ -49,6 +49,7 @@ class RunReport:
         bytes_up, bytes_down: over all workers, on the wires.
         host_bytes_up, host_bytes_down: the same for host-based exchange.
         wires: who counted the bytes, ``interfaces`` or ``sockets``.
+        frames_up, frames_down: over all workers, as their sockets counted them.
         passes, contributions: what the switch counted.
         table_entries: entries installed.
         plan_seconds, install_seconds: for those steps.
@@ -83,6 +84,8 @@ class RunReport:
     host_bytes_up: int
     host_bytes_down: int
     wires: str
+    frames_up: int
+    frames_down: int
     passes: int
     contributions: int
     table_entries: int

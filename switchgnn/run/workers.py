@@ -16,7 +16,7 @@ from switchgnn.host.worker import WorkerTask
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child
 
-_WORKER_COMMAND = (sys.executable, "-m", "switchgnn.cli", "worker")
+WORKER_COMMAND = (sys.executable, "-m", "switchgnn.cli", "worker")
 _SILENCE_SECONDS = 10.0
 _EXIT_SECONDS = 10.0
 
@@ -45,7 +45,11 @@ class WorkerOutcome:
 
 
 def run_workers(
-    fabric: Fabric, tasks: Sequence[WorkerTask], progress: ProgressListener
+    fabric: Fabric,
+    tasks: Sequence[WorkerTask],
+    progress: ProgressListener,
+    *,
+    command: Sequence[str] = WORKER_COMMAND,
 ) -> list[WorkerOutcome]:
     """Run all tasks at once, each at its worker's end of the fabric.
 
@@ -53,13 +57,14 @@ def run_workers(
         fabric: a running fabric with the plan installed.
         tasks: one per worker, in order.
         progress: called with (steps done by all, steps of all).
+        command: starts a worker; benchmarks have variants.
 
     Raises:
         WorkerError: a worker failed, died or fell silent; the others are stopped.
     """
     with ExitStack() as stack:
         children = [
-            stack.enter_context(fabric.worker_child(task.worker, _WORKER_COMMAND)) for task in tasks
+            stack.enter_context(fabric.worker_child(task.worker, command)) for task in tasks
         ]
         for child, task in zip(children, tasks, strict=True):
             child.stdin.write(task.to_json() + "\n")

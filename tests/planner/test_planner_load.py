@@ -66,6 +66,23 @@ def test_karate():
     assert np.bincount(graph.labels).tolist() == [17, 17]
 
 
+def test_a_random_graph_is_what_its_name_says():
+    graph = load_graph("random:40:100:7")
+    assert (graph.vertices, len(graph.indices)) == (40, 200)
+    assert graph.digest() == load_graph("random:40:100:7").digest()
+    assert graph.digest() != load_graph("random:40:100:8").digest()
+    assert load_graph("random:3:0:1").vertices == 3
+
+
+@pytest.mark.parametrize("spec", ["random:40:100", "random:a:1:1", "random:3:4:1", "random:0:0:1"])
+def test_no_random_graph(spec):
+    assert spec in refused(spec)
+
+
+def test_a_random_graph_has_no_direction():
+    assert "undirected" in refused("random:4:3:1", directed=True)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -14,6 +14,7 @@ from switchgnn.controller import P4RuntimeClient, WatchEventKind, load_plan, wat
 from switchgnn.host.pace import Pace
 from switchgnn.planner.files import write_plan
 from tests.beds import TARGETS, Team, bed
+from tests.recovery.seeds import seeds
 
 WORKERS = 3
 
@@ -55,7 +56,7 @@ class Watched:
         )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4, 40))
 def test_the_switch_is_killed_and_started_again(own_bed, seed):
     """The controller installs again, the round completes, the sums are exact."""
     moments = random.Random(seed)
@@ -90,8 +91,11 @@ def test_the_switch_is_killed_and_started_again(own_bed, seed):
         assert wrong == 0
 
 
-def test_the_controller_is_killed(own_bed, tmp_path):
+@pytest.mark.parametrize("seed", seeds(1, 10))
+def test_the_controller_is_killed(own_bed, tmp_path, seed):
     """Running rounds go on without it."""
+    moment = random.Random(seed).randrange(12)
+    reached = []
     write_plan(own_bed.plan, tmp_path / "plan")
     controller = subprocess.Popen(
         [
@@ -101,11 +105,10 @@ def test_the_controller_is_killed(own_bed, tmp_path):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    started = threading.Event()
 
-    def on_block(*_):
-        if not started.is_set():
-            started.set()
+    def on_block(*place):
+        reached.append(place)
+        if len(reached) > moment:
             controller.kill()
 
     with ExitStack() as stack:
@@ -114,13 +117,19 @@ def test_the_controller_is_killed(own_bed, tmp_path):
     assert controller.wait(10) != 0
 
 
-@pytest.mark.parametrize("after", [0, 1, 3])
+def moments_of_death():
+    """After how many rounds a worker falls silent."""
+    drawn = random.Random(0)
+    return [0, 1, 3] + [drawn.randrange(8) for _ in seeds(0, 7)]
+
+
+@pytest.mark.parametrize("after", moments_of_death())
 @pytest.mark.parametrize("victim", range(WORKERS))
 def test_a_worker_dies(own_bed, victim, after):
     """The others stop within a bounded time, and say who is missing."""
     with ExitStack() as stack:
         team = Team(own_bed, stack, pace=Pace(patience=1.0))
-        team.run(5, stops={victim: after})
+        team.run(9, stops={victim: after})
     assert set(team.errors) == set(range(WORKERS)) - {victim}
     for error in team.errors.values():
         assert f"worker {victim}" in str(error).lower(), error

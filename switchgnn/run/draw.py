@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The runs of a soak: drawn at random, and the command that repeats one."""
+
+import random
+
+from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.host.faults import DIRECTIONS
+from switchgnn.host.pace import Pace
+from switchgnn.run.job import RunOptions
+from switchgnn.topologies import Choice
+
+_WORKERS = (2, 5)
+_ROUNDS = (1, 3)
+_SLOTS = (8, 16, 64, 256, 1024)
+_WIDTHS = (1, 31, 32, 33, 64, 100)
+_RATES = {"loss": 0.10, "duplicate": 0.05, "reorder": 0.05, "corrupt": 0.01}
+# A kind of fault is left out of a direction now and then: some mistakes need quiet.
+_NO_FAULT = 0.25
+_BAD_LINK = 0.25
+_BAD_LINK_LOSS = 0.2
+
+
+def draw_run(seed: int, number: int, choice: Choice) -> RunOptions:
+    """Return the run of this number in the soak of this seed: always the same."""
+    source = random.Random(f"{seed}/{number}")  # noqa: S311
+    workers = source.randint(*_WORKERS)
+    return RunOptions(
+        graph=_graph(source),
+        workers=workers,
+        features=source.choice((source.choice(_WIDTHS), source.randint(1, 128))),
+        rounds=source.randint(*_ROUNDS),
+        slots=source.choice(_SLOTS),
+        target=choice.target.value,
+        fabric=choice.fabric.value,
+        bandwidth=None,
+        seed=source.randrange(2**16),
+        grpc_port=0,
+        ecn_threshold=DEFAULT_ECN_THRESHOLD,
+        pace=Pace(),
+        faults=_faults(source, workers),
+    )
+
+
+def summary_of(run: RunOptions) -> str:
+    """Return one line for progress messages."""
+    width = "its own" if run.features is None else run.features
+    return (
+        f"{run.graph}, {run.workers} workers, {run.slots} slots, "
+        f"{run.rounds} round{'s' if run.rounds != 1 else ''} of {width} features"
+    )
+
+
+def command_of(run: RunOptions) -> list[str]:
+    """Return the command that repeats a drawn run; nothing is left to a default."""
+    values = {
+        "graph": run.graph,
+        "workers": run.workers,
+        "features": run.features,
+        "rounds": run.rounds,
+        "slots": run.slots,
+        "target": run.target,
+        "fabric": run.fabric,
+        "window": run.pace.window,
+        "patience": run.pace.patience,
+        "ecn-threshold": run.ecn_threshold,
+        "seed": run.seed,
+        "faults": run.faults,
+    }
+    given = {name: value for name, value in values.items() if value is not None}
+    words = (word for name, value in given.items() for word in (f"--{name}", str(value)))
+    return ["switchgnn", "run", *words]
+
+
+def _graph(source: random.Random) -> str:
+    vertices = source.randint(8, 300)
+    edges = source.randint(vertices // 2, min(vertices * (vertices - 1) // 2, 6 * vertices))
+    made_up = f"random:{vertices}:{edges}:{source.randrange(2**16)}"
+    return source.choice(("karate", "digits", made_up, made_up))
+
+
+def _faults(source: random.Random, workers: int) -> str:
+    words = []
+    for direction in DIRECTIONS:
+        for kind, most in _RATES.items():
+            if source.random() >= _NO_FAULT:
+                words.append(f"{direction}.{kind}={source.uniform(0, most):.4f}")
+    if source.random() < _BAD_LINK:
+        worker, direction = source.randrange(workers), source.choice(DIRECTIONS)
+        words.append(f"w{worker}.{direction}.loss={source.uniform(0.1, _BAD_LINK_LOSS):.4f}")
+    words.append(f"seed={source.randrange(2**16)}")
+    return ",".join(words)

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C and SIGTERM: they end work at once, but never the cleaning up behind it."""
+
+import signal
+from types import FrameType
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interruption:
+    """Takes the signals that ask the program to end. A context manager.
+
+    Attributes:
+        came: whether one has come.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._at_once = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def at_once(self) -> None:
+        """From now on the first signal raises ``KeyboardInterrupt``."""
+        self._at_once = True
+
+    def later(self) -> None:
+        """From now on a signal is only noted."""
+        self._at_once = False
+
+    def __enter__(self) -> "Interruption":
+        for number in _SIGNALS:
+            self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, _number: int, _frame: FrameType | None) -> None:
+        first, self.came = not self.came, True
+        # Impatient users press twice; the second time would stop the cleaning up.
+        if first and self._at_once:
+            raise KeyboardInterrupt

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn soak`: random runs, a summary in any case, and a command for each failure."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from switchgnn.cli.application import app
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.faults import FaultRates, Faults
+from switchgnn.run import job
+from switchgnn.run.draw import draw_run
+from switchgnn.run.soak import SoakOptions, soak
+from switchgnn.topologies import choose
+from tests.end_to_end.conftest import switchgnn
+from tests.end_to_end.test_leftovers import SECONDS, alive, descendants, interfaces, wait_until
+
+LOOPBACK = choose("embedded", "loopback")
+HERE = ("soak", "--target", "embedded", "--fabric", "loopback", "--minutes", "0", "--seed", "3")
+
+
+def test_a_short_soak_is_exact(combination):
+    target, fabric = combination
+    result = switchgnn(
+        "soak", "--target", target, "--fabric", fabric, "--minutes", 0.05, "--seed", 7, "--json"
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    report = json.loads(result.stdout)
+    assert report["runs"] >= 1
+    assert report["rounds"] >= report["runs"]
+    assert report["packets"] > 0
+    assert report["faults_injected"]["lost"] > 0
+    assert report["repairs"]["features_resent"] > 0
+    assert (report["seed"], report["wrong_sums"], report["failures"]) == (7, 0, [])
+
+
+def test_a_wrong_sum_is_exit_code_1(monkeypatch):
+    real = job.judge
+    monkeypatch.setattr(job, "judge", lambda *given: replace(real(*given), wrong_sums=2))
+    result = CliRunner().invoke(app, HERE)
+    assert result.exit_code == 1, result.output
+    assert "2 sums differ from the reference" in result.output
+    assert "repeat it: switchgnn run --graph " in result.output
+    assert "Every sum equals" not in result.output
+
+
+@pytest.mark.parametrize("error", [SwitchGNNError("Broken on purpose."), ZeroDivisionError("x")])
+def test_a_failed_run_is_exit_code_2(monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(job, "run_workers", fail)
+    result = CliRunner().invoke(app, [*HERE, "--json"])
+    assert result.exit_code == 2, result.output
+    (failure,) = json.loads(result.stdout)["failures"]
+    assert str(error) in failure["reason"]
+
+
+def test_what_the_machine_lacks_is_said_at_once():
+    result = switchgnn("soak", "--target", "bmv2", "--fabric", "loopback")
+    assert result.returncode == 2
+    assert "BMv2 attaches to network interfaces" in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_the_command_repeats_the_run(monkeypatch, number):
+    """`switchgnn run` with the words of the command does the same run."""
+    drawn = draw_run(11, number, LOOPBACK)
+    asked = []
+
+    def note(options, *_, **__):
+        asked.append(options)
+        raise KeyboardInterrupt
+
+    failed = failure_of(monkeypatch, drawn)
+    monkeypatch.setattr("switchgnn.cli.run.run_job", note)
+    program, *words = shlex.split(failed.command)
+    assert program == "switchgnn"
+    CliRunner().invoke(app, words)
+    assert asked == [drawn]
+
+
+def failure_of(monkeypatch, drawn):
+    """What a soak says when this run fails."""
+
+    def fail(*_):
+        raise SwitchGNNError("Broken on purpose.")
+
+    class Deaf:
+        def begun(self, *_): ...
+        def step(self, *_): ...
+        def ended(self, *_): ...
+
+    monkeypatch.setattr("switchgnn.run.soak.draw_run", lambda *_: drawn)
+    monkeypatch.setattr("switchgnn.run.soak.run_job", fail)
+    return soak(SoakOptions(0, "embedded", "loopback", 0), Deaf()).failures[0]
+
+
+def test_runs_differ_and_follow_from_the_seed():
+    runs = [draw_run(5, number, LOOPBACK) for number in range(200)]
+    assert runs == [draw_run(5, number, LOOPBACK) for number in range(200)]
+    assert runs != [draw_run(6, number, LOOPBACK) for number in range(200)]
+    assert {run.workers for run in runs} == {2, 3, 4, 5}
+    assert {run.graph.partition(":")[0] for run in runs} == {"karate", "digits", "random"}
+    for run in runs:
+        faults = Faults.parse(run.faults)
+        for worker in range(run.workers):
+            for way in ("up", "down"):
+                rates = faults.of(worker, way)
+                most = FaultRates(loss=0.2, duplicate=0.05, reorder=0.05, corrupt=0.01)
+                assert all(vars(rates)[name] <= vars(most)[name] for name in vars(most))
+
+
+@pytest.mark.parametrize("stage", ["starting the switch", "installing", "exchanging", "exact"])
+@pytest.mark.parametrize(("how", "twice"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_the_summary_comes_when_it_is_interrupted(combination, stage, how, twice, tmp_path):
+    target, fabric = combination
+    before = interfaces()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with (tmp_path / "log").open("w+") as log:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "switchgnn.cli", "soak", "--target", target),
+                *("--fabric", fabric, "--minutes", "10", "--seed", "4", "--json"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env={
+                **os.environ,
+                **{"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"},
+                "TMPDIR": str(scratch),
+            },
+        )
+        wait_until(lambda: stage in (tmp_path / "log").read_text())
+        children = descendants(process.pid)
+        process.send_signal(how)
+        # The impatient press twice.
+        with process.stdout:
+            if twice:
+                process.send_signal(how)
+            report = json.loads(process.stdout.read())
+        process.wait(SECONDS)
+    assert process.returncode == 0
+    assert report["interrupted"] is True
+    assert report["failures"] == []
+    wait_until(lambda: not any(alive(child) for child in children))
+    wait_until(lambda: interfaces() <= before)
+    assert not list(scratch.iterdir())
