@@ -19,6 +19,7 @@ from rich.console import Console
 
 from bench import (
     fig_clone,
+    fig_congestion,
     fig_exchange,
     fig_host,
     fig_install,
@@ -33,7 +34,16 @@ from bench.settings import Settings
 from bench.table import make_console, render
 from switchgnn.errors import SwitchGNNError
 
-_FIGURES = (fig_plain, fig_targets, fig_install, fig_host, fig_exchange, fig_loss, fig_recovery)
+_FIGURES = (
+    fig_plain,
+    fig_targets,
+    fig_install,
+    fig_host,
+    fig_exchange,
+    fig_loss,
+    fig_recovery,
+    fig_congestion,
+)
 _NAMES = [figure.NAME for figure in (*_FIGURES, fig_clone)]
 
 
@@ -45,6 +55,9 @@ def main(
         list[str] | None, typer.Option(help=f"Measure only this; repeatable: {', '.join(_NAMES)}.")
     ] = None,
     quick: Annotated[bool, typer.Option(help="Fewer and shorter measurements.")] = False,
+    plots: Annotated[
+        Path | None, typer.Option(help="Folder for pictures, of figures that have one.")
+    ] = None,
     clone: Annotated[
         bool, typer.Option(help="Also clone, install and run everything anew (minutes).")
     ] = False,
@@ -55,7 +68,7 @@ def main(
         raise typer.BadParameter(f"there is no figure {', '.join(unknown)}: {', '.join(_NAMES)}")
     # A terminated run cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    settings = Settings(clone=clone or fig_clone.NAME in (only or ()))
+    settings = Settings(clone=clone or fig_clone.NAME in (only or ()), plots=plots)
     lines, left_out = _measure(settings.quick if quick else settings, only, Console(stderr=True))
     console = make_console()
     console.print(render(lines))
@@ -99,9 +112,10 @@ def _chosen(
 
 def _measured(figure: ModuleType, settings: Settings) -> list[Line]:
     run: Callable[[Settings], Iterator[Line]] = figure.run
-    # pip needs the machine's network; the rest a namespace of its own.
+    # Most make their interfaces in a namespace, which ends with them whatever happens.
+    own_namespace = getattr(figure, "OWN_NAMESPACE", True)
     with ExitStack() as stack:
-        stack.enter_context(nullcontext() if figure is fig_clone else Namespace())
+        stack.enter_context(Namespace() if own_namespace else nullcontext())
         return list(run(settings))
 
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much is measured."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -12,14 +13,16 @@ class Settings:
     Attributes:
         pairs: how often A and B are measured, in turn.
         seconds: length of one measurement that runs for a time.
+        plots: folder for pictures, or None for none.
         clone: also run the figure that clones and installs everything anew.
     """
 
     pairs: int = 5
     seconds: float = 1.5
+    plots: Path | None = None
     clone: bool = False
 
     @property
     def quick(self) -> "Settings":
         """Return the same, short and coarse."""
-        return Settings(pairs=2, seconds=0.7, clone=self.clone)
+        return replace(self, pairs=2, seconds=0.7)
