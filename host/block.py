@@ -83,6 +83,7 @@ class BlockExchange:
             self._addresses,
             schedule,
             place=place,
+            began=time.monotonic(),
             round_trip=self._round_trip,
             tally=self._tally,
         )

@@ -15,7 +15,6 @@ A sum is either one result of the switch with the expected count, or the worker'
 own sum of all raw features: never a mixture (invariant 2).
 """
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,6 +58,7 @@ class SumReceiver:
         schedule: BlockSchedule,
         *,
         place: tuple[int, int, int],
+        began: float,
         round_trip: RoundTrip,
         tally: Tally,
     ) -> None:
@@ -70,14 +70,12 @@ class SumReceiver:
         self._tally = tally
         self._staging = bytearray(FRAGMENT_BYTES * len(schedule.receive_vertex))
         self._missing = dict.fromkeys(range(len(schedule.receive_vertex)))
-        # One bit per (sum, neighbour): what of each sum is here (paper, section 3.4).
-        self.received = np.zeros(len(schedule.neighbour_vertex), dtype=np.bool_)
         self._doubts: dict[int, _Doubt] = {}
         self._features: dict[int, NDArray[np.int32]] = {}
         self._wanted: dict[int, set[int]] = {}
         self._attempts = 0
         self._quiet_since = 0.0
-        self._began = time.monotonic()
+        self._began = began
 
     @property
     def done(self) -> bool:
@@ -94,6 +92,23 @@ class SumReceiver:
         """The workers that owe features which were fetched and have not come."""
         owners = self._schedule.neighbour_owner
         return sorted({owners[source] for source in self._wanted})
+
+    @property
+    def received(self) -> NDArray[np.bool_]:
+        """One bit per (sum, neighbour): what of each sum is here (paper, section 3.4).
+
+        A sum brings all its neighbours at once, a fetched feature itself only; so the bits
+        follow from what is missing, and need not be kept for every packet.
+
+        Returns:
+            bool[C], in the order of the schedule's ``neighbour_vertex``.
+        """
+        bits = np.ones(len(self._schedule.neighbour_vertex), dtype=np.bool_)
+        fetched = np.fromiter(self._features, dtype=np.int64)
+        for place in self._missing:
+            span = self._schedule.neighbour_slice(place)
+            bits[span] = np.isin(self._schedule.neighbour_vertex[span], fetched)
+        return bits
 
     def sums(self) -> NDArray[np.int32]:
         """Return int32[Q, 32], one sum per awaited vertex."""
@@ -150,7 +165,6 @@ class SumReceiver:
             if doubt is None or place not in self._missing:
                 continue
             doubt.awaited.discard(source)
-            self._note_received(place, source)
             if not doubt.awaited:
                 self._add_up(place, now)
         return True
@@ -200,7 +214,6 @@ class SumReceiver:
         released = False
         for source in neighbours:
             if source in self._features:
-                self._note_received(place, source)
                 continue
             doubt.awaited.add(source)
             asked = source in self._wanted
@@ -227,14 +240,9 @@ class SumReceiver:
         at = place * FRAGMENT_BYTES
         self._staging[at : at + FRAGMENT_BYTES] = lanes
         del self._missing[place]
-        self.received[self._schedule.neighbour_slice(place)] = True
         self._doubts.pop(place, None)
         self._attempts = 0
         self._quiet_since = now
-
-    def _note_received(self, place: int, source: int) -> None:
-        span = self._schedule.neighbour_slice(place)
-        self.received[span] |= self._schedule.neighbour_vertex[span] == source
 
     def _send(self, kind: Kind, source: int, vertex: int) -> None:
         round_number, block_id, fragment = self._place

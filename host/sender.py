@@ -50,6 +50,7 @@ class FeatureSender:
         self._accepted = [0] * groups
         self._sent = 0
         self._confirmed = 0
+        self._nothing_late_before = 0.0
         self._again: deque[int] = deque()
 
     @property
@@ -103,15 +104,22 @@ class FeatureSender:
 
     def repeat_what_is_late(self, now: float) -> None:
         """Ask again about groups whose acknowledgement is overdue."""
+        if now < self._nothing_late_before:
+            return
+        # Whatever is asked for from now on is not late earlier than this.
+        self._nothing_late_before = now + self._round_trip.timeout
         for group in sorted(self._waiting):
             last = group * self._group_size + self._size(group) - 1
             if last >= self._sent:
                 return
-            if now - self._asked_at[group] > self._round_trip.backed_off(self._attempts[group]):
+            due = self._asked_at[group] + self._round_trip.backed_off(self._attempts[group])
+            if now > due:
                 self._attempts[group] += 1
                 self._asked_at[group] = now
                 self._link.send(self._rows[last])
                 self._tally.probes += 1
+            else:
+                self._nothing_late_before = min(self._nothing_late_before, due)
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue."""

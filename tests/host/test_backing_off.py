@@ -10,6 +10,7 @@ import pytest
 from switchgnn.host import barrier as barrier_module
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.barrier import Barrier
+from switchgnn.host.congestion import Congestion
 from switchgnn.host.errors import ExchangeTimeoutError
 from switchgnn.host.header import BarrierBody, Header, Kind, unpack_header
 from switchgnn.host.inbox import Inbox
@@ -48,7 +49,13 @@ def schedule():
 @pytest.fixture
 def receiver(schedule):
     return SumReceiver(
-        Recorder(), ADDRESSES, schedule, place=PLACE, round_trip=RoundTrip(), tally=Tally()
+        Recorder(),
+        ADDRESSES,
+        schedule,
+        place=PLACE,
+        began=1.0,
+        round_trip=RoundTrip(),
+        tally=Tally(),
     )
 
 
@@ -84,14 +91,60 @@ def test_without_answers_recalls_back_off(receiver):
 
 
 def test_with_answers_they_do_only_a_little(receiver):
-    gaps = np.diff(moments(receiver, 6, answer=missing))
-    assert gaps.max() <= 8 * TIMEOUT + 2 * STEP
-    assert len(gaps) > 10
+    asked = np.array(moments(receiver, 1.5, answer=missing))
+    assert np.diff(asked).max() <= 8 * TIMEOUT + 2 * STEP
+    assert len(asked) >= 5
+
+
+def test_a_slow_block_is_asked_about_in_shares_of_its_time(receiver):
+    """The longer it has taken, the longer the silence before a question: up to a second."""
+    asked = np.array(moments(receiver, 12, answer=missing))
+    gaps, ages = np.diff(asked), asked[1:] - 1.0
+    expected = np.clip(ages / 4, 0, 1.0)
+    late = ages > 4 * 8 * TIMEOUT
+    assert late.any()
+    # The age is that of the moment of asking, so a gap g after age a is (a + g) / 4.
+    assert gaps[late] == pytest.approx(expected[late], abs=3 * STEP)
+
+
+def test_a_slot_must_stand_still_for_half_the_time_of_its_block(receiver):
+    vertex = receiver.missing_vertices[0]
+    answer = Header(kind=Kind.MISSING, dst_id=vertex, count=1)
+    receiver.take_missing(answer, 9.0)
+    receiver.take_missing(answer, 9.0 + 7.9)
+    assert not any(header.kind is Kind.FETCH for header in receiver._link.sent)
+    receiver.take_missing(answer, 9.0 + 8.1)
+    assert any(header.kind is Kind.FETCH for header in receiver._link.sent)
+
+
+def test_the_bits_of_reception(receiver, schedule):
+    """All of a sum that came, those fetched of one that did not, none of the rest."""
+    assert not receiver.received.any()
+    place, other = 0, 1
+    vertex, count = int(schedule.receive_vertex[place]), schedule.receive_count[place]
+    header = Header(kind=Kind.SUM, dst_id=vertex, count=count)
+    frame = memoryview(ADDRESSES.frame(header.pack(bytes(128))))
+    assert receiver.take_sum(header, frame, 1.1)
+    expected = np.zeros(len(schedule.neighbour_vertex), dtype=bool)
+    expected[schedule.neighbour_slice(place)] = True
+    assert np.array_equal(receiver.received, expected)
+
+    vertex = int(schedule.receive_vertex[other])
+    answer = Header(kind=Kind.MISSING, dst_id=vertex, count=1)
+    receiver.take_missing(answer, 1.2)
+    receiver.take_missing(answer, 99.0)
+    source = schedule.neighbours_of(other)[0]
+    fetched = Header(kind=Kind.FEATURE, src_id=source, resend=True)
+    frame = memoryview(ADDRESSES.frame(fetched.pack(bytes(128))))
+    assert receiver.take_feature(fetched, frame, 99.1)
+    bits = receiver.received[schedule.neighbour_slice(other)]
+    assert bits.sum() == (1 if len(schedule.neighbours_of(other)) > 1 else len(bits))
 
 
 def test_a_fetched_feature_makes_the_others_due(receiver):
     moments(receiver, 6)
     fetch_everything(receiver, 7.0)
+    receiver._began = 17.0  # only the backing off is looked at
     source = next(header.src_id for header in receiver._link.sent if header.kind is Kind.FETCH)
     frame = ADDRESSES.frame(Header(kind=Kind.FEATURE, src_id=source, resend=True).pack(bytes(128)))
     assert receiver.take_feature(Header(kind=Kind.FEATURE, src_id=source), memoryview(frame), 17.0)
@@ -119,7 +172,7 @@ def repeated_dones(monkeypatch, answer):
     tally = Tally()
     barrier = Barrier(
         link,
-        Inbox(link, None, tally),
+        Inbox(link, None, Congestion(Pace(), RoundTrip()), None, tally),
         ADDRESSES,
         Pace(patience=10.0),
         RoundTrip(),
