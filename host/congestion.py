@@ -9,8 +9,6 @@ increase). The window matters as much as the rate, because a software switch's q
 are short; the rate follows from it, so that a window does not leave as one burst.
 """
 
-import time
-
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 
@@ -44,7 +42,7 @@ class Congestion:
         self._acknowledged = 0
         self._last_cut = float("-inf")
         self._tokens = _BURST
-        self._refilled = time.monotonic()
+        self._refilled = float("-inf")
 
     @property
     def rate(self) -> float | None:
