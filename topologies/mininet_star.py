@@ -75,6 +75,10 @@ class MininetFabric(Fabric):
             switch.stop()
         net, self._net = self._net, None
         if net is not None:
+            for node in net.hosts:
+                # An interrupt in the middle of a command leaves the node waiting for its end,
+                # and Mininet then refuses to stop it.
+                node.waiting = False
             net.stop()
 
     def worker_link(self, worker: int) -> str:

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs on shaped links beside TCP: exact sums, counted queues, nothing changed afterwards."""
+
+from pathlib import Path
+
+import pytest
+
+from switchgnn.controller.network import star_network
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+from switchgnn.topologies.send_buffer import small_send_buffers
+from tests.end_to_end.conftest import needs_mininet, run_json, switchgnn
+
+DEFAULT_BUFFER = Path("/proc/sys/net/core/wmem_default")
+SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--rounds", "20")
+
+
+@pytest.mark.parametrize("control", ["--congestion-control", "--no-congestion-control"])
+def test_sums_are_exact_beside_tcp(mininet_combination, control):
+    before = DEFAULT_BUFFER.read_text()
+    report = run_json(mininet_combination, *SHAPED, "--background", "1", "--window", "64", control)
+    assert report["exact"]
+    assert report["background_bytes"] > 0
+    assert sum(report["port_queue"]) > 0
+    assert report["wires"] == "sockets"  # the interfaces count the TCP flows as well
+    assert DEFAULT_BUFFER.read_text() == before
+
+
+def test_marks_slow_the_workers_down(mininet_combination):
+    """With a threshold of 0 every queue is too long: all are told, and the sums are exact."""
+    shaped = ("--graph", "digits", "--bandwidth", "5", "--rounds", "1")
+    report = run_json(mininet_combination, *shaped, "--ecn-threshold", "0")
+    assert report["exact"]
+    assert report["marked"] > 0
+    assert report["repairs"]["notices"] > 0
+    noticed = [worker["tally"]["noticed"] for worker in report["per_worker"]]
+    assert all(noticed)
+
+
+def test_loopback_has_no_room_for_tcp():
+    result = switchgnn("run", "--fabric", "loopback", "--target", "embedded", "--background", "1")
+    assert result.returncode == 2
+    assert "take FABRIC=mininet" in result.stderr
+
+
+@needs_mininet
+def test_the_default_send_buffer_comes_back_after_an_error():
+    before = DEFAULT_BUFFER.read_text()
+    with pytest.raises(RuntimeError), small_send_buffers():
+        assert DEFAULT_BUFFER.read_text() != before
+        raise RuntimeError
+    assert DEFAULT_BUFFER.read_text() == before
+
+
+@needs_mininet
+def test_a_network_ends_though_a_command_was_interrupted(tmp_path):
+    """Ctrl-C in the middle of what Mininet does in a host."""
+    star = Star(star_network(2), Target.EMBEDDED, f"127.0.0.1:{free_tcp_port()}")
+    before = {entry.name for entry in Path("/sys/class/net").iterdir()}
+    fabric = build_fabric(FabricKind.MININET, star, tmp_path)
+    with fabric:
+        fabric._hosts[0].sendCmd("cat")
+    assert {entry.name for entry in Path("/sys/class/net").iterdir()} == before
