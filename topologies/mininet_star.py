@@ -76,9 +76,11 @@ class MininetFabric(Fabric):
         net, self._net = self._net, None
         if net is not None:
             for node in net.hosts:
-                # An interrupt in the middle of a command leaves the node waiting for its end,
-                # and Mininet then refuses to stop it.
-                node.waiting = False
+                # After an interrupt in the middle of a command the node waits for its end,
+                # and Mininet would refuse to stop it.
+                if node.waiting:
+                    node.sendInt()
+                    node.waitOutput()
             net.stop()
 
     def worker_link(self, worker: int) -> str:
