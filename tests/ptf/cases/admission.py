@@ -34,7 +34,9 @@ class KindsOfTheSwitchAreDropped(SwitchTest):
         self.add_sum(900, SOURCES)
         frames = [resigned(FEATURE, Kind=Kind.SUM), resigned(BARE, Kind=Kind.ACK, Is_ACK=1)]
         frames += [resigned(DONE, Kind=kind) for kind in (Kind.ADVANCE, Kind.WAITING)]
-        frames += [resigned(BARE, Kind=kind) for kind in (0, Kind.MISSING, *range(max(Kind) + 1, 16))]
+        frames += [
+            resigned(BARE, Kind=kind) for kind in (0, Kind.MISSING, *range(max(Kind) + 1, 16))
+        ]
         for frame in frames:
             with self.counted(Outcome.UNKNOWN_KIND):
                 self.send(1, frame)
