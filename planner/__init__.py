@@ -4,6 +4,7 @@
 
 from switchgnn.planner.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import DIRECTIONS, Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.files import (
     read_assignment,
@@ -15,7 +16,7 @@ from switchgnn.planner.files import (
 )
 from switchgnn.planner.graph import Graph, graph_from_edges
 from switchgnn.planner.load import load_graph
-from switchgnn.planner.manifest import Manifest, Prediction
+from switchgnn.planner.manifest import DirectionRecord, Manifest, Prediction
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.reference import reference_sums
@@ -28,9 +29,12 @@ from switchgnn.planner.strategies import (
 
 __all__ = [
     "BLOCK_STRATEGIES",
+    "DIRECTIONS",
     "ORDER_STRATEGIES",
     "BlockStrategy",
     "BoundaryEdges",
+    "Direction",
+    "DirectionRecord",
     "Graph",
     "Manifest",
     "OrderStrategy",

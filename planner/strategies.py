@@ -54,3 +54,30 @@ def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Stra
         raise PlannerError(
             f"no {what} strategy {name!r}; known: {', '.join(sorted(known))}"
         ) from None
+
+
+def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:
+    """Raise PlannerError unless `block` is what BlockStrategy promises."""
+    if block.shape != (len(boundary),):
+        raise PlannerError(f"block strategy {name} must give one block for each boundary edge")
+    used = np.unique(block)
+    if not np.array_equal(used, np.arange(1, len(used) + 1)):
+        raise PlannerError(f"block strategy {name} must number the blocks from 1 without gaps")
+    pairs = np.unique((block.astype(np.int64) << 32) | boundary.destination)
+    fullest = int(np.bincount(pairs >> 32).max(initial=0))
+    if fullest > slots:
+        raise PlannerError(
+            f"block strategy {name} made a block of {fullest} destinations for {slots} slots"
+        )
+
+
+def check_order(
+    name: str, boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
+) -> None:
+    """Raise PlannerError unless `sends` is what OrderStrategy promises."""
+    needed = np.unique((block.astype(np.int64) << 32) | boundary.source)
+    given = np.sort((sends.block.astype(np.int64) << 32) | sends.source)
+    if not np.array_equal(needed, given) or np.any(np.diff(sends.block) < 0):
+        raise PlannerError(
+            f"order strategy {name} must give each source of each block once, blocks ascending"
+        )

@@ -22,6 +22,7 @@ from switchgnn.host.worker import WorkerTask
 from switchgnn.host.workload import features_of_round
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import read_assignment, write_plan
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
@@ -310,7 +311,8 @@ def _report(
     measured: _Measured,
     verdicts: list[Verdict],
 ) -> RunReport:
-    manifest = prepared.manifest
+    forward = prepared.manifest.direction(Direction.FORWARD)
+    prediction = forward.prediction
     width = prepared.features.shape[1]
     frames = options.rounds * -(-width // LANES)
     per_worker = tuple(
@@ -329,8 +331,8 @@ def _report(
             zip(
                 measured.outcomes,
                 measured.wire,
-                manifest.prediction.host_packets_up,
-                manifest.prediction.host_packets_down,
+                prediction.host_packets_up,
+                prediction.host_packets_down,
                 strict=True,
             )
         )
@@ -344,10 +346,10 @@ def _report(
         graph=prepared.graph.name,
         vertices=prepared.graph.vertices,
         edges=len(prepared.graph.indices),
-        boundary_vertices=manifest.prediction.boundary_vertices,
+        boundary_vertices=prediction.boundary_vertices,
         features=width,
         rounds=options.rounds,
-        blocks=manifest.blocks,
+        blocks=len(forward.block_numbers),
         slots=options.slots,
         exact=wrong == 0,
         wrong_sums=wrong,

@@ -116,6 +116,11 @@ def test_a_folder_that_is_no_plan_is_not_overwritten(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+def test_directions_that_cannot_be_planned(tmp_path):
+    options = ("--workers", 2, "--out", tmp_path / "plan", "--directions", "backward")
+    assert "known: both, forward" in refused("plan", "karate", *options)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

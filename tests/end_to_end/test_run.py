@@ -10,6 +10,7 @@ import pytest
 from switchgnn.host.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.load import load_graph
 from tests.end_to_end.conftest import run_json, switchgnn
 
@@ -93,7 +94,7 @@ def predicted(graph, workers, slots):
     plan = build_plan(
         load_graph(graph), workers=workers, slots=slots or program.slots, program=program.digest
     )
-    return plan.manifest.prediction
+    return plan.manifest.direction(Direction.FORWARD).prediction
 
 
 def test_a_directed_graph_from_a_file(combination, tmp_path):
