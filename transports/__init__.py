@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways to get the sums over remote neighbours, behind one interface."""
 
-from switchgnn.transports.direction import Direction
+from switchgnn.planner.direction import Direction
 from switchgnn.transports.errors import ScheduleError, SilentWorkerError, TransportError
 from switchgnn.transports.host_based import HostTransport, copy_schedules
 from switchgnn.transports.host_partial import partial_schedules

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.link import Traffic
-from switchgnn.transports.direction import Direction
+from switchgnn.planner.direction import Direction
 from switchgnn.transports.errors import TransportError
 from switchgnn.transports.transport import NO_TRAFFIC, check_rows
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.link import Traffic
-from switchgnn.transports.direction import Direction
+from switchgnn.planner.direction import Direction
 from switchgnn.transports.errors import TransportError
 
 NO_TRAFFIC = Traffic(0, 0, 0, 0)
