@@ -56,6 +56,17 @@ def test_ping(running):
     assert outcomes[Outcome.MALFORMED] == 0
 
 
+def test_every_host_reaches_every_other(running):
+    """Nobody else answers for an address of a worker: the root namespace has none."""
+    for worker, station in enumerate(running.star.network.stations):
+        others = [each.ip for each in running.star.network.stations if each is not station]
+        for ip in others:
+            ping = running.worker_command(worker, ["ping", "-c", "1", "-W", "5", ip])
+            assert (
+                subprocess.run(ping, capture_output=True, check=False, timeout=60).returncode == 0
+            )
+
+
 def test_tcp(running):
     with running.worker_child(1, [sys.executable, "-c", SERVER]) as server:
         assert server.stdout.readline() == "ready\n"
