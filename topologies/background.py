@@ -43,6 +43,7 @@ class BackgroundTraffic:
             for worker, child in enumerate(self._children):
                 for _ in range(self._flows):
                     self._write(child, f"send {stations[(worker + 1) % workers].ip}")
+                    self._read(child)
             self._stack = self._stack.pop_all()
         return self
 

@@ -113,7 +113,9 @@ class MininetFabric(Fabric):
         # Interface names are shared by the whole machine: the process id keeps runs apart.
         tag = f"{os.getpid() % 0x10000:x}"
         self._net = net = Mininet(controller=None, link=TCLink, build=False)
-        plug = net.addHost(f"s{tag}", cls=Node, inNamespace=False)
+        # Without an address: Mininet would give it one of a worker's, and the root namespace
+        # would answer for it.
+        plug = net.addHost(f"s{tag}", cls=Node, inNamespace=False, ip=None)
         shape = {} if self.star.bandwidth is None else {"bw": self.star.bandwidth}
         for worker, station in enumerate(self.star.network.stations):
             host = net.addHost(f"w{tag}x{worker}", ip=f"{station.ip}/16", mac=station.mac)

@@ -3,7 +3,8 @@
 """``python -m switchgnn.topologies.tcp_flows``: one worker's end of background TCP flows.
 
 It listens, says ``ready``, and answers each line that it reads: ``send HOST`` opens a
-flow that never ends, ``count`` prints the bytes received so far. It ends with its input.
+flow that never ends and says ``connected``, ``count`` prints the bytes received so far. It
+ends with its input.
 """
 
 import socket
@@ -37,26 +38,35 @@ class _Sink:
                 self.received += len(data)
 
 
-def _send(host: str) -> None:
-    with socket.create_connection((host, PORT), timeout=_CONNECT_SECONDS) as flow:
-        flow.settimeout(None)
-        while True:
-            flow.sendall(_CHUNK)
+def _connect(host: str) -> socket.socket:
+    flow = socket.create_connection((host, PORT), timeout=_CONNECT_SECONDS)
+    flow.settimeout(None)
+    return flow
+
+
+def _fill(flow: socket.socket) -> None:
+    while True:
+        flow.sendall(_CHUNK)
+
+
+def _say(word: object) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
     """Serve the lines of standard input."""
     sink = _Sink()
     sink.start()
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
+    _say("ready")
     for line in sys.stdin:
         command, *arguments = line.split()
         if command == "send":
-            threading.Thread(target=_send, args=tuple(arguments), daemon=True).start()
+            flow = _connect(*arguments)
+            threading.Thread(target=_fill, args=(flow,), daemon=True).start()
+            _say("connected")
         elif command == "count":
-            sys.stdout.write(f"{sink.received}\n")
-            sys.stdout.flush()
+            _say(sink.received)
 
 
 if __name__ == "__main__":
