@@ -5,6 +5,7 @@
 from switchgnn.training.dataset import UNLABELLED, Dataset, dataset_from_graph
 from switchgnn.training.errors import DatasetError
 from switchgnn.training.load import DATASETS, load_dataset
+from switchgnn.training.load_files import load_files
 from switchgnn.training.partition import Partition, partition_dataset
 from switchgnn.training.partition_files import read_partition, write_partitions
 from switchgnn.training.split import Split, split_vertices
@@ -18,6 +19,7 @@ __all__ = [
     "Split",
     "dataset_from_graph",
     "load_dataset",
+    "load_files",
     "partition_dataset",
     "read_partition",
     "split_vertices",

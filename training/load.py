@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from switchgnn.training import load_bundled, load_planetoid
+from switchgnn.training import load_bundled, load_ogb, load_planetoid, load_pyg
 from switchgnn.training.dataset import Dataset
 from switchgnn.training.errors import DatasetError
 from switchgnn.training.normalize import normalize_rows
@@ -58,14 +58,29 @@ def _karate(_name: str, _root: Path, seed: int) -> Dataset:
 def _planetoid(name: str, root: Path, _seed: int) -> Dataset:
     folder = load_planetoid.find_planetoid(name, root)
     if folder is None:
-        raise DatasetError(
-            f"no data set {name}: put the files ind.{name}.* into {root / name / 'raw'}"
-        )
+        load_pyg.download_planetoid(name, root)
+        folder = root / name / "raw"
+    # What was downloaded is read as any other files are: the same data set, self-loops included.
     return load_planetoid.read_planetoid(name, folder)
+
+
+def _reddit(_name: str, root: Path, _seed: int) -> Dataset:
+    return load_pyg.load_reddit(root)
+
+
+def _yelp(_name: str, root: Path, _seed: int) -> Dataset:
+    return load_pyg.load_yelp(root)
+
+
+def _products(_name: str, root: Path, _seed: int) -> Dataset:
+    return load_ogb.load_products(root)
 
 
 DATASETS: Mapping[str, _Loader] = {
     "digits": _digits,
     "karate": _karate,
     **dict.fromkeys(PLANETOID, _planetoid),
+    "reddit": _reddit,
+    "yelp": _yelp,
+    load_ogb.NAME: _products,
 }

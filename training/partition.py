@@ -151,11 +151,12 @@ def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
     return row
 
 
-def _edges_with_self_loops(data: Dataset) -> NDArray[np.int64]:
-    """All edges and the self-loops of the input, int64[2, E], sorted by source, destination."""
-    edges = np.stack(data.graph.edges()).astype(np.int64)
+def _edges_with_self_loops(data: Dataset) -> NDArray[np.int32]:
+    """All edges and the self-loops of the input, int32[2, E], sorted by source, destination."""
+    edges = np.stack(data.graph.edges())
     if not len(data.self_loops):
         return edges
-    edges = np.concatenate([edges, np.stack([data.self_loops, data.self_loops])], axis=1)
-    sorted_edges: NDArray[np.int64] = edges[:, np.lexsort((edges[1], edges[0]))]
-    return sorted_edges
+    loops = data.self_loops.astype(np.int32)
+    edges = np.concatenate([edges, np.stack([loops, loops])], axis=1)
+    in_order: NDArray[np.int32] = edges[:, np.lexsort((edges[1], edges[0]))]
+    return in_order
