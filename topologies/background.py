@@ -42,8 +42,11 @@ class BackgroundTraffic:
             stations = self._fabric.star.network.stations
             for worker, child in enumerate(self._children):
                 for _ in range(self._flows):
-                    self._write(child, f"send {stations[(worker + 1) % workers].ip}")
+                    self._write(child, f"connect {stations[(worker + 1) % workers].ip}")
                     self._read(child)
+            for child in self._children:
+                self._write(child, "fill")
+                self._read(child)
             self._stack = self._stack.pop_all()
         return self
 

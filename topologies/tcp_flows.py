@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m switchgnn.topologies.tcp_flows``: one worker's end of background TCP flows.
 
-It listens, says ``ready``, and answers each line that it reads: ``send HOST`` opens a
-flow that never ends and says ``connected``, ``count`` prints the bytes received so far. It
-ends with its input.
+It listens, says ``ready``, and answers each line that it reads: ``connect HOST`` opens a
+flow and says ``connected``, ``fill`` sends through all flows without end and says
+``filling``, ``count`` prints the bytes received so far. It ends with its input.
 """
 
 import socket
@@ -59,12 +59,16 @@ def main() -> None:
     sink = _Sink()
     sink.start()
     _say("ready")
+    flows = []
     for line in sys.stdin:
         command, *arguments = line.split()
-        if command == "send":
-            flow = _connect(*arguments)
-            threading.Thread(target=_fill, args=(flow,), daemon=True).start()
+        if command == "connect":
+            flows.append(_connect(*arguments))
             _say("connected")
+        elif command == "fill":
+            for flow in flows:
+                threading.Thread(target=_fill, args=(flow,), daemon=True).start()
+            _say("filling")
         elif command == "count":
             _say(sink.received)
 
