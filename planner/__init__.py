@@ -23,14 +23,17 @@ from switchgnn.planner.reference import reference_sums
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
+    PARTITION_STRATEGIES,
     BlockStrategy,
     OrderStrategy,
+    PartitionStrategy,
 )
 
 __all__ = [
     "BLOCK_STRATEGIES",
     "DIRECTIONS",
     "ORDER_STRATEGIES",
+    "PARTITION_STRATEGIES",
     "BlockStrategy",
     "BoundaryEdges",
     "Direction",
@@ -38,6 +41,7 @@ __all__ = [
     "Graph",
     "Manifest",
     "OrderStrategy",
+    "PartitionStrategy",
     "Plan",
     "PlannerError",
     "Prediction",

@@ -25,13 +25,14 @@ from switchgnn.planner.manifest import (
     StrategyRecord,
     seal,
 )
-from switchgnn.planner.partition import check_assignment, partition_workers
+from switchgnn.planner.partition import check_assignment, check_workers
 from switchgnn.planner.parts import switch_part, worker_part
 from switchgnn.planner.plan import Plan
 from switchgnn.planner.predict import direction_records
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
+    PARTITION_STRATEGIES,
     check_blocks,
     check_order,
     find_strategy,
@@ -47,6 +48,7 @@ def build_plan(
     slots: int,
     program: str,
     seed: int = 0,
+    partition: str = "metis",
     blocks: str = "mlgp",
     order: str = "gamr",
     directions: str = "forward",
@@ -62,28 +64,30 @@ def build_plan(
             number does not depend on the width of the features.
         program: a hex digest of the P4 program that the plan is for; only recorded.
         seed: of the partition, the blocks and the order; not negative.
+        partition: a key of PARTITION_STRATEGIES.
         blocks: a key of BLOCK_STRATEGIES.
         order: a key of ORDER_STRATEGIES.
         directions: a key of DIRECTIONS: `forward` sums over in-neighbours; `both` also sums
             over out-neighbours, as training needs it. Both have the same assignment and the
             same slots; where they have the same edges they share their blocks.
-        assignment: integers[V], the worker of each vertex; None lets METIS choose.
+        assignment: integers[V], the worker of each vertex; None lets `partition`
+            choose.
         progress: called with a few words at the start of each step.
 
     Raises:
         PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
     """
     _check_arguments(graph, slots, program, seed)
+    make_assignment = find_strategy("partition", partition, PARTITION_STRATEGIES)
     make_blocks = find_strategy("block", blocks, BLOCK_STRATEGIES)
     make_order = find_strategy("order", order, ORDER_STRATEGIES)
     wanted = find_directions(directions)
     tell = progress or (lambda _step: None)
 
     tell("partition the vertices over the workers")
-    if assignment is None:
-        owner = partition_workers(graph, workers, seed)
-    else:
-        owner = check_assignment(graph, workers, assignment)
+    check_workers(graph, workers)
+    made = make_assignment(graph, workers, seed) if assignment is None else assignment
+    owner = check_assignment(graph, workers, made)
     sets = edge_sets(boundary_edges(graph, owner), wanted)
 
     tell("form blocks")
@@ -128,7 +132,7 @@ def build_plan(
         max_fan_in=max(each.boundary.max_fan_in() for each in sets),
         graph=GraphRecord(graph.name, graph.vertices, len(graph.indices), graph.digest()),
         partition=PartitionRecord(
-            method="metis" if assignment is None else "given",
+            method=partition if assignment is None else "given",
             seed=seed,
             digest=hashlib.sha256(owner.astype("<i4").data).hexdigest(),
         ),

@@ -26,7 +26,13 @@ class GraphRecord:
 
 @dataclass(frozen=True)
 class PartitionRecord:
-    """How vertices came to workers: `metis` or `given`; `digest` is over the assignment."""
+    """How vertices came to workers.
+
+    Attributes:
+        method: a key of PARTITION_STRATEGIES, or `given`.
+        seed: of the partition.
+        digest: SHA-256 in hex over the assignment.
+    """
 
     method: str
     seed: int

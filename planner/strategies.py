@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can be chosen by name: how to form blocks, and in which order to send.
+"""What can be chosen by name: who holds a vertex, how to form blocks, in which order to send.
 
 To add a strategy, write a function with the signature of the protocol and give it a name in
 the mapping. `build_plan` checks what it returns.
@@ -15,7 +15,21 @@ from numpy.typing import NDArray
 from switchgnn.planner.blocks import mlgp
 from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graph import Graph
 from switchgnn.planner.order import SendOrder, gamr
+from switchgnn.planner.partition import partition_workers
+from switchgnn.planner.partition_g3 import g3, g3_literal
+
+
+class PartitionStrategy(Protocol):
+    """Gives every vertex to a worker.
+
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex. The same arguments
+    give the same assignment.
+    """
+
+    def __call__(self, graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+        """See the class."""
 
 
 class BlockStrategy(Protocol):
@@ -40,6 +54,11 @@ class OrderStrategy(Protocol):
         """See the class."""
 
 
+PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = {
+    "metis": partition_workers,
+    "g3": g3,
+    "g3-literal": g3_literal,
+}
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {"mlgp": mlgp}
 ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {"gamr": gamr}
 

@@ -29,6 +29,9 @@ def plan(
         typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
+    partition: Annotated[
+        str, typer.Option(help="How vertices come to workers: metis, g3 or g3-literal.")
+    ] = "metis",
     directions: Annotated[
         str, typer.Option(help="forward, or both: training sums gradients backward.")
     ] = "forward",
@@ -48,6 +51,7 @@ def plan(
             slots=slots or program.slots,
             program=program.digest,
             seed=seed,
+            partition=partition,
             directions=directions,
             progress=lambda step: status.update(f"planning: {step}"),
         )

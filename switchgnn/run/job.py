@@ -68,6 +68,7 @@ class RunOptions:
         background: TCP flows from each worker to the next, on the same links.
         faults: what to inject on every link, as ``Faults.parse`` takes it.
         tls: folder with certificates for P4Runtime, or None for plain gRPC.
+        partition: how vertices come to workers, a key of PARTITION_STRATEGIES.
     """
 
     graph: str
@@ -85,6 +86,7 @@ class RunOptions:
     background: int = 0
     faults: str = ""
     tls: Path | None = None
+    partition: str = "metis"
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared
         slots=options.slots,
         program=load_program().digest,
         seed=options.seed,
+        partition=options.partition,
         progress=lambda what: step(f"planning: {what}", 0, 0),
     )
     write_plan(plan, folder / "plan")

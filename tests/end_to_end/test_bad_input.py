@@ -121,6 +121,13 @@ def test_directions_that_cannot_be_planned(tmp_path):
     assert "known: both, forward" in refused("plan", "karate", *options)
 
 
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_partition_that_nobody_knows(command, tmp_path):
+    start = {"plan": ("karate", "--workers", 2, "--out", tmp_path / "plan"), "run": LOOPBACK}
+    message = refused(command, *start[command], "--partition", "best")
+    assert "known: g3, g3-literal, metis" in message
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
