@@ -45,9 +45,7 @@ def distribute(model: nn.Module, partition: Partition, remote: RemoteSum) -> nn.
     return model
 
 
-def _adapter_of(
-    name: str, layer: MessagePassing
-) -> Callable[[Any, Partition, RemoteSum], None]:
+def _adapter_of(name: str, layer: MessagePassing) -> Callable[[Any, Partition, RemoteSum], None]:
     called = _called(name, layer)
     if layer.flow != "source_to_target":
         raise UnsupportedLayerError(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from switchgnn.host.link import Link, Traffic
 from switchgnn.host.pace import Pace
 from switchgnn.planner.boundary import boundary_edges
-from switchgnn.planner.graph import Graph
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.graph import Graph
 from switchgnn.transports.errors import TransportError
 from switchgnn.transports.exchange import HostExchange
 from switchgnn.transports.host_schedule import HostSchedule, copies, host_schedules

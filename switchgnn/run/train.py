@@ -16,13 +16,10 @@ from switchgnn.controller import P4RuntimeClient, install
 from switchgnn.controller.network import star_network
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.faults import Faults
-from switchgnn.host.header import FEATURE_FRAME_BYTES
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import write_plan
-from switchgnn.planner.plan import Plan
 from switchgnn.run.workers import follow_workers
 from switchgnn.topologies import (
     BackgroundTraffic,
@@ -87,8 +84,6 @@ class TrainReport:
         epoch_seconds: the median over the epochs but the first, of the slowest worker.
         split: medians of the same by what they went to: exchange, of it waiting, all-reduce.
         bytes_per_link: {"up", "down"} of the exchanges of each worker.
-        predicted_bytes_per_link: the same as planned for the data packets; None where
-            nothing predicts them.
         traffic: frames and bytes of each worker's exchanges.
     """
 
@@ -109,12 +104,6 @@ class TrainReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data, for JSON."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    plan: Plan
-    folder: Path
 
 
 def run_training(
@@ -138,7 +127,7 @@ def run_training(
         if job.task.transport == LOCAL:
             return _alone(job, data, folder, on_epoch)
         choice = choose(job.target, job.fabric)
-        prepared = _prepare(job, data, folder)
+        _prepare(job, data, folder)
         star = Star(
             network=star_network(job.workers),
             target=choice.target,
@@ -158,7 +147,7 @@ def run_training(
                     progress=lambda _address, done, total: step("installing", done, total),
                 )
             with BackgroundTraffic(fabric, job.background):
-                return _train(job, data, choice, prepared, fabric, on_epoch)
+                return _train(job, data, choice, fabric, on_epoch)
 
 
 def _alone(job: TrainJob, data: Dataset, folder: Path, on_epoch: EpochListener) -> TrainReport:
@@ -171,10 +160,13 @@ def _alone(job: TrainJob, data: Dataset, folder: Path, on_epoch: EpochListener) 
 
     recorder = _Recorder(1, on_epoch)
     finished = follow_workers(child, [task], [_COMMAND], recorder)
-    return recorder.report(replace(job, workers=1), data, "one process, without a network", finished)
+    return recorder.report(
+        replace(job, workers=1), data, "one process, without a network", finished
+    )
 
 
-def _prepare(job: TrainJob, data: Dataset, folder: Path) -> _Prepared:
+def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
+    """Write the plan, the partitions and the schedules."""
     plan = build_plan(
         data.graph,
         workers=job.workers,
@@ -189,7 +181,6 @@ def _prepare(job: TrainJob, data: Dataset, folder: Path) -> _Prepared:
     if schedules is not None:
         for worker, schedule in enumerate(schedules(data.graph, plan.assignment, job.workers)):
             write_schedule(schedule, _schedule(folder, worker))
-    return _Prepared(plan, folder)
 
 
 def _schedule(folder: Path, worker: int) -> Path:
@@ -197,22 +188,16 @@ def _schedule(folder: Path, worker: int) -> Path:
 
 
 def _train(
-    job: TrainJob,
-    data: Dataset,
-    choice: Choice,
-    prepared: _Prepared,
-    fabric: Fabric,
-    on_epoch: EpochListener,
+    job: TrainJob, data: Dataset, choice: Choice, fabric: Fabric, on_epoch: EpochListener
 ) -> TrainReport:
-    tasks = [_task(job, worker, prepared.folder, fabric) for worker in range(job.workers)]
-    commands = _commands(fabric)
+    tasks = [_task(job, worker, fabric) for worker in range(job.workers)]
     recorder = _Recorder(job.workers, on_epoch)
-    finished = follow_workers(fabric.worker_child, tasks, commands, recorder)
+    finished = follow_workers(fabric.worker_child, tasks, _commands(fabric), recorder)
     return recorder.report(job, data, choice.reason, finished)
 
 
-def _task(job: TrainJob, worker: int, folder: Path, fabric: Fabric) -> TrainTask:
-    network = fabric.star.network
+def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
+    network, folder = fabric.star.network, fabric.folder
     station = network.stations[worker]
     switched = job.task.transport == SWITCH
     return replace(
@@ -288,7 +273,8 @@ class _Recorder:
             test_accuracy=last.get("test"),
             epoch_seconds=_typical(self._slowest("seconds")),
             split={
-                name: _typical(self._slowest(name)) for name in ("exchange", "waiting", "all_reduce")
+                name: _typical(self._slowest(name))
+                for name in ("exchange", "waiting", "all_reduce")
             },
             bytes_per_link=[
                 {"up": end["traffic"]["bytes_up"], "down": end["traffic"]["bytes_down"]}
@@ -299,22 +285,14 @@ class _Recorder:
 
     def _slowest(self, name: str) -> NDArray[np.float64]:
         """float64[epochs], of the slowest worker each."""
-        return np.array([[event[name] for event in events] for events in self._epochs]).max(axis=0)
+        values = [[float(event[name]) for event in events] for events in self._epochs]
+        slowest: NDArray[np.float64] = np.array(values, dtype=np.float64).max(axis=0)
+        return slowest
 
 
 def _typical(values: NDArray[np.float64]) -> float:
     """The median; the first epoch also warms everything up."""
     return float(np.median(values[1:] if len(values) > 1 else values)) if len(values) else 0.0
-
-
-def predicted_bytes(plan: Plan, worker: int, exchanges: dict[Direction, int]) -> tuple[int, int]:
-    """Return the bytes of data packets up and down, for so many fragments of each direction."""
-    up = down = 0
-    for direction, fragments in exchanges.items():
-        prediction = plan.manifest.direction(direction).prediction
-        up += prediction.packets_up[worker] * fragments * FEATURE_FRAME_BYTES
-        down += prediction.packets_down[worker] * fragments * FEATURE_FRAME_BYTES
-    return up, down
 
 
 def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401

@@ -31,7 +31,9 @@ def finished(result):
 
 
 @pytest.mark.parametrize("combination", COMBINATIONS)
-@pytest.mark.parametrize(("data", "model", "workers"), [("karate", "gcn", 4), ("digits", "sage", 2)])
+@pytest.mark.parametrize(
+    ("data", "model", "workers"), [("karate", "gcn", 4), ("digits", "sage", 2)]
+)
 def test_every_transport_trains_like_one_process(combination, data, model, workers, tmp_path):
     losses, weights, accuracies = train_plainly(
         load_dataset(data), model=model, layers=2, hidden=8, epochs=EPOCHS, seed=0
@@ -40,9 +42,7 @@ def test_every_transport_trains_like_one_process(combination, data, model, worke
     for transport in transports:
         saved = tmp_path / f"{transport}.pt"
         named = ("--data", data, "--model", model, "--workers", str(workers))
-        result = train(
-            combination, *named, "--transport", transport, "--checkpoint", str(saved)
-        )
+        result = train(combination, *named, "--transport", transport, "--checkpoint", str(saved))
         (report,) = finished(result)
         assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
         assert report["test_accuracy"] == pytest.approx(accuracies["test"], abs=0.01)

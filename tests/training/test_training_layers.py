@@ -133,7 +133,11 @@ def compare(name, workers, *, directed, loops=True, spoil=None):
     expected = on_one(model, data, weights)
     assignment = np.random.default_rng(workers).permutation(np.arange(data.vertices) % workers)
     *found, ends = on_many(LAYERS[name], state, data, assignment, weights, spoil=spoil)
-    pairs = [(expected[0], found[0]), (expected[1], found[1]), *zip(expected[2], found[2])]
+    pairs = [
+        (expected[0], found[0]),
+        (expected[1], found[1]),
+        *zip(expected[2], found[2], strict=True),
+    ]
     off = max(float((a - b).abs().max() / (1 + a.abs().max())) for a, b in pairs)
     return off, ends
 
