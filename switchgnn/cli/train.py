@@ -44,6 +44,13 @@ def train(
     root: Annotated[
         Path | None, typer.Option(help="Folder of the data set, such as raw Planetoid files.")
     ] = None,
+    edges: Annotated[
+        Path | None, typer.Option(help="Your own graph: an edge list; with the next two.")
+    ] = None,
+    node_features: Annotated[
+        Path | None, typer.Option(help="Its features: .npy, .csv or .json.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="Its labels: .csv, .npy or text.")] = None,
     model: Annotated[ModelOption, typer.Option(help="PyG's model.")] = ModelOption.GCN,
     layers: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 2,
     hidden: Annotated[int, typer.Option(min=1, help="Hidden units.")] = 16,
@@ -91,7 +98,7 @@ def train(
     """
     try:
         from switchgnn.run.train import TrainJob, default_task, run_training  # noqa: PLC0415
-        from switchgnn.training.load import load_dataset  # noqa: PLC0415
+        from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
         from switchgnn.training.models import PAPER, ModelOptions  # noqa: PLC0415
         from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
     except ImportError as error:
@@ -103,7 +110,13 @@ def train(
     console = Console(stderr=True)
     # A terminated training cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    dataset = load_dataset(data, root, seed=seed)
+    own = (edges, node_features, labels)
+    if edges is not None and node_features is not None and labels is not None:
+        dataset = load_files(edges, node_features, labels, seed=seed)
+    elif any(own):
+        raise SwitchGNNError("--edges, --node-features and --labels go together.")
+    else:
+        dataset = load_dataset(data, root, seed=seed)
     reports = []
     for each in transport or [TransportOption.SWITCH]:
         job = TrainJob(
