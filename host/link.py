@@ -158,7 +158,8 @@ class InterfaceLink(SocketLink):
 
     def __init__(self, interface: str, protocol: int = PROTOCOL) -> None:
         try:
-            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE_IPV4))
+            # Protocol 0 receives nothing: until it is bound it would hear all interfaces.
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         except PermissionError as error:
             raise LinkError(
                 f"Opening {interface} needs root (CAP_NET_RAW): "

@@ -20,6 +20,7 @@ from switchgnn.controller.network import star_network
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.exchange import Exchange
 from switchgnn.host.faults import Faults, FaultyLink
+from switchgnn.host.header import PROTOCOL
 from switchgnn.host.link import open_link
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
@@ -98,11 +99,12 @@ class Bed:
             new_session=True,
         )
 
-    def link(self, worker):
+    def link(self, worker, protocol=PROTOCOL):
         return open_link(
             f"eth:{self._tag}w{worker}"
             if self.target is Target.BMV2
-            else f"udp:127.0.0.1:{self._udp[worker]}:127.0.0.1:{self._udp[self.workers + worker]}"
+            else f"udp:127.0.0.1:{self._udp[worker]}:127.0.0.1:{self._udp[self.workers + worker]}",
+            protocol,
         )
 
     def add_cables(self, stack):

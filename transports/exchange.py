@@ -236,14 +236,15 @@ class HostExchange:
 
     def _complaint(self, owing: set[int], deaf: set[int], now: float) -> str:
         long_ago = now - self._pace.patience
+        # Who owes rows may itself wait for somebody; who was asked and does not answer is gone.
         silent = sorted(
-            peer for peer in owing | deaf if self._heard.get(peer, float("-inf")) <= long_ago
+            peer for peer in deaf or owing if self._heard.get(peer, float("-inf")) <= long_ago
         )
         parts = []
         if owing:
             parts.append(f"rows of {_workers(sorted(owing))} are missing")
         if deaf:
-            parts.append(f"{_workers(sorted(deaf))} did not acknowledge all rows")
+            parts.append(f"{_workers(sorted(deaf))} did not acknowledge theirs")
         told = f"Nothing was heard of {_workers(silent)}." if silent else "All of them answer."
         if self.tally.foreign:
             told += (

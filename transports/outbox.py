@@ -6,10 +6,13 @@ Frames go in groups of 8, each to one worker. Some frames ask for an acknowledge
 a bit for each frame of the group. Frames that are not there though later ones are, or
 though they were asked about afterwards, are sent again. When no acknowledgement comes, a
 question of 60 bytes goes out, not a feature.
+
+A worker that has not answered several questions is busy or gone. What was sent to it waits in
+its socket, not in the network, so it does not count as in flight, and the others go first.
 """
 
-import time
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +27,8 @@ from switchgnn.transports.tally import HostTally
 from switchgnn.transports.wire import ALL_OF_A_GROUP, GROUP, UNASKED, Envelopes, Packet
 
 _BURST = 8
+# A network that is merely slow answers by then.
+_BUSY_AFTER = 3
 
 
 def asking_frames(order: SendOrder, pace: Pace) -> NDArray[np.bool_]:
@@ -31,6 +36,51 @@ def asking_frames(order: SendOrder, pace: Pace) -> NDArray[np.bool_]:
     asking: NDArray[np.bool_] = (order.number % GROUP + 1) % pace.group_size == 0
     asking[order.group_start[1:] - 1] = True
     return asking
+
+
+@dataclass
+class _Group:
+    """Some frames for one worker.
+
+    Attributes:
+        peer: the worker.
+        number: of the first frame, among those for the worker.
+        start: the place of the first frame in sending order.
+        size: how many there are.
+        missing: a bit for each that has not been acknowledged.
+        sent: how many have left.
+        asked_at: when an acknowledgement was asked for last, or the first frame left; 0 before.
+        question: how often something was asked or sent again.
+        sent_before: how many had left by then.
+        attempts: questions since the last answer.
+    """
+
+    peer: int
+    number: int
+    start: int
+    size: int
+    missing: int
+    sent: int = 0
+    asked_at: float = 0.0
+    question: int = 0
+    sent_before: int = 0
+    attempts: int = 0
+
+    @property
+    def in_flight(self) -> int:
+        """Frames that have left and are not acknowledged."""
+        return (self.missing & ((1 << self.sent) - 1)).bit_count()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the worker does not answer."""
+        return self.missing != 0 and self.attempts >= _BUSY_AFTER
+
+    def ask_again(self, now: float) -> None:
+        """From now on older answers say nothing about what is lost."""
+        self.question = min(self.question + 1, UNASKED - 1)
+        self.asked_at = now
+        self.sent_before = self.sent
 
 
 class Outbox:
@@ -66,18 +116,12 @@ class Outbox:
         self._link = link
         self._rows = [memoryview(row) for row in frames]
         self._asking = asking.tolist()
-        self._start = order.group_start.tolist()
-        heads = order.group_start[:-1]
-        self._peer = order.peer[heads].tolist()
-        self._number = order.number[heads].tolist()
-        self._group = {
-            key: group for group, key in enumerate(zip(self._peer, self._number, strict=True))
-        }
-        self._group_of = np.repeat(np.arange(len(heads)), np.diff(order.group_start)).tolist()
-        self._missing = [(1 << size) - 1 for size in np.diff(order.group_start).tolist()]
-        self._asked_at = [0.0] * len(heads)
-        self._question = [0] * len(heads)
-        self._open: set[int] = set()
+        groups = _groups(order)
+        self._group = {(group.peer, group.number): group for group in groups}
+        self._to_send: dict[int, deque[_Group]] = {group.peer: deque() for group in groups}
+        for group in groups:
+            self._to_send[group.peer].append(group)
+        self._open: dict[tuple[int, int], _Group] = {}
         self._again: deque[int] = deque()
         self._envelopes = envelopes
         self._round = round_number
@@ -85,40 +129,36 @@ class Outbox:
         self._congestion = congestion
         self._round_trip = round_trip
         self._tally = tally
-        self._sent = 0
-        self._confirmed = 0
+        self._left = len(frames)
+        self._unconfirmed = len(frames)
         self._nothing_late_before = 0.0
 
     @property
     def done(self) -> bool:
         """Whether everything has arrived."""
-        return self._confirmed == len(self._rows)
+        return not self._unconfirmed
 
     @property
     def waiting_for(self) -> set[int]:
-        """The workers that have not acknowledged everything."""
-        return {peer for peer, missing in zip(self._peer, self._missing, strict=True) if missing}
+        """The workers that have not acknowledged what was sent to them."""
+        return {group.peer for group in self._open.values()}
 
     def send_some(self, now: float) -> bool:
         """Send what window and rate allow, a burst at most; tell whether more may go."""
-        allowed = self._congestion.allowance(self._sent - self._confirmed, now)
-        burst = _BURST
-        while self._again and burst:
+        budget = _BURST
+        while self._again and budget:
             # What is sent again is in flight already, so it is outside the window.
             self._link.send(self._rows[self._again.popleft()])
             self._tally.data_resent += 1
-            burst -= 1
-        fresh = max(0, min(allowed, burst, len(self._rows) - self._sent))
-        for place in range(self._sent, self._sent + fresh):
-            self._link.send(self._rows[place])
-            group = self._group_of[place]
-            self._open.add(group)
-            if self._asking[place]:
-                self._asked_at[group] = now
-        self._sent += fresh
-        self._tally.data_sent += fresh
+            budget -= 1
+        if not self._left:
+            return bool(self._again)
+        busy = {group.peer for group in self._open.values() if group.busy}
+        in_flight = sum(group.in_flight for group in self._open.values() if not group.busy)
+        allowed = self._congestion.allowance(in_flight, now)
+        fresh = self._send_fresh(min(allowed, budget), busy, now)
         self._congestion.sent(fresh)
-        return bool(self._again) or (self._left > 0 and allowed > fresh)
+        return bool(self._again) or (0 < fresh < allowed and fresh == budget)
 
     def take_ack(self, packet: Packet, now: float) -> bool:
         """Take an acknowledgement; tell whether it is news."""
@@ -130,9 +170,10 @@ class Outbox:
         if packet.marked:
             self._tally.slowed += 1
             self._congestion.slow_down(now)
-        answered = packet.question == self._question[group]
-        if answered and self._missing[group] and self._asked_at[group]:
-            self._round_trip.measured(now - self._asked_at[group])
+        group.attempts = 0
+        answered = packet.question == group.question
+        if answered and group.missing:
+            self._round_trip.measured(now - group.asked_at)
         news = self._confirm(group, packet.tag, marked=packet.marked)
         if answered:
             self._send_again(group, packet, now)
@@ -140,21 +181,18 @@ class Outbox:
 
     def take_farewell(self, peer: int) -> bool:
         """Take word that a worker has all of this round; tell whether it is news."""
-        before = self._confirmed
-        for group, owner in enumerate(self._peer):
-            if owner == peer:
-                self._confirm(group, ALL_OF_A_GROUP, marked=False)
-        return self._confirmed > before
+        before = self._unconfirmed
+        for group in [group for group in self._open.values() if group.peer == peer]:
+            self._confirm(group, ALL_OF_A_GROUP, marked=False)
+        return self._unconfirmed < before
 
     def ask_about_what_is_late(self, now: float) -> None:
         """Ask about groups whose acknowledgement is overdue."""
         if now < self._nothing_late_before:
             return
         self._nothing_late_before = now + self._round_trip.timeout
-        for group in sorted(self._open):
-            if not self._asked_at[group]:
-                continue
-            due = self._asked_at[group] + self._round_trip.backed_off(self._question[group])
+        for group in self._open.values():
+            due = group.asked_at + self._round_trip.backed_off(group.attempts)
             if now >= due:
                 self._ask(group, now)
             else:
@@ -163,59 +201,85 @@ class Outbox:
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue, or may be sent."""
         timer = max(0.0, self._nothing_late_before - now)
-        if self._left:
-            timer = min(timer, self._congestion.wait() or timer)
-        return timer
+        return min(timer, self._congestion.wait() or timer) if self._left else timer
 
-    @property
-    def _left(self) -> int:
-        return len(self._rows) - self._sent
+    def _send_fresh(self, most: int, busy: set[int], now: float) -> int:
+        """Send so many frames at most, in order, but not to those who are busy."""
+        sent = 0
+        while sent < most:
+            queues = [queue for peer, queue in self._to_send.items() if peer not in busy]
+            if not queues:
+                break
+            queue = min(queues, key=_place_of_first)
+            group = queue[0]
+            self._open[group.peer, group.number] = group
+            count = min(most - sent, group.size - group.sent)
+            for place in range(group.start + group.sent, group.start + group.sent + count):
+                self._link.send(self._rows[place])
+                # A group that cannot go on is asked about in the end, too.
+                if self._asking[place] or not group.asked_at:
+                    group.asked_at = now
+            group.sent += count
+            sent += count
+            if group.sent == group.size:
+                queue.popleft()
+                if not queue:
+                    del self._to_send[group.peer]
+        self._left -= sent
+        self._tally.data_sent += sent
+        return sent
 
-    def _confirm(self, group: int, arrived: int, *, marked: bool) -> bool:
-        sent = max(0, self._sent - self._start[group])
-        news = self._missing[group] & arrived & ((1 << min(sent, GROUP)) - 1)
+    def _confirm(self, group: _Group, arrived: int, *, marked: bool) -> bool:
+        news = group.missing & arrived & ((1 << group.sent) - 1)
         if not news:
             return False
-        self._missing[group] &= ~news
+        group.missing &= ~news
         count = news.bit_count()
-        self._confirmed += count
-        if not self._missing[group]:
-            self._open.discard(group)
+        self._unconfirmed -= count
+        if not group.missing:
+            del self._open[group.peer, group.number]
         if not marked:
             self._congestion.acknowledged(count)
         return True
 
-    def _send_again(self, group: int, packet: Packet, now: float) -> None:
+    def _send_again(self, group: _Group, packet: Packet, now: float) -> None:
         """Queue what was sent before the question and has not arrived."""
-        last = (
-            self._start[group + 1]
-            if packet.question
-            else self._start[group] + (packet.tag.bit_length())
-        )
-        missing = self._missing[group]
-        lost = [
-            place
-            for place in range(self._start[group], min(last, self._sent))
-            if missing >> (place - self._start[group]) & 1
-        ]
-        if not lost:
-            return
-        self._congestion.lost(now)
-        self._again.extend(lost)
-        # Older answers say nothing about what is sent from now on.
-        self._question[group] = min(self._question[group] + 1, UNASKED - 1)
-        self._asked_at[group] = now
+        # Unless it was asked about, only what later frames have overtaken is lost.
+        until = group.sent_before if packet.question else packet.tag.bit_length()
+        lost = [group.start + bit for bit in range(until) if group.missing >> bit & 1]
+        if lost:
+            self._congestion.lost(now)
+            self._again.extend(lost)
+            group.ask_again(now)
 
-    def _ask(self, group: int, now: float) -> None:
-        self._question[group] = min(self._question[group] + 1, UNASKED - 1)
-        self._asked_at[group] = now or time.monotonic()
+    def _ask(self, group: _Group, now: float) -> None:
+        group.ask_again(now)
+        group.attempts += 1
         header = Header(
             kind=Kind.RECALL,
             is_fetch=True,
-            src_id=self._number[group],
+            src_id=group.number,
             dst_id=self._mark,
-            fragment=self._question[group],
+            fragment=group.question,
             round=self._round,
         )
-        self._link.send(self._envelopes.control(self._peer[group], header))
+        self._link.send(self._envelopes.control(group.peer, header))
         self._tally.questions += 1
+
+
+def _groups(order: SendOrder) -> list[_Group]:
+    heads = order.group_start[:-1]
+    return [
+        _Group(peer, number, start, size, (1 << size) - 1)
+        for peer, number, start, size in zip(
+            order.peer[heads].tolist(),
+            order.number[heads].tolist(),
+            heads.tolist(),
+            np.diff(order.group_start).tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _place_of_first(queue: deque[_Group]) -> int:
+    return queue[0].start

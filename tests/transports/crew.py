@@ -176,7 +176,7 @@ def exact_sums(graph, assignment, features, direction=Direction.FORWARD):
     return matrix @ doubles, sizes * 2.0**-23 * (matrix @ np.abs(doubles))
 
 
-def wrong(graph, assignment, features, sums, direction=Direction.FORWARD):
-    """How many sums are off by more than float32 explains."""
+def wrong(graph, assignment, features, sums, direction=Direction.FORWARD, *, slack=0.0):
+    """How many sums are off by more than float32, and the slack, explain."""
     expected, bound = exact_sums(graph, assignment, features, direction)
-    return int((np.abs(sums - expected) > bound).sum())
+    return int((np.abs(sums - expected) > bound + slack).sum())
