@@ -13,7 +13,7 @@ from bench.settings import Settings
 from bench.workload import digits_plan, standard_plan
 from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES
 from switchgnn.p4src import load_program
-from switchgnn.planner import Plan
+from switchgnn.planner import Direction, Plan
 from switchgnn.topologies import Target
 
 NAME = "exchange"
@@ -67,7 +67,7 @@ def _graph(settings: Settings, name: str, plan: Plan, width: int, rounds: int) -
 
 
 def _bytes(name: str, plan: Plan, width: int, results: list[Exchanged]) -> Line:
-    prediction = plan.manifest.prediction
+    prediction = plan.manifest.direction(Direction.FORWARD).prediction
     packets = sum(prediction.host_packets_up) + sum(prediction.host_packets_down)
     host_based = packets * -(-width // LANES) * FEATURE_FRAME_BYTES
     return Line(

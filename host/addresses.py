@@ -11,7 +11,7 @@ from switchgnn.host.header import ETHERTYPE_IPV4, PROTOCOL
 _IPV4 = struct.Struct(">BBHHHBBH4s4s")
 _TIME_TO_LIVE = 64
 # Features may be marked instead of dropped (RFC 3168).
-_ECN_CAPABLE = 2
+ECN_CAPABLE = 2
 
 
 @dataclass(frozen=True)
@@ -30,23 +30,41 @@ class Addresses:
 
     def envelope(self, packet_bytes: int) -> bytes:
         """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size."""
-        ethernet = (
-            _mac_bytes(self.switch_mac)
-            + _mac_bytes(self.worker_mac)
-            + ETHERTYPE_IPV4.to_bytes(2, "big")
+        return ipv4_envelope(
+            (self.worker_mac, self.worker_ip), (self.switch_mac, self.switch_ip), packet_bytes
         )
-        fields = (
-            *(0x45, _ECN_CAPABLE, _IPV4.size + packet_bytes, 0, 0, _TIME_TO_LIVE, PROTOCOL, 0),
-            ipaddress.IPv4Address(self.worker_ip).packed,
-            ipaddress.IPv4Address(self.switch_ip).packed,
-        )
-        header = bytearray(_IPV4.pack(*fields))
-        header[10:12] = internet_checksum(header).to_bytes(2, "big")
-        return ethernet + bytes(header)
 
     def frame(self, packet: bytes) -> bytes:
         """Return the whole Ethernet frame around a SwitchGNN packet."""
         return self.envelope(len(packet)) + packet
+
+
+def ipv4_envelope(
+    sender: tuple[str, str],
+    receiver: tuple[str, str],
+    packet_bytes: int,
+    *,
+    protocol: int = PROTOCOL,
+    ecn: int = ECN_CAPABLE,
+) -> bytes:
+    """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size.
+
+    Args:
+        sender: MAC and IPv4 address as text.
+        receiver: the same of where it goes.
+        packet_bytes: what follows the IPv4 header.
+        protocol: IPv4 protocol number.
+        ecn: ECN field of the IPv4 header.
+    """
+    ethernet = _mac_bytes(receiver[0]) + _mac_bytes(sender[0]) + ETHERTYPE_IPV4.to_bytes(2, "big")
+    fields = (
+        *(0x45, ecn, _IPV4.size + packet_bytes, 0, 0, _TIME_TO_LIVE, protocol, 0),
+        ipaddress.IPv4Address(sender[1]).packed,
+        ipaddress.IPv4Address(receiver[1]).packed,
+    )
+    header = bytearray(_IPV4.pack(*fields))
+    header[10:12] = internet_checksum(header).to_bytes(2, "big")
+    return ethernet + bytes(header)
 
 
 def internet_checksum(data: bytes | bytearray) -> int:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange: features in, sums over remote neighbours out."""
+"""The exchange: features in, sums over remote neighbours out, in either direction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from switchgnn.host.responder import Responder
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.schedule import block_schedules
 from switchgnn.host.tally import Tally
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.manifest import Manifest
 from switchgnn.planner.plan import WorkerPart
 
@@ -49,7 +50,8 @@ class FixedSums:
 class Exchange:
     """One worker's part in the neighbour aggregation of all workers.
 
-    All workers of the plan call :meth:`aggregate` together, once per round.
+    All workers of the plan call :meth:`aggregate` together, once per round and with the
+    same direction.
 
     Args:
         manifest: the plan's manifest.
@@ -106,12 +108,16 @@ class Exchange:
             repeat_barrier=self._barrier.repeat_last,
         )
 
-    def aggregate(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Sum the features of each vertex's remote in-neighbours.
+    def aggregate(
+        self, features: NDArray[np.float32], direction: Direction = Direction.FORWARD
+    ) -> NDArray[np.float32]:
+        """Sum the features of each vertex's remote in-neighbours, or out-neighbours.
 
         Args:
             features: float32[n, F], one row per vertex of this worker, in the order
                 of ``WorkerPart.vertices``; any F from 1, the same for all workers.
+            direction: FORWARD sums in-neighbours; BACKWARD out-neighbours, which the
+                gradients of forward sums flow from. The same for all workers.
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element.
@@ -119,19 +125,23 @@ class Exchange:
         Raises:
             FeatureError: wrong shape or type, NaN, infinity, or an overflow.
             ExchangeTimeoutError: a packet was lost or a worker is gone.
+            PlannerError: the plan was made without that direction.
         """
-        return self.aggregate_fixed(features).decode()
+        return self.aggregate_fixed(features, direction).decode()
 
-    def aggregate_fixed(self, features: NDArray[np.float32]) -> FixedSums:
+    def aggregate_fixed(
+        self, features: NDArray[np.float32], direction: Direction = Direction.FORWARD
+    ) -> FixedSums:
         """Like :meth:`aggregate`, but return the integers that the switch summed."""
         self._check(features)
+        blocks = self._manifest.direction(direction).block_numbers
         round_number = self._round
         bits = self._barrier.open_round(round_number, largest_magnitude(features))
         fixed_point = FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(bits))
         lanes = _pad_to_fragments(fixed_point.encode(features))
-        self._responder.serve(round_number, lanes)
+        self._responder.serve(round_number, blocks, lanes)
         sums = np.zeros_like(lanes)
-        for schedule in self._schedules:
+        for schedule in self._schedules[blocks.start - 1 : blocks.stop - 1]:
             for fragment in range(lanes.shape[1]):
                 received = self._block.run(
                     schedule, round_number, fragment, lanes[schedule.send_row, fragment]

@@ -151,24 +151,28 @@ class SocketLink(Link):
 
 
 class InterfaceLink(SocketLink):
-    """A link over a network interface (AF_PACKET; needs CAP_NET_RAW)."""
+    """A link over a network interface (AF_PACKET; needs CAP_NET_RAW).
 
-    def __init__(self, interface: str) -> None:
+    It receives packets of one IPv4 protocol.
+    """
+
+    def __init__(self, interface: str, protocol: int = PROTOCOL) -> None:
         try:
-            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE_IPV4))
+            # Protocol 0 receives nothing: until it is bound it would hear all interfaces.
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         except PermissionError as error:
             raise LinkError(
                 f"Opening {interface} needs root (CAP_NET_RAW): "
                 "run as root, or use the loopback fabric."
             ) from error
-        _attach_protocol_filter(sock)
+        _attach_protocol_filter(sock, protocol)
         try:
             sock.bind((interface, ETHERTYPE_IPV4))
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
         super().__init__(sock, interface)
-        self._listener = _silence_kernel()
+        self._listener = _silence_kernel(protocol)
 
     def close(self) -> None:
         """Close the sockets."""
@@ -193,8 +197,13 @@ class UdpLink(SocketLink):
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
 
 
-def open_link(description: str) -> Link:
+def open_link(description: str, protocol: int = PROTOCOL) -> Link:
     """Open ``eth:INTERFACE`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT``.
+
+    Args:
+        description: one of the two.
+        protocol: the IPv4 protocol that is to be received from an interface; over UDP
+            everything arrives.
 
     Raises:
         LinkError: the description is malformed, or the link cannot be opened.
@@ -202,7 +211,7 @@ def open_link(description: str) -> Link:
     kind, _, rest = description.partition(":")
     fields = rest.split(":")
     if kind == "eth" and rest:
-        return InterfaceLink(rest)
+        return InterfaceLink(rest, protocol)
     if kind == "udp" and len(fields) == 4 and fields[1].isdigit() and fields[3].isdigit():
         return UdpLink((fields[0], int(fields[1])), (fields[2], int(fields[3])))
     raise LinkError(
@@ -218,21 +227,21 @@ def _enlarge_receive_buffer(sock: socket.socket) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
 
 
-def _silence_kernel() -> socket.socket:
+def _silence_kernel(protocol: int) -> socket.socket:
     # Without a listener for the protocol the kernel answers each packet with an
     # ICMP "protocol unreachable", as much traffic again. It needs no buffer.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, PROTOCOL)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
     _attach(listener, [(0x06, 0, 0, 0)])
     return listener
 
 
-def _attach_protocol_filter(sock: socket.socket) -> None:
-    # Classic BPF: accept when byte 23 (IPv4 protocol) is ours.
+def _attach_protocol_filter(sock: socket.socket, protocol: int) -> None:
+    # Classic BPF: accept when byte 23 (IPv4 protocol) is the right one.
     _attach(
         sock,
         [
             (0x30, 0, 0, 23),
-            (0x15, 0, 1, PROTOCOL),
+            (0x15, 0, 1, protocol),
             (0x06, 0, 0, 0xFFFFFFFF),
             (0x06, 0, 0, 0),
         ],

@@ -29,16 +29,19 @@ class Responder:
         self._row = {int(vertex): row for row, vertex in enumerate(vertices)}
         self._tally = tally
         self._round = 0
+        self._blocks = range(0)
         self._lanes: NDArray[np.int32] | None = None
 
-    def serve(self, round_number: int, lanes: NDArray[np.int32]) -> None:
+    def serve(self, round_number: int, blocks: range, lanes: NDArray[np.int32]) -> None:
         """Serve this round's features from now on.
 
         Args:
             round_number: the round.
+            blocks: the blocks of the round. Who asks in another block sums in another
+                direction, and gets no answer.
             lanes: int32[n, fragments, 32].
         """
-        self._round, self._lanes = round_number, lanes
+        self._round, self._blocks, self._lanes = round_number, blocks, lanes
 
     def answer(self, request: Header) -> None:
         """Send the feature that a fetch asks for, if it is of this round."""
@@ -46,7 +49,7 @@ class Responder:
         if row is None or self._lanes is None or request.round != self._round:
             self._tally.late += 1
             return
-        if request.fragment >= self._lanes.shape[1]:
+        if request.block_id not in self._blocks or request.fragment >= self._lanes.shape[1]:
             self._tally.wrong += 1
             return
         header = Header(

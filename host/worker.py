@@ -21,6 +21,7 @@ from switchgnn.host.faults import Faults, FaultyLink
 from switchgnn.host.link import Link, open_link
 from switchgnn.host.pace import Pace
 from switchgnn.host.workload import features_of_round
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import read_manifest, read_worker_part
 
 _REPORT_INTERVAL = 0.1
@@ -84,7 +85,8 @@ def run_worker(task: WorkerTask) -> None:
     part = read_worker_part(task.plan, task.worker)
     features = np.load(task.features, allow_pickle=False)
     fragments = -(-features.shape[1] // 32)
-    steps = task.rounds * max(1, manifest.blocks * fragments)
+    blocks = len(manifest.direction(Direction.FORWARD).block_numbers)
+    steps = task.rounds * max(1, blocks * fragments)
     progress = _Progress(steps)
     fixed, sums, scales = [], [], []
     faults = Faults.parse(task.faults)

@@ -4,6 +4,7 @@
 
 from switchgnn.planner.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import DIRECTIONS, Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.files import (
     read_assignment,
@@ -15,25 +16,32 @@ from switchgnn.planner.files import (
 )
 from switchgnn.planner.graph import Graph, graph_from_edges
 from switchgnn.planner.load import load_graph
-from switchgnn.planner.manifest import Manifest, Prediction
+from switchgnn.planner.manifest import DirectionRecord, Manifest, Prediction
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.reference import reference_sums
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
+    PARTITION_STRATEGIES,
     BlockStrategy,
     OrderStrategy,
+    PartitionStrategy,
 )
 
 __all__ = [
     "BLOCK_STRATEGIES",
+    "DIRECTIONS",
     "ORDER_STRATEGIES",
+    "PARTITION_STRATEGIES",
     "BlockStrategy",
     "BoundaryEdges",
+    "Direction",
+    "DirectionRecord",
     "Graph",
     "Manifest",
     "OrderStrategy",
+    "PartitionStrategy",
     "Plan",
     "PlannerError",
     "Prediction",

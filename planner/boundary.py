@@ -33,6 +33,22 @@ class BoundaryEdges:
         """The boundary vertices, ascending: all that are at an end of a boundary edge."""
         return np.union1d(self.source, self.destination).astype(np.int32)
 
+    def transposed(self) -> "BoundaryEdges":
+        """The same edges with source and destination exchanged, sorted as here."""
+        order = np.lexsort((self.source, self.destination))
+        return BoundaryEdges(
+            source=self.destination[order],
+            destination=self.source[order],
+            source_worker=self.destination_worker[order],
+            destination_worker=self.source_worker[order],
+        )
+
+    def same_edges(self, other: "BoundaryEdges") -> bool:
+        """Whether `other` holds the same edges; the workers of the ends are not compared."""
+        return np.array_equal(self.source, other.source) and np.array_equal(
+            self.destination, other.destination
+        )
+
     def max_fan_in(self) -> int:
         """The largest number of remote in-neighbours of one vertex, but at least 1."""
         return int(np.bincount(self.destination).max(initial=1))

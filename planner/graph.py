@@ -35,6 +35,8 @@ class Graph:
         split: int8[V] with the values SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION and
             SPLIT_TEST where the data set comes with a split, or None.
         original_ids: int64[V], the ids of the input where they were renumbered, or None.
+        self_loops: int64[L], ascending, the vertices whose self-loops graph_from_edges dropped,
+            or None if there were none.
 
     Raises:
         PlannerError: the arrays do not have this form.
@@ -47,6 +49,7 @@ class Graph:
     labels: NDArray[np.int64] | None = None
     split: NDArray[np.int8] | None = None
     original_ids: NDArray[np.int64] | None = None
+    self_loops: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         _check_rows(self)
@@ -88,6 +91,8 @@ def graph_from_edges(
 ) -> Graph:
     """Build a Graph from a list of edges; duplicates and self-loops are dropped.
 
+    `Graph.self_loops` says which vertices had a self-loop.
+
     Args:
         source: integers[N], 0 <= id < vertices.
         destination: integers[N].
@@ -118,6 +123,7 @@ def graph_from_edges(
     keep[1:] = key[1:] != key[:-1]
     u, v = np.divmod(key[keep], vertices)
     proper = u != v
+    loops = u[~proper]
     u, v = u[proper], v[proper]
     indptr = np.zeros(vertices + 1, dtype=np.int64)
     np.cumsum(np.bincount(u, minlength=vertices), out=indptr[1:])
@@ -129,6 +135,7 @@ def graph_from_edges(
         labels=labels,
         split=split,
         original_ids=original_ids,
+        self_loops=loops if len(loops) else None,
     )
 
 

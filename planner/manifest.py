@@ -7,10 +7,11 @@ import json
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, get_args, get_origin, get_type_hints
 
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,13 @@ class GraphRecord:
 
 @dataclass(frozen=True)
 class PartitionRecord:
-    """How vertices came to workers: `metis` or `given`; `digest` is over the assignment."""
+    """How vertices came to workers.
+
+    Attributes:
+        method: a key of PARTITION_STRATEGIES, or `given`.
+        seed: of the partition.
+        digest: SHA-256 in hex over the assignment.
+    """
 
     method: str
     seed: int
@@ -43,7 +50,7 @@ class StrategyRecord:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one exchange costs without loss.
+    """What one exchange of one direction costs without loss.
 
     Packets are data packets per fragment, one number per worker. `host_*` is what the same
     exchange costs without the switch's help.
@@ -58,7 +65,7 @@ class Prediction:
         passes: trips through ingress per fragment; a pass that completes a slot before its
             last one ends there and costs one more, which is not counted here.
         contributions: additions per fragment.
-        entries: table entries, one per pass.
+        entries: table entries of the direction's blocks, one per pass.
     """
 
     boundary_vertices: int
@@ -73,6 +80,26 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class DirectionRecord:
+    """One direction of a plan.
+
+    Attributes:
+        first_block: its first block.
+        last_block: its last block, `first_block` - 1 when it has none.
+        prediction: what one exchange costs.
+    """
+
+    first_block: int
+    last_block: int
+    prediction: Prediction
+
+    @property
+    def block_numbers(self) -> range:
+        """The numbers of its blocks, ascending."""
+        return range(self.first_block, self.last_block + 1)
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What was planned.
 
@@ -83,13 +110,15 @@ class Manifest:
         slots: the aggregators that a block may use.
         banks: 8.
         slots_per_bank: the size of a bank that the plan needs.
-        blocks: their number, B.
-        max_fan_in: the most remote in-neighbours of any vertex over all blocks, at least 1.
+        blocks: their number over all directions, B.
+        directions: what the plan sums, by the values of Direction: `forward`, and perhaps
+            `backward`. Two directions with the same edges share their blocks.
+        max_fan_in: the most remote neighbours that any vertex sums in any direction, at
+            least 1.
         graph: what it is for.
         partition: how vertices came to workers.
         strategy: how blocks and order were made.
         program: the digest of the P4 program that the plan is for, as the caller gave it.
-        prediction: what an exchange costs.
         files: SHA-256 in hex of every other file of the plan.
         digest: SHA-256 in hex over the canonical JSON of all fields but this one.
     """
@@ -101,14 +130,27 @@ class Manifest:
     banks: int
     slots_per_bank: int
     blocks: int
+    directions: dict[str, DirectionRecord]
     max_fan_in: int
     graph: GraphRecord
     partition: PartitionRecord
     strategy: StrategyRecord
     program: str
-    prediction: Prediction
     files: dict[str, str]
     digest: str
+
+    def direction(self, direction: Direction) -> DirectionRecord:
+        """The blocks of a direction, and what they cost.
+
+        Raises:
+            PlannerError: the plan was made without that direction.
+        """
+        try:
+            return self.directions[direction.value]
+        except KeyError:
+            raise PlannerError(
+                f"the plan has no {direction.value} blocks; plan again for both directions"
+            ) from None
 
 
 def seal(manifest: Manifest) -> Manifest:
@@ -157,7 +199,7 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
 
 
 def _decode(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - any JSON value
-    """`value` as `kind`: a dataclass, int, str, tuple[int, ...] or dict[str, str]."""
+    """`value` as `kind`: a dataclass, int, str, tuple[int, ...] or dict[str, ...]."""
     if isinstance(kind, type) and is_dataclass(kind):
         names = {field.name for field in fields(kind)}
         if not isinstance(value, dict) or set(value) != names:

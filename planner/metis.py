@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """METIS behind one safe function."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # METIS seeds its generator with a C int.
 _SEED_LIMIT = 2**31 - 1
+# METIS_OBJTYPE_VOL: the communication volume as the objective.
+_OBJTYPE_VOL = 1
 
 
 def partition_vertices(
@@ -23,6 +25,8 @@ def partition_vertices(
     vertices: int,
     parts: int,
     seed: int,
+    weights: NDArray[np.integer] | None = None,
+    volume: bool = False,
 ) -> NDArray[np.int32]:
     """Cut a graph into parts of about equal size with few edges between them.
 
@@ -36,6 +40,10 @@ def partition_vertices(
         vertices: the number of vertices, isolated ones included.
         parts: at least 1.
         seed: the same seed gives the same partition.
+        weights: integers[vertices], from 1; parts get about equal sums of them. None: about
+            equal numbers of vertices.
+        volume: keep down the communication volume, the number of (vertex, other part that
+            it has a neighbour in), instead of the number of edges between parts.
 
     Returns:
         int32[vertices], the part of each vertex, 0 <= part < parts.
@@ -49,7 +57,8 @@ def partition_vertices(
     if parts >= vertices or len(adjacency[1]) == 0:
         # Nothing to optimise, and outside what METIS is made for.
         return (np.arange(vertices) % parts).astype(np.int32)
-    return np.asarray(_part_graph(*adjacency, parts, seed), dtype=np.int32)
+    part = _part_graph(*adjacency, parts, seed=seed, weights=weights, volume=volume)
+    return np.asarray(part, dtype=np.int32)
 
 
 def symmetric_rows(
@@ -70,7 +79,13 @@ def symmetric_rows(
 
 
 def _part_graph(
-    indptr: NDArray[np.int64], indices: NDArray[np.int64], parts: int, seed: int
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    parts: int,
+    *,
+    seed: int,
+    weights: NDArray[np.integer] | None,
+    volume: bool,
 ) -> "Sequence[int]":
     try:
         import pymetis  # noqa: PLC0415 - needed by the planner only, not by who reads plans
@@ -78,12 +93,19 @@ def _part_graph(
         raise PlannerError("partitioning needs METIS: pip install pymetis") from error
     options = pymetis.Options()
     options.seed = seed % _SEED_LIMIT
+    # Only the k-way algorithm knows the volume; without a wish pymetis chooses by `parts`.
+    choice: dict[str, Any] = {"options": options, "recursive": None}
+    if volume:
+        options.objtype = _OBJTYPE_VOL
+        choice["recursive"] = False
+    if weights is not None:
+        choice["vweights"] = weights.tolist()
     starts, adjacent = indptr.astype(np.int32), indices.astype(np.int32)
     try:
         if hasattr(pymetis, "CSRAdjacency"):
             graph = pymetis.CSRAdjacency(starts, adjacent)
-            return pymetis.part_graph(parts, graph, options=options).vertex_part
-        _, part = pymetis.part_graph(parts, xadj=starts, adjncy=adjacent, options=options)
+            return pymetis.part_graph(parts, graph, **choice).vertex_part
+        _, part = pymetis.part_graph(parts, xadj=starts, adjncy=adjacent, **choice)
     except RuntimeError as error:
         raise PlannerError(f"METIS could not make {parts} parts: {error}") from error
     return part

@@ -29,14 +29,13 @@ def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
     part = partition_vertices(
         source, destination, vertices=graph.vertices, parts=workers, seed=seed
     )
-    return _fill_empty(part, workers, graph)
+    return fill_empty(part, workers, graph)
 
 
 def check_assignment(
     graph: Graph, workers: int, assignment: NDArray[np.integer]
 ) -> NDArray[np.int32]:
-    """An assignment that the caller made, as int32[V], or a PlannerError."""
-    check_workers(graph, workers)
+    """An assignment that somebody made, as int32[V], or a PlannerError."""
     if assignment.shape != (graph.vertices,) or not np.issubdtype(assignment.dtype, np.integer):
         raise PlannerError(
             f"the assignment must be {graph.vertices} whole numbers, one worker per vertex"
@@ -60,7 +59,7 @@ def check_workers(graph: Graph, workers: int) -> None:
         )
 
 
-def _fill_empty(part: NDArray[np.int32], workers: int, graph: Graph) -> NDArray[np.int32]:
+def fill_empty(part: NDArray[np.int32], workers: int, graph: Graph) -> NDArray[np.int32]:
     """Give each empty part the vertex of the largest part that has the fewest neighbours."""
     shares = np.bincount(part, minlength=workers)
     degree = np.diff(graph.indptr)

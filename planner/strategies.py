@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can be chosen by name: how to form blocks, and in which order to send.
+"""What can be chosen by name: who holds a vertex, how to form blocks, in which order to send.
 
 To add a strategy, write a function with the signature of the protocol and give it a name in
 the mapping. `build_plan` checks what it returns.
@@ -15,7 +15,21 @@ from numpy.typing import NDArray
 from switchgnn.planner.blocks import mlgp
 from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graph import Graph
 from switchgnn.planner.order import SendOrder, gamr
+from switchgnn.planner.partition import partition_workers
+from switchgnn.planner.partition_g3 import g3, g3_literal
+
+
+class PartitionStrategy(Protocol):
+    """Gives every vertex to a worker.
+
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex. The same arguments
+    give the same assignment.
+    """
+
+    def __call__(self, graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+        """See the class."""
 
 
 class BlockStrategy(Protocol):
@@ -40,6 +54,11 @@ class OrderStrategy(Protocol):
         """See the class."""
 
 
+PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = {
+    "metis": partition_workers,
+    "g3": g3,
+    "g3-literal": g3_literal,
+}
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {"mlgp": mlgp}
 ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {"gamr": gamr}
 
@@ -54,3 +73,30 @@ def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Stra
         raise PlannerError(
             f"no {what} strategy {name!r}; known: {', '.join(sorted(known))}"
         ) from None
+
+
+def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:
+    """Raise PlannerError unless `block` is what BlockStrategy promises."""
+    if block.shape != (len(boundary),):
+        raise PlannerError(f"block strategy {name} must give one block for each boundary edge")
+    used = np.unique(block)
+    if not np.array_equal(used, np.arange(1, len(used) + 1)):
+        raise PlannerError(f"block strategy {name} must number the blocks from 1 without gaps")
+    pairs = np.unique((block.astype(np.int64) << 32) | boundary.destination)
+    fullest = int(np.bincount(pairs >> 32).max(initial=0))
+    if fullest > slots:
+        raise PlannerError(
+            f"block strategy {name} made a block of {fullest} destinations for {slots} slots"
+        )
+
+
+def check_order(
+    name: str, boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
+) -> None:
+    """Raise PlannerError unless `sends` is what OrderStrategy promises."""
+    needed = np.unique((block.astype(np.int64) << 32) | boundary.source)
+    given = np.sort((sends.block.astype(np.int64) << 32) | sends.source)
+    if not np.array_equal(needed, given) or np.any(np.diff(sends.block) < 0):
+        raise PlannerError(
+            f"order strategy {name} must give each source of each block once, blocks ascending"
+        )

@@ -20,10 +20,12 @@ from switchgnn.controller.network import star_network
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.exchange import Exchange
 from switchgnn.host.faults import Faults, FaultyLink
+from switchgnn.host.header import PROTOCOL
 from switchgnn.host.link import open_link
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.reference import reference_sums
 from switchgnn.topologies import Target, free_tcp_port
@@ -51,7 +53,7 @@ TARGETS = [
 class Bed:
     """A running switch with ports for workers. Made by :func:`bed`."""
 
-    def __init__(self, target, workers, folder, *, graph="karate", slots=16):
+    def __init__(self, target, workers, folder, *, graph="karate", slots=16, directions="forward"):
         self.target = target
         self.network = star_network(workers)
         self.workers = workers
@@ -60,7 +62,11 @@ class Bed:
         self.program = load_program()
         self.graph = load_graph(graph)
         self.plan = build_plan(
-            self.graph, workers=workers, slots=slots, program=self.program.digest
+            self.graph,
+            workers=workers,
+            slots=slots,
+            program=self.program.digest,
+            directions=directions,
         )
         self._udp = free_udp_ports(2 * workers)
         self._tag = f"b{os.getpid() % 0xFFFF:x}"
@@ -93,11 +99,12 @@ class Bed:
             new_session=True,
         )
 
-    def link(self, worker):
+    def link(self, worker, protocol=PROTOCOL):
         return open_link(
             f"eth:{self._tag}w{worker}"
             if self.target is Target.BMV2
-            else f"udp:127.0.0.1:{self._udp[worker]}:127.0.0.1:{self._udp[self.workers + worker]}"
+            else f"udp:127.0.0.1:{self._udp[worker]}:127.0.0.1:{self._udp[self.workers + worker]}",
+            protocol,
         )
 
     def add_cables(self, stack):
@@ -170,14 +177,24 @@ class Team:
         generator = np.random.default_rng(seed)
         shape = (self.bed.graph.vertices, width)
         features = [generator.standard_normal(shape).astype(np.float32) for _ in range(rounds)]
-        results = [{} for _ in range(rounds)]
+        results = self.exchange(features, [Direction.FORWARD] * rounds, stops=stops)
+        if self.errors:
+            return None
+        return sum(map(self._wrong, features, results))
+
+    def exchange(self, features, directions, *, stops=None):
+        """Exchange features (of all vertices) round after round; `errors` says what went wrong.
+
+        Returns for each round the sums of each worker.
+        """
+        results = [{} for _ in features]
 
         def work(worker):
             rows = self.bed.plan.workers[worker].vertices
-            for index in range((stops or {}).get(worker, rounds)):
+            for index in range((stops or {}).get(worker, len(features))):
                 try:
                     results[index][worker] = self.exchanges[worker].aggregate_fixed(
-                        features[index][rows]
+                        features[index][rows], directions[index]
                     )
                 except Exception as error:
                     self.errors[worker] = error
@@ -192,11 +209,7 @@ class Team:
         for thread in threads:
             thread.join(JOIN_SECONDS)
             assert not thread.is_alive(), "a worker hangs"
-        if self.errors:
-            return None
-        return sum(
-            self._wrong(each, result) for each, result in zip(features, results, strict=True)
-        )
+        return results
 
     def total(self):
         """The workers' tallies, added up."""

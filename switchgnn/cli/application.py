@@ -8,6 +8,7 @@ from switchgnn.cli.doctor import doctor
 from switchgnn.cli.plan import plan
 from switchgnn.cli.run import run
 from switchgnn.cli.soak import soak
+from switchgnn.cli.train import train
 from switchgnn.cli.worker import worker
 from switchgnn.controller.cli import app as controller
 
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(soak)
+app.command()(train)
 app.command()(plan)
 app.add_typer(controller, name="controller", help="Install, show, clear and watch tables.")
 app.command()(doctor)

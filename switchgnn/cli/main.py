@@ -31,6 +31,10 @@ def _application() -> typer.Typer:
         from switchgnn.cli.worker import app as worker_app  # noqa: PLC0415
 
         return worker_app
+    if sys.argv[1:2] == ["train-worker"]:
+        from switchgnn.cli.train_worker import app as train_worker_app  # noqa: PLC0415
+
+        return train_worker_app
     from switchgnn.cli.application import app  # noqa: PLC0415
 
     return app

@@ -12,8 +12,10 @@ from rich.console import Console
 
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
+from switchgnn.planner.manifest import Manifest
 
 
 def plan(
@@ -27,6 +29,12 @@ def plan(
         typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
+    partition: Annotated[
+        str, typer.Option(help="How vertices come to workers: metis, g3 or g3-literal.")
+    ] = "metis",
+    directions: Annotated[
+        str, typer.Option(help="forward, or both: training sums gradients backward.")
+    ] = "forward",
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest.")] = False,
 ) -> None:
     """Partition GRAPH over workers, form blocks, order them, and write the plan.
@@ -43,6 +51,8 @@ def plan(
             slots=slots or program.slots,
             program=program.digest,
             seed=seed,
+            partition=partition,
+            directions=directions,
             progress=lambda step: status.update(f"planning: {step}"),
         )
         write_plan(made, out)
@@ -50,12 +60,19 @@ def plan(
     if as_json:
         typer.echo(json.dumps(asdict(manifest)))
         return
-    prediction = manifest.prediction
-    ours = sum(prediction.packets_up) + sum(prediction.packets_down)
-    theirs = sum(prediction.host_packets_up) + sum(prediction.host_packets_down)
+    boundary = manifest.direction(Direction.FORWARD).prediction.boundary_vertices
+    packets = "; ".join(_packets(manifest, name) for name in manifest.directions)
     Console().print(
-        f"{out}: {manifest.workers} workers, {manifest.blocks} blocks, "
-        f"{prediction.boundary_vertices:,} boundary vertices, {prediction.entries:,} table "
-        f"entries; {ours:,} packets per fragment, {theirs:,} if hosts did it alone",
+        f"{out}: {manifest.workers} workers, {manifest.blocks} blocks, {boundary:,} boundary "
+        f"vertices, {len(made.switch.entry_block):,} table entries; {packets}",
         soft_wrap=True,
     )
+
+
+def _packets(manifest: Manifest, direction: str) -> str:
+    """What an exchange of the direction sends; the direction is named if there are two."""
+    prediction = manifest.directions[direction].prediction
+    ours = sum(prediction.packets_up) + sum(prediction.packets_down)
+    theirs = sum(prediction.host_packets_up) + sum(prediction.host_packets_down)
+    name = f"{direction}: " if len(manifest.directions) > 1 else ""
+    return f"{name}{ours:,} packets per fragment, {theirs:,} if hosts did it alone"

@@ -63,6 +63,9 @@ def run(
         int | None,
         typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
     ] = None,
+    partition: Annotated[
+        str, typer.Option(help="How vertices come to workers: metis, g3 or g3-literal.")
+    ] = "metis",
     bandwidth: Annotated[
         float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
     ] = None,
@@ -119,6 +122,7 @@ def run(
         background=background,
         faults=faults,
         tls=tls,
+        partition=partition,
     )
     console = Console(stderr=True)
     # A terminated run cleans up like an interrupted one.

@@ -22,6 +22,7 @@ from switchgnn.host.worker import WorkerTask
 from switchgnn.host.workload import features_of_round
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import read_assignment, write_plan
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
@@ -67,6 +68,7 @@ class RunOptions:
         background: TCP flows from each worker to the next, on the same links.
         faults: what to inject on every link, as ``Faults.parse`` takes it.
         tls: folder with certificates for P4Runtime, or None for plain gRPC.
+        partition: how vertices come to workers, a key of PARTITION_STRATEGIES.
     """
 
     graph: str
@@ -84,6 +86,7 @@ class RunOptions:
     background: int = 0
     faults: str = ""
     tls: Path | None = None
+    partition: str = "metis"
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared
         slots=options.slots,
         program=load_program().digest,
         seed=options.seed,
+        partition=options.partition,
         progress=lambda what: step(f"planning: {what}", 0, 0),
     )
     write_plan(plan, folder / "plan")
@@ -310,7 +314,8 @@ def _report(
     measured: _Measured,
     verdicts: list[Verdict],
 ) -> RunReport:
-    manifest = prepared.manifest
+    forward = prepared.manifest.direction(Direction.FORWARD)
+    prediction = forward.prediction
     width = prepared.features.shape[1]
     frames = options.rounds * -(-width // LANES)
     per_worker = tuple(
@@ -329,8 +334,8 @@ def _report(
             zip(
                 measured.outcomes,
                 measured.wire,
-                manifest.prediction.host_packets_up,
-                manifest.prediction.host_packets_down,
+                prediction.host_packets_up,
+                prediction.host_packets_down,
                 strict=True,
             )
         )
@@ -344,10 +349,10 @@ def _report(
         graph=prepared.graph.name,
         vertices=prepared.graph.vertices,
         edges=len(prepared.graph.indices),
-        boundary_vertices=manifest.prediction.boundary_vertices,
+        boundary_vertices=prediction.boundary_vertices,
         features=width,
         rounds=options.rounds,
-        blocks=manifest.blocks,
+        blocks=len(forward.block_numbers),
         slots=options.slots,
         exact=wrong == 0,
         wrong_sums=wrong,

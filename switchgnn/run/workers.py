@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child
@@ -21,6 +22,23 @@ _SILENCE_SECONDS = 10.0
 _EXIT_SECONDS = 10.0
 
 ProgressListener = Callable[[int, int], None]
+# Called with (worker, event) for whatever a worker says before it has finished.
+EventListener = Callable[[int, dict[str, Any]], None]
+
+
+class Task(Protocol):
+    """What a worker process is to do."""
+
+    @property
+    def worker(self) -> int:
+        """Its number."""
+
+    @property
+    def pace(self) -> Pace:
+        """Its bounds on waiting."""
+
+    def to_json(self) -> str:
+        """Return the task as one line of JSON."""
 
 
 class WorkerError(SwitchGNNError):
@@ -62,28 +80,57 @@ def run_workers(
     Raises:
         WorkerError: a worker failed, died or fell silent; the others are stopped.
     """
+    done, steps = [0] * len(tasks), [0] * len(tasks)
+
+    def listen(worker: int, event: dict[str, Any]) -> None:
+        if event["event"] == "progress":
+            done[worker], steps[worker] = event["done"], event["steps"]
+            progress(sum(done), max(steps) * len(tasks))
+
+    commands = [command] * len(tasks)
+    finished = follow_workers(fabric.worker_child, tasks, commands, listen)
+    return [_outcome(event) for event in finished]
+
+
+def follow_workers(
+    make_child: Callable[[int, Sequence[str]], Child],
+    tasks: Sequence[Task],
+    commands: Sequence[Sequence[str]],
+    listen: EventListener,
+) -> list[dict[str, Any]]:
+    """Run a command per worker with its task as input; return the last words of each.
+
+    Args:
+        make_child: gives the process of a worker that runs a command, not yet started.
+        tasks: one per worker, in order.
+        commands: that take a task as one line of JSON on standard input, say what they do
+            in such lines on standard output, and end with a ``finished``.
+        listen: called for every event before the last.
+
+    Raises:
+        WorkerError: a worker failed, died or fell silent; the others are stopped.
+    """
     with ExitStack() as stack:
         children = [
-            stack.enter_context(fabric.worker_child(task.worker, command)) for task in tasks
+            stack.enter_context(make_child(task.worker, command))
+            for task, command in zip(tasks, commands, strict=True)
         ]
         for child, task in zip(children, tasks, strict=True):
             child.stdin.write(task.to_json() + "\n")
             child.stdin.close()
         patience = max(task.pace.patience for task in tasks) + _SILENCE_SECONDS
-        return _follow(children, patience, progress)
+        return _follow(children, patience, listen)
 
 
 def _follow(
-    children: Sequence[Child], patience: float, progress: ProgressListener
-) -> list[WorkerOutcome]:
-    outcomes: dict[int, WorkerOutcome] = {}
-    done = [0] * len(children)
-    steps = [0] * len(children)
+    children: Sequence[Child], patience: float, listen: EventListener
+) -> list[dict[str, Any]]:
+    finished: dict[int, dict[str, Any]] = {}
     deadline = time.monotonic() + patience
     with selectors.DefaultSelector() as selector:
         for worker, child in enumerate(children):
             selector.register(child.stdout, selectors.EVENT_READ, worker)
-        while len(outcomes) < len(children):
+        while len(finished) < len(children):
             for key, _ in selector.select(timeout=1.0):
                 worker = key.data
                 line = children[worker].stdout.readline()
@@ -91,16 +138,15 @@ def _follow(
                     _fail(children, worker)
                 deadline = time.monotonic() + patience
                 event = json.loads(line)
-                if event["event"] == "progress":
-                    done[worker], steps[worker] = event["done"], event["steps"]
-                    progress(sum(done), max(steps) * len(children))
-                elif event["event"] == "finished":
-                    outcomes[worker] = _outcome(event)
+                if event["event"] == "finished":
+                    finished[worker] = event
                     selector.unregister(key.fileobj)
+                else:
+                    listen(worker, event)
             if time.monotonic() > deadline:
-                silent = [str(w) for w in range(len(children)) if w not in outcomes]
+                silent = [str(w) for w in range(len(children)) if w not in finished]
                 raise WorkerError(f"No word from worker {', '.join(silent)} for {patience:g} s.")
-    return [outcomes[worker] for worker in range(len(children))]
+    return [finished[worker] for worker in range(len(children))]
 
 
 def _outcome(event: dict[str, Any]) -> WorkerOutcome:

@@ -116,6 +116,18 @@ def test_a_folder_that_is_no_plan_is_not_overwritten(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+def test_directions_that_cannot_be_planned(tmp_path):
+    options = ("--workers", 2, "--out", tmp_path / "plan", "--directions", "backward")
+    assert "known: both, forward" in refused("plan", "karate", *options)
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_partition_that_nobody_knows(command, tmp_path):
+    start = {"plan": ("karate", "--workers", 2, "--out", tmp_path / "plan"), "run": LOOPBACK}
+    message = refused(command, *start[command], "--partition", "best")
+    assert "known: g3, g3-literal, metis" in message
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

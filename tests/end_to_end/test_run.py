@@ -10,6 +10,7 @@ import pytest
 from switchgnn.host.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.load import load_graph
 from tests.end_to_end.conftest import run_json, switchgnn
 
@@ -46,12 +47,20 @@ def test_any_feature_width(combination, width):
     check(report, graph="karate", workers=3, fragments=-(-width // 32))
 
 
-def check(report, *, graph="digits", workers, slots=None, fragments):
+@pytest.mark.parametrize("partition", ["g3", "g3-literal"])
+def test_any_partition(combination, partition):
+    report = run_json(
+        combination, "--graph", "karate", "--workers", 3, "--slots", 16, "--partition", partition
+    )
+    check(report, graph="karate", workers=3, slots=16, fragments=1, partition=partition)
+
+
+def check(report, *, graph="digits", workers, slots=None, fragments, partition="metis"):
     for name, kind in REQUIRED.items():
         assert isinstance(report[name], kind), name
     assert report["exact"] is True
     assert report["max_error"] <= report["error_bound"]
-    prediction = predicted(graph, workers, slots)
+    prediction = predicted(graph, workers, slots, partition)
     frames = fragments * report["rounds"]
     assert report["contributions"] == prediction.contributions * frames
     # A pass that completes a slot before its last bank costs one more; an
@@ -88,12 +97,16 @@ def check_bytes(report, prediction, frames):
         assert worker["bytes_down"] >= at_least
 
 
-def predicted(graph, workers, slots):
+def predicted(graph, workers, slots, partition="metis"):
     program = load_program()
     plan = build_plan(
-        load_graph(graph), workers=workers, slots=slots or program.slots, program=program.digest
+        load_graph(graph),
+        workers=workers,
+        slots=slots or program.slots,
+        program=program.digest,
+        partition=partition,
     )
-    return plan.manifest.prediction
+    return plan.manifest.direction(Direction.FORWARD).prediction
 
 
 def test_a_directed_graph_from_a_file(combination, tmp_path):

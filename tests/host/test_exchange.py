@@ -20,12 +20,23 @@ from switchgnn.host.faults import Faults, FaultyLink
 from switchgnn.host.header import Kind, unpack_header
 from switchgnn.host.pace import Pace
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graph import graph_from_edges
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.reference import reference_sums
 from tests.host.model_switch import ModelSwitch, undisturbed
 
 QUICK = Pace(window=4, patience=0.5)
 STEADY = Pace(window=4, patience=20.0)
+# Every change of direction, and no change.
+TURNS = [
+    Direction.FORWARD,
+    Direction.BACKWARD,
+    Direction.BACKWARD,
+    Direction.FORWARD,
+    Direction.FORWARD,
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +44,16 @@ def graph():
     return load_graph("karate")
 
 
-def plan_of(graph, workers, slots=8):
-    return build_plan(graph, workers=workers, slots=slots, program="ab" * 32)
+def plan_of(graph, workers, slots=8, directions="forward"):
+    return build_plan(graph, workers=workers, slots=slots, program="ab" * 32, directions=directions)
+
+
+def one_way_graph():
+    """A directed graph with vertices that only send and others that only receive."""
+    ends = np.random.default_rng(3).integers(0, 40, (2, 150))
+    return graph_from_edges(
+        ends[0] % 35, ends[1] % 37 + 3, name="one-way", vertices=40, directed=True
+    )
 
 
 class Team:
@@ -69,13 +88,14 @@ class Team:
         tallies = [asdict(exchange.tally) for exchange in self.exchanges]
         return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
 
-    def aggregate(self, features, *, absent=()):
+    def aggregate(self, features, *, absent=(), directions=None):
         results = {}
 
         def work(worker):
             rows = self.plan.workers[worker].vertices
+            direction = directions[worker] if directions else Direction.FORWARD
             try:
-                results[worker] = self.exchanges[worker].aggregate_fixed(features[rows])
+                results[worker] = self.exchanges[worker].aggregate_fixed(features[rows], direction)
             except Exception as error:
                 self.errors[worker] = error
 
@@ -95,10 +115,10 @@ class Team:
         return total, results
 
 
-def expected(plan, graph, features, result):
+def expected(plan, graph, features, result, direction=Direction.FORWARD):
     scale = result.fixed_point.scale
     fixed = np.rint(features.astype(np.float64) * scale).astype(np.int64)
-    return reference_sums(graph, plan.assignment, fixed)
+    return reference_sums(graph, plan.assignment, fixed, direction)
 
 
 def random_features(graph, width, seed=0):
@@ -117,6 +137,43 @@ def check_rounds(team, graph, width, rounds=2):
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 8])
 def test_sums_are_exact(graph, workers):
     check_rounds(Team(plan_of(graph, workers)), graph, 5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("faults", [None, "loss=0.05,reorder=0.2,corrupt=0.05"])
+def test_rounds_in_both_directions_are_exact(faults, seed):
+    graph = one_way_graph()
+    plan = plan_of(graph, 4, directions="both")
+    assert plan.manifest.direction(Direction.BACKWARD).first_block > 2
+    team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}") if faults else None)
+    for index, direction in enumerate(TURNS):
+        features = random_features(graph, 33, index)
+        total, results = team.aggregate(features, directions=[direction] * 4)
+        assert not team.errors, team.errors
+        assert np.array_equal(total, expected(plan, graph, features, results[0], direction))
+
+
+def test_workers_in_different_directions_get_no_sums():
+    """Nobody may take the features of the other direction for its own."""
+    plan = plan_of(one_way_graph(), 2, slots=64, directions="both")
+    # Long enough for the standstill after which features are fetched.
+    team = Team(plan, pace=replace(QUICK, patience=3.0))
+    team.aggregate(random_features(one_way_graph(), 4), directions=list(Direction))
+    assert set(team.errors) == {0, 1}
+    for error in team.errors.values():
+        assert isinstance(error, ExchangeTimeoutError)
+    assert team.total()["wrong"] > 0
+
+
+def test_a_direction_that_was_not_planned_is_refused(graph):
+    team = Team(plan_of(graph, 2))
+    team.aggregate(random_features(graph, 4), directions=[Direction.BACKWARD] * 2)
+    for error in team.errors.values():
+        assert isinstance(error, PlannerError)
+        assert "no backward blocks" in str(error)
+    assert len(team.errors) == 2
+    team.errors.clear()
+    check_rounds(team, graph, 4)
 
 
 @pytest.mark.parametrize("width", [1, 31, 32, 33, 128])

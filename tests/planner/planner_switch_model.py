@@ -4,19 +4,21 @@
 
 import numpy as np
 
+from switchgnn.planner import Direction
+
 
 class ReplayError(Exception):
     """The plan does not make a working exchange."""
 
 
-def replay(plan, features, shuffle_seed=0):
+def replay(plan, features, shuffle_seed=0, direction=Direction.FORWARD):
     """Run one exchange of whole feature vectors over `plan`; returns the sums, int64[V, F].
 
     Workers are interleaved at random; each keeps its own order.
     """
     rng = np.random.default_rng(shuffle_seed)
     total = np.zeros_like(features)
-    for block in range(1, plan.manifest.blocks + 1):
+    for block in plan.manifest.direction(direction).block_numbers:
         arrived = [{} for _ in plan.workers]
         slots = {}
         for source in _interleave(plan, block, rng):
@@ -26,9 +28,9 @@ def replay(plan, features, shuffle_seed=0):
     return total
 
 
-def check(plan, features, expected, shuffle_seed=0):
+def check(plan, features, expected, shuffle_seed=0, direction=Direction.FORWARD):
     """Raise ReplayError unless the plan delivers exactly `expected`."""
-    if not np.array_equal(replay(plan, features, shuffle_seed), expected):
+    if not np.array_equal(replay(plan, features, shuffle_seed, direction), expected):
         raise ReplayError("wrong sums")
 
 

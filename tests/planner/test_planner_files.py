@@ -146,7 +146,7 @@ def edit(folder, **changes):
     [
         ({"slots": 10}, "changed"),
         ({"digest": "00"}, "changed"),
-        ({"version": 2}, "version 2"),
+        ({"version": 1}, "version 1"),
         ({"version": "1"}, "version '1'"),
         ({"format": "other"}, "not the manifest"),
         ({"extra": 1}, "must have the fields"),
@@ -154,6 +154,7 @@ def edit(folder, **changes):
         ({"slots": True}, "wrong kind: True"),
         ({"graph": None}, "must have the fields"),
         ({"files": {"switch.npz": 1}}, "wrong kind: 1"),
+        ({"directions": {"forward": [1, 2]}}, "must have the fields"),
     ],
 )
 def test_a_changed_manifest_is_refused(folder, changes, part):

@@ -19,6 +19,12 @@ def test_duplicates_and_self_loops_are_dropped():
     assert graph.indices.tolist() == [1, 3, 0]
 
 
+def test_dropped_self_loops_are_named():
+    assert build([2, 0, 0, 2], [2, 1, 0, 2]).self_loops.tolist() == [0, 2]
+    assert build([2, 0], [2, 1], directed=False).self_loops.tolist() == [2]
+    assert build([0], [1]).self_loops is None
+
+
 def test_undirected_graph_has_both_directions():
     u, v = build([0, 1], [1, 2], directed=False).edges()
     assert list(zip(u.tolist(), v.tolist(), strict=True)) == [(0, 1), (1, 0), (1, 2), (2, 1)]

@@ -14,6 +14,7 @@ from planner_switch_model import ReplayError, check, replay
 from switchgnn.planner import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
+    Direction,
     PlannerError,
     boundary_edges,
     build_plan,
@@ -36,6 +37,10 @@ def random_features(graph, seed=0):
 
 def plan_of(graph, workers=3, slots=10, **options):
     return build_plan(graph, workers=workers, slots=slots, program=PROGRAM, **options)
+
+
+def forward(plan):
+    return plan.manifest.direction(Direction.FORWARD)
 
 
 @STEADY
@@ -206,11 +211,11 @@ def test_types_are_those_of_the_layout():
 def test_the_manifest_counts_what_is_there():
     graph = random_graph(80, 400, 7)
     plan = plan_of(graph, 4, 20, seed=3)
-    manifest, prediction = plan.manifest, plan.manifest.prediction
+    manifest, prediction = plan.manifest, forward(plan).prediction
     boundary = boundary_edges(graph, plan.assignment)
     remote = np.bincount(boundary.destination)
     assert (manifest.workers, manifest.slots, manifest.slots_per_bank) == (4, 20, 3)
-    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 1, 8)
+    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 2, 8)
     assert manifest.max_fan_in == remote.max()
     assert manifest.program == PROGRAM
     assert manifest.graph.digest == graph.digest()
@@ -234,7 +239,7 @@ def test_the_manifest_counts_what_is_there():
 def test_with_enough_slots_each_vertex_goes_up_and_down_once():
     graph = random_graph(80, 800, 7)
     plan = plan_of(graph, 8, 80)
-    prediction = plan.manifest.prediction
+    prediction = forward(plan).prediction
     assert plan.manifest.blocks == 1
     assert sum(prediction.packets_up) == prediction.boundary_vertices
     assert sum(prediction.packets_down) == prediction.boundary_vertices
@@ -244,7 +249,7 @@ def test_one_worker_needs_no_exchange():
     plan = plan_of(load_graph("karate"), 1)
     assert plan.manifest.blocks == 0
     assert plan.manifest.max_fan_in == 1
-    assert plan.manifest.prediction.packets_up == (0,)
+    assert forward(plan).prediction.packets_up == (0,)
     assert plan.workers[0].send_indptr.tolist() == [0]
     assert not replay(plan, random_features(load_graph("karate"))).any()
 
@@ -274,6 +279,7 @@ def test_progress_tells_the_steps():
         ({"workers": 35}, "too many"),
         ({"blocks": "best"}, "known: mlgp"),
         ({"order": "best"}, "known: gamr"),
+        ({"directions": "backward"}, "known: both, forward"),
         ({"seed": -1}, "seed"),
         ({"assignment": np.zeros(3, dtype=int)}, "34 whole numbers"),
     ],

@@ -130,6 +130,19 @@ class LaterDoneMovesForward(BarrierTest):
         self.complete(0, block=2)
 
 
+class BlocksMayBeSkipped(BarrierTest):
+    """A round may begin behind its first blocks, as backward rounds do, and end before its last."""
+
+    def runTest(self) -> None:
+        for round_, blocks in ((1, (3, 4)), (2, (1, 2)), (3, (3, 4)), (4, (4,))):
+            self.open(round_=round_)
+            for block in blocks:
+                self.collect(0, 1, round_=round_, block=block)
+                self.ask(1, Kind.WAITING, workers=0b011, round_=round_, block=block)
+                self.complete(2, round_=round_, block=block)
+                self.ask(0, Kind.ADVANCE, workers=MEMBERS, round_=round_, block=block)
+
+
 class FragmentsAndRoundsAreApart(BarrierTest):
     """Every (round, block, fragment) is a barrier of its own."""
 

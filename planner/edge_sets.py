@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The boundary edges of each direction, and their blocks in one numbering."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.blocks import MAX_BLOCKS
+from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.order import SendOrder
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeSet:
+    """Boundary edges that get blocks, and the directions that those blocks serve."""
+
+    directions: tuple[Direction, ...]
+    boundary: BoundaryEdges
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedBlocks:
+    """The blocks of some boundary edges.
+
+    Attributes:
+        boundary: the edges, length E.
+        block: int32[E], numbered from 1 without gaps.
+        order: the sources of each block.
+    """
+
+    boundary: BoundaryEdges
+    block: NDArray[np.int32]
+    order: SendOrder
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks."""
+        return int(self.block.max(initial=0))
+
+
+def edge_sets(boundary: BoundaryEdges, wanted: Sequence[Direction]) -> list[EdgeSet]:
+    """The edges of each direction that is wanted, once where two have the same.
+
+    Args:
+        boundary: the boundary edges of FORWARD; those of BACKWARD are the transposed ones.
+        wanted: FORWARD, and perhaps BACKWARD.
+    """
+    if Direction.BACKWARD not in wanted:
+        return [EdgeSet(tuple(wanted), boundary)]
+    transposed = boundary.transposed()
+    if transposed.same_edges(boundary):
+        return [EdgeSet(tuple(wanted), boundary)]
+    return [EdgeSet((Direction.FORWARD,), boundary), EdgeSet((Direction.BACKWARD,), transposed)]
+
+
+def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
+    """All blocks in one numbering: those of each set follow those of the set before it.
+
+    The edges follow one another as well, so they are sorted within a set only.
+
+    Raises:
+        PlannerError: more than 65,535 blocks.
+    """
+    *before, blocks = np.cumsum([0, *(each.blocks for each in sets)]).tolist()
+    if blocks > MAX_BLOCKS:
+        raise PlannerError(
+            f"{blocks} blocks are too many, at most {MAX_BLOCKS} fit; give the switch more slots"
+        )
+    shifts = np.array(before, dtype=np.int32)
+    return OrderedBlocks(
+        boundary=_concatenate([each.boundary for each in sets]),
+        block=np.concatenate([s.block + n for s, n in zip(sets, shifts, strict=True)]),
+        order=SendOrder(
+            block=np.concatenate([s.order.block + n for s, n in zip(sets, shifts, strict=True)]),
+            source=np.concatenate([each.order.source for each in sets]),
+        ),
+    )
+
+
+def _concatenate(edges: Sequence[BoundaryEdges]) -> BoundaryEdges:
+    return BoundaryEdges(
+        source=np.concatenate([each.source for each in edges]),
+        destination=np.concatenate([each.destination for each in edges]),
+        source_worker=np.concatenate([each.source_worker for each in edges]),
+        destination_worker=np.concatenate([each.destination_worker for each in edges]),
+    )

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers as threads, and a transport between them that only knows NumPy."""
+
+import threading
+
+import numpy as np
+import scipy.sparse
+
+from switchgnn.planner.direction import Direction
+
+
+class Gathering:
+    """What all workers' rows together give: the whole graph's sums over remote edges."""
+
+    def __init__(self, graph, assignment, *, spoil=None):
+        source, destination = graph.edges()
+        remote = assignment[source] != assignment[destination]
+        source, destination = source[remote], destination[remote]
+        if spoil is not None:
+            source, destination = spoil(source, destination)
+        shape = (graph.vertices, graph.vertices)
+        ones = np.ones(len(source))
+        self.matrix = scipy.sparse.csr_matrix((ones, (destination, source)), shape=shape)
+        self.assignment = assignment
+        self.workers = int(assignment.max()) + 1
+        self.barrier = threading.Barrier(self.workers, timeout=60)
+        self.rows = None
+
+    def transport(self, worker):
+        return _End(self, worker)
+
+    def meet(self, worker, rows, direction):
+        mine = np.flatnonzero(self.assignment == worker)
+        if self.barrier.wait() == 0:
+            self.rows = np.zeros((len(self.assignment), rows.shape[1]))
+        self.barrier.wait()
+        self.rows[mine] = rows
+        self.barrier.wait()
+        matrix = self.matrix if direction is Direction.FORWARD else self.matrix.T
+        sums = (matrix @ self.rows)[mine].astype(np.float32)
+        self.barrier.wait()
+        return sums
+
+
+class _End:
+    def __init__(self, gathering, worker):
+        self.gathering, self.worker = gathering, worker
+        self.calls = []
+
+    def aggregate(self, rows, direction):
+        self.calls.append((direction, rows.shape[1]))
+        return self.gathering.meet(self.worker, rows, direction)

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the other tests would say if the code were wrong: they would fail."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import switchgnn.transports.host_based as host_based
+from switchgnn.transports import Direction, partial_schedules
+from switchgnn.transports.operator import RowSums
+from switchgnn.transports.sampling import Sample
+from tests.transports.crew import exchange, on_hub, parts_of, random_case, wrong
+from tests.transports.test_sampling import (
+    test_the_mean_over_epochs_is_the_exact_sum as mean_is_exact,
+)
+
+
+@pytest.fixture
+def case():
+    graph, assignment = random_case(60, 400, 3, 9, directed=False)
+    features = np.random.default_rng(1).standard_normal((60, 33), dtype=np.float32)
+    return graph, assignment, features
+
+
+def wrong_with(case, change):
+    graph, assignment, features = case
+    schedules = [change(schedule) for schedule in partial_schedules(graph, assignment, 3)]
+    parts = parts_of(assignment, 3)
+    (sums,) = exchange(on_hub(schedules), parts, [(features, Direction.FORWARD, False)])
+    return wrong(graph, assignment, features, sums)
+
+
+def without_entry(sums, place):
+    indptr = sums.indptr.copy()
+    indptr[np.searchsorted(indptr, place, side="right") :] -= 1
+    return RowSums(indptr, np.delete(sums.column, place), sums.width)
+
+
+def with_entry_twice(sums, place):
+    indptr = sums.indptr.copy()
+    indptr[np.searchsorted(indptr, place, side="right") :] += 1
+    return RowSums(indptr, np.insert(sums.column, place, sums.column[place]), sums.width)
+
+
+def test_the_right_schedule_is_right(case):
+    assert wrong_with(case, lambda schedule: schedule) == 0
+
+
+@pytest.mark.parametrize("side", ["send", "add"])
+@pytest.mark.parametrize("mistake", [without_entry, with_entry_twice])
+def test_a_source_dropped_or_counted_twice(case, side, mistake):
+    def change(schedule):
+        if schedule.worker != 1:
+            return schedule
+        return replace(schedule, **{side: mistake(getattr(schedule, side), 3)})
+
+    assert wrong_with(case, change) > 0
+
+
+def test_rows_in_another_order(case):
+    def change(schedule):
+        if schedule.worker != 1:
+            return schedule
+        add = schedule.add
+        return replace(schedule, add=replace(add, column=(add.column + 1) % add.width))
+
+    assert wrong_with(case, change) > 0
+
+
+def test_a_missing_scale(monkeypatch):
+    right = host_based.sample_rows
+
+    def unscaled(*arguments, **options):
+        sample = right(*arguments, **options)
+        return Sample(sample.place, sample.indptr, np.ones_like(sample.scale))
+
+    monkeypatch.setattr(host_based, "sample_rows", unscaled)
+    graph, assignment = random_case(45, 200, 3, 11, directed=True)
+    features = np.random.default_rng(1).standard_normal((45, 4), dtype=np.float32)
+    with pytest.raises(AssertionError):
+        mean_is_exact((graph, assignment, features), Direction.FORWARD)

@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One worker process of `switchgnn train`.
+
+Rank, number of workers and where they meet come from the environment, as torchrun sets
+it (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT). The rest is a task in JSON.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.exchange import Exchange
+from switchgnn.host.faults import Faults, FaultyLink
+from switchgnn.host.header import PROTOCOL as SWITCHGNN_PROTOCOL
+from switchgnn.host.link import Link, open_link
+from switchgnn.host.pace import Pace
+from switchgnn.planner.files import read_manifest, read_worker_part
+from switchgnn.training.layers import distribute
+from switchgnn.training.models import ModelOptions, build_model
+from switchgnn.training.partition import Partition
+from switchgnn.training.partition_files import read_partition
+from switchgnn.training.remote_sum import RemoteSum
+from switchgnn.training.trainer import Trainer, TrainOptions
+from switchgnn.transports import (
+    PROTOCOL,
+    HostTransport,
+    LocalTransport,
+    Sampling,
+    Station,
+    SwitchTransport,
+    Transport,
+    read_schedule,
+)
+
+SWITCH, HOST, HOST_PARTIAL, LOCAL = "switch", "host", "host-partial", "local"
+TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, LOCAL)
+
+
+@dataclass(frozen=True)
+class TrainTask:
+    """What one worker process does.
+
+    Attributes:
+        worker: its number.
+        partitions: folder of all partitions.
+        transport: one of TRANSPORTS.
+        model, options: what to train, and how.
+        pace: bounds on sending and waiting.
+        link: ``eth:...`` or ``udp:...``.
+        addresses: its addresses.
+        plan: the plan folder, for ``switch``.
+        schedule: this worker's schedule, for ``host`` and ``host-partial``.
+        stations: (MAC, IP) of all workers, for the same.
+        sampling: share of rows that travel, for ``host``.
+        faults: what to inject on its link, as ``--faults`` takes it.
+    """
+
+    worker: int
+    partitions: Path
+    transport: str
+    model: ModelOptions
+    options: TrainOptions
+    pace: Pace
+    link: str
+    addresses: Addresses
+    plan: Path | None = None
+    schedule: Path | None = None
+    stations: tuple[tuple[str, str], ...] = ()
+    sampling: float = 1.0
+    faults: str = ""
+
+    def to_json(self) -> str:
+        """Return the task as one line of JSON."""
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TrainTask":
+        """Read what :meth:`to_json` wrote."""
+        fields = json.loads(text)
+        options = fields["options"]
+        options["checkpoint"] = _path(options["checkpoint"])
+        return cls(
+            **{
+                **fields,
+                "partitions": Path(fields["partitions"]),
+                "model": ModelOptions(**fields["model"]),
+                "options": TrainOptions(**options),
+                "pace": Pace(**fields["pace"]),
+                "addresses": Addresses(**fields["addresses"]),
+                "plan": _path(fields["plan"]),
+                "schedule": _path(fields["schedule"]),
+                "stations": tuple((mac, ip) for mac, ip in fields["stations"]),
+            }
+        )
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
+
+
+def run_train_worker(task: TrainTask) -> None:
+    """Do the task: one JSON line per epoch on standard output, and a last one.
+
+    Raises:
+        SwitchGNNError: whatever stops the training.
+    """
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // _world_size()))
+    partition = read_partition(task.partitions, task.worker)
+    # The same weights everywhere; what is drawn later, as in dropout, differs by worker.
+    torch.manual_seed(task.options.seed)
+    model = build_model(task.model, partition.features.shape[1], partition.classes)
+    torch.manual_seed(task.options.seed * 1000 + 1 + task.worker)
+    with _together(task.pace.patience), _transport(task, partition) as transport:
+        with RemoteSum(transport) as remote:
+            distribute(model, partition, remote)
+            trainer = Trainer(model, partition, remote, _own_options(task))
+            _report("ready")
+            for report in trainer.run():
+                transport.next_epoch()
+                _report("epoch", **asdict(report), traffic=transport.traffic._asdict())
+        traffic = transport.traffic._asdict()
+        transport.close()
+    _report("finished", traffic=traffic, vertices=len(partition.vertices))
+
+
+def _own_options(task: TrainTask) -> TrainOptions:
+    """Each worker keeps its own checkpoint: their random numbers differ."""
+    checkpoint = task.options.checkpoint
+    if checkpoint is None:
+        return task.options
+    own = checkpoint.with_name(f"{checkpoint.name}.{task.worker}")
+    return replace(task.options, checkpoint=own)
+
+
+def _world_size() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+@contextmanager
+def _together(patience: float) -> Iterator[None]:
+    """Join the other workers for torch.distributed."""
+    if _world_size() == 1:
+        yield
+        return
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience))
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+@contextmanager
+def _transport(task: TrainTask, partition: Partition) -> Iterator[Transport]:
+    if task.transport == LOCAL:
+        yield LocalTransport(len(partition.vertices), partition.workers)
+        return
+    with ExitStack() as stack:
+        protocol = SWITCHGNN_PROTOCOL if task.transport == SWITCH else PROTOCOL
+        link: Link = stack.enter_context(open_link(task.link, protocol))
+        faults = Faults.parse(task.faults)
+        if faults.rates:
+            link = FaultyLink(link, faults, task.worker)
+        if task.plan is not None:
+            manifest = read_manifest(task.plan)
+            part = read_worker_part(task.plan, task.worker)
+            exchange = Exchange(manifest, part, link, task.addresses, pace=task.pace)
+            yield SwitchTransport(exchange, link)
+            return
+        assert task.schedule is not None  # noqa: S101  every other transport has one
+        yield HostTransport(
+            read_schedule(task.schedule),
+            link,
+            tuple(Station(mac, ip) for mac, ip in task.stations),
+            pace=task.pace,
+            sampling=Sampling(task.sampling, task.options.seed),
+        )
+
+
+def _report(event: str, **values: Any) -> None:  # noqa: ANN401
+    sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
+    sys.stdout.flush()
