@@ -138,7 +138,8 @@ class MininetFabric(Fabric):
             # Ordinary TCP between the workers heeds the switch's marks, too.
             _run(["sysctl", "-q", "-w", "net.ipv4.tcp_ecn=1"], host.pid)
         for name in self._switch_side:
-            _run(["ip", "link", "set", name, "up"], None)
+            # The machine may have one of the workers' addresses itself, and must not answer.
+            _run(["ip", "link", "set", name, "arp", "off", "up"], None)
 
 
 def _quiet(interface: str, namespace_pid: int | None) -> None:
