@@ -57,10 +57,17 @@ def test_ping(running):
 
 @pytest.fixture
 def address_of_a_worker_elsewhere():
-    """The machine itself has the first worker's address on some other interface."""
-    subprocess.run(["ip", "address", "add", "10.0.0.1/32", "dev", "lo"], check=True)
+    """The machine itself has the first worker's address, and a route to the others."""
+    add = ["ip", "link", "add", "elsewhere0", "type", "veth", "peer", "name", "elsewhere1"]
+    subprocess.run(add, check=True)
+    for command in (
+        ["ip", "address", "add", "10.0.0.1/8", "dev", "elsewhere0"],
+        ["ip", "link", "set", "elsewhere0", "up"],
+        ["ip", "link", "set", "elsewhere1", "up"],
+    ):
+        subprocess.run(command, check=True)
     yield
-    subprocess.run(["ip", "address", "del", "10.0.0.1/32", "dev", "lo"], check=True)
+    subprocess.run(["ip", "link", "del", "elsewhere0"], check=True)
 
 
 @pytest.mark.usefixtures("address_of_a_worker_elsewhere")
