@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from switchgnn.host.link import Link, Traffic
 from switchgnn.host.pace import Pace
-from switchgnn.planner.boundary import boundary_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graph import Graph
 from switchgnn.transports.errors import TransportError
@@ -32,8 +31,7 @@ def copy_schedules(
     Raises:
         ScheduleError: as ``host_schedules``.
     """
-    by_copy = copies(boundary_edges(graph, assignment))
-    return host_schedules(graph, assignment, workers, by_copy=by_copy)
+    return host_schedules(graph, assignment, workers, choose=copies)
 
 
 class HostTransport:

@@ -5,7 +5,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.graph import Graph
 from switchgnn.transports.cover import cover_by_left
 from switchgnn.transports.host_schedule import MOST_WORKERS, HostSchedule, host_schedules
@@ -40,5 +40,4 @@ def partial_schedules(
     Raises:
         ScheduleError: as ``host_schedules``.
     """
-    by_copy = fewest_rows(boundary_edges(graph, assignment))
-    return host_schedules(graph, assignment, workers, by_copy=by_copy)
+    return host_schedules(graph, assignment, workers, choose=fewest_rows)

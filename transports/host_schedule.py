@@ -8,6 +8,7 @@ all in which `host` and `host-partial` differ.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,8 @@ from switchgnn.transports.operator import RowSums, row_sums
 
 # Worker numbers have 8 bits on the wire.
 MOST_WORKERS = 256
+
+EdgeChoice = Callable[[BoundaryEdges], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +84,7 @@ def copies(boundary: BoundaryEdges) -> NDArray[np.bool_]:
 
 
 def host_schedules(
-    graph: Graph, assignment: NDArray[np.int32], workers: int, *, by_copy: NDArray[np.bool_]
+    graph: Graph, assignment: NDArray[np.int32], workers: int, *, choose: EdgeChoice
 ) -> tuple[HostSchedule, ...]:
     """Cut the exchange into one schedule per worker.
 
@@ -89,8 +92,8 @@ def host_schedules(
         graph: with V vertices.
         assignment: int32[V], the worker of each vertex.
         workers: their number.
-        by_copy: bool[E], in the order of ``boundary_edges``: whether a copy of the source
-            serves the edge, or a partial sum for the destination.
+        choose: gives bool[E] for the boundary edges: whether a copy of the source serves the
+            edge, or a partial sum for the destination.
 
     Raises:
         ScheduleError: too many workers, or an assignment that does not fit.
@@ -103,6 +106,7 @@ def host_schedules(
             f"{graph.vertices} vertices."
         )
     boundary = boundary_edges(graph, assignment)
+    by_copy = choose(boundary)
     rows = _rows(boundary, by_copy)
     digest = _digest(boundary, assignment, by_copy)
     return tuple(

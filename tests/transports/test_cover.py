@@ -91,3 +91,5 @@ def test_an_assignment_must_fit():
     graph, assignment = random_case(10, 20, 2, 0, directed=False)
     with pytest.raises(ScheduleError, match="assignment"):
         copy_schedules(graph, assignment + 1, 2)
+    with pytest.raises(ScheduleError, match="assignment"):
+        partial_schedules(graph, assignment[1:], 2)
