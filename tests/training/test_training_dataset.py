@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
-from training_helpers import STEADY, datasets, one_sentence, pairs
 
 from switchgnn.planner import graph_from_edges
 from switchgnn.training import DatasetError, dataset_from_graph, split_vertices
+from tests.training.training_helpers import STEADY, datasets, one_sentence, pairs
 
 
 def tiny(multilabel=False):

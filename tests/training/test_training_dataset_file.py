@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from training_helpers import STEADY, datasets, one_sentence
 
 from switchgnn.training import DatasetError, load_dataset
 from switchgnn.training.dataset_file import read_dataset, write_dataset
+from tests.training.training_helpers import STEADY, datasets, one_sentence
 
 
 @STEADY

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from training_helpers import one_sentence
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.training import load_files
+from tests.training.training_helpers import one_sentence
 
 ROWS = [[0.5, 1, 0], [2, 0, 0], [0, 0, 0], [0, 4, 1]]
 TABLE = "id,a,b,c\n3,0,4,1\n0,0.5,1,0\n1,2,0,0\n2,0,0,0\n"

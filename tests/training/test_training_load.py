@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-from training_helpers import one_sentence, pairs, write_planetoid
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import load_graph
 from switchgnn.training import load_dataset
+from tests.training.training_helpers import one_sentence, pairs, write_planetoid
 
 
 def masks(data):

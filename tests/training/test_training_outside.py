@@ -10,9 +10,9 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-from training_helpers import one_sentence, pairs, write_planetoid
 
 from switchgnn.training import DatasetError, load_dataset
+from tests.training.training_helpers import one_sentence, pairs, write_planetoid
 
 EDGES = [(0, 1), (1, 0), (1, 2), (2, 1), (3, 3), (2, 3), (3, 2), (0, 1)]
 PROPER = {(u, v) for u, v in EDGES if u != v}

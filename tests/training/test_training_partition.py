@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from hypothesis import given
-from training_helpers import STEADY, assigned_datasets, one_sentence
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import boundary_edges, build_plan
@@ -16,6 +15,7 @@ from switchgnn.training import (
     write_partitions,
 )
 from switchgnn.training.partition_files import ARRAYS, SHARED
+from tests.training.training_helpers import STEADY, assigned_datasets, one_sentence
 
 
 def edges_of(part):

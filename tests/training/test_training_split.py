@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from training_helpers import STEADY, one_sentence
 
 from switchgnn.training import DatasetError, split_vertices
+from tests.training.training_helpers import STEADY, one_sentence
 
 LABELS = st.lists(st.integers(-1, 4), max_size=60).map(lambda x: np.array(x, dtype=np.int64))
 
