@@ -189,7 +189,15 @@ class Trainer:
     def _resume(self) -> tuple[int, float, int]:
         if self._options.checkpoint is None:
             return 0, -1.0, 0
-        return load_checkpoint(self._options.checkpoint, self.model, self._optimizer)
+        state = load_checkpoint(self._options.checkpoint, self.model, self._optimizer)
+        done = float(state[0])
+        total, workers = self._sums.add(torch.tensor([done, 1.0]))
+        if float(total) != done * float(workers):
+            raise TrainingError(
+                f"The workers' checkpoints {self._options.checkpoint}… are of different epochs: "
+                "the training was stopped while they were written. Remove them to start anew."
+            )
+        return state
 
     def _save(self, epoch: int, best: float, tries: int) -> None:
         if self._options.checkpoint is not None:

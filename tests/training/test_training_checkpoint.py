@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints: whole or not there, of this model only, and never run as code."""
+
+import os
+import pickle
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from switchgnn.training.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
+from switchgnn.training.errors import TrainingError  # noqa: E402
+
+
+def make(width=3):
+    model = torch.nn.Linear(width, 2)
+    return model, torch.optim.Adam(model.parameters())
+
+
+def step(model, optimizer):
+    optimizer.zero_grad()
+    model(torch.ones(1, model.in_features)).sum().backward()
+    optimizer.step()
+
+
+def test_what_was_saved_comes_back(tmp_path):
+    model, optimizer = make()
+    step(model, optimizer)
+    path = tmp_path / "folder" / "saved.pt"
+    save_checkpoint(path, model, optimizer, epoch=7, best=0.5, tries=2)
+    drawn = torch.rand(4)
+    other, other_optimizer = make()
+    assert load_checkpoint(path, other, other_optimizer) == (7, 0.5, 2)
+    assert torch.equal(torch.rand(4), drawn)
+    for _ in range(2):
+        step(model, optimizer)
+        step(other, other_optimizer)
+    assert torch.equal(model.weight, other.weight)
+    assert os.listdir(path.parent) == ["saved.pt"]
+
+
+def test_no_file_is_a_new_training(tmp_path):
+    assert load_checkpoint(tmp_path / "none.pt", *make()) == (0, -1.0, 0)
+
+
+def test_another_model_is_refused(tmp_path):
+    path = tmp_path / "saved.pt"
+    save_checkpoint(path, *make(3), epoch=1, best=0.0, tries=0)
+    with pytest.raises(TrainingError, match="no checkpoint of this model"):
+        load_checkpoint(path, *make(4))
+
+
+class _Trap:
+    def __reduce__(self):
+        return (os.mkdir, ("trapped",))
+
+
+def test_a_pickle_is_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "saved.pt"
+    path.write_bytes(pickle.dumps(_Trap()))
+    with pytest.raises(TrainingError, match="no checkpoint"):
+        load_checkpoint(path, *make())
+    assert not (tmp_path / "trapped").exists()
