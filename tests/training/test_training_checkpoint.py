@@ -37,7 +37,7 @@ def test_what_was_saved_comes_back(tmp_path):
         step(model, optimizer)
         step(other, other_optimizer)
     assert torch.equal(model.weight, other.weight)
-    assert os.listdir(path.parent) == ["saved.pt"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["saved.pt"]
 
 
 def test_no_file_is_a_new_training(tmp_path):
