@@ -9,6 +9,10 @@ GRAPH   ?= digits#   digits, karate, or a file
 ROUNDS  ?= 3
 SLOTS   ?= 256#      aggregators that a block may use
 RUN_OPTIONS ?=#      more options of `switchgnn run`
+
+DATA    ?= digits#   what `make train` trains on
+EPOCHS  ?= 20
+TRAIN_OPTIONS ?=#    more options of `switchgnn train`
 SOAK_MINUTES ?= 1
 
 GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shell` opens
@@ -24,6 +28,10 @@ help:  ## list what can be made
 run: $(VENV)/run  ## a real graph's neighbour sums through the switch, compared with a reference
 	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) \
 	    --graph $(GRAPH) --rounds $(ROUNDS) --slots $(SLOTS) $(RUN_OPTIONS)
+
+train: $(VENV)/train  ## a GCN on the whole graph, its neighbour sums through the switch
+	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) \
+	    --target $(TARGET) --fabric $(FABRIC) $(TRAIN_OPTIONS)
 
 up: $(VENV)/run  ## the same, then keep the switch running until Ctrl-C
 	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) \
@@ -66,10 +74,14 @@ $(VENV)/test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mininet,test]'
 	@touch $@ $(VENV)/run
 
+$(VENV)/train: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mininet,training]'
+	@touch $@ $(VENV)/run
+
 # p4runtime-shell pins a protobuf that is too old for everything else.
 $(VENV)-shell/ready:
 	$(PYTHON) -m venv $(VENV)-shell
 	$(VENV)-shell/bin/python -m pip install --quiet --disable-pip-version-check p4runtime-shell
 	@touch $@
 
-.PHONY: help run up shell doctor soak test bench p4 clean
+.PHONY: help run train up shell doctor soak test bench p4 clean
