@@ -135,6 +135,10 @@ class MininetFabric(Fabric):
             host.setMAC(station.mac)
             host.setIP(station.ip, 16)
             host.defaultIntf().ifconfig("up")
+            # The switch has no IP of its own to talk to: without this a packet that comes after
+            # a worker has left makes the kernel ask for its address, on a wire whose bytes count.
+            switch = f"{self.star.network.switch_ip}/32"
+            _run(["ip", "route", "add", "blackhole", switch], host.pid)
             # Ordinary TCP between the workers heeds the switch's marks, too.
             _run(["sysctl", "-q", "-w", "net.ipv4.tcp_ecn=1"], host.pid)
         for name in self._switch_side:

@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A packet that comes after its worker has left leaves no bytes on the wire."""
+
+import socket
+import time
+
+from scapy.layers.l2 import ARP, Ether
+
+from switchgnn.controller.network import star_network
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.header import Header, Kind
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+from tests.end_to_end.conftest import needs_mininet
+
+SECONDS = 20.0
+ARP_BYTES = 42
+
+
+@needs_mininet
+def test_the_kernel_does_not_answer_for_a_worker_that_has_left(tmp_path):
+    network = star_network(2)
+    star = Star(network, Target.EMBEDDED, f"127.0.0.1:{free_tcp_port()}")
+    worker = network.stations[0]
+    from_switch = Addresses(network.switch_mac, network.switch_ip, worker.mac, worker.ip)
+    late = bytes(from_switch.frame(Header(kind=Kind.SUM).pack(bytes(128))))
+    # Answered after whatever the late packet causes, so its answer tells when to look.
+    marker = Ether(src="02:00:00:00:77:77", dst="ff:ff:ff:ff:ff:ff") / ARP(
+        hwsrc="02:00:00:00:77:77", psrc="10.0.7.7", pdst=worker.ip
+    )
+    with build_fabric(FabricKind.MININET, star, tmp_path) as fabric:
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+            wire.bind((fabric._switch_side[0], 0))
+            wire.send(late)
+            wire.send(bytes(marker))
+            deadline = time.monotonic() + SECONDS
+            while not fabric.wire_bytes()[0].up:
+                assert time.monotonic() < deadline
+        assert fabric.wire_bytes()[0].up == ARP_BYTES
