@@ -77,6 +77,15 @@ class Child:
         """Return its exit code, or None while it runs."""
         return self._process.poll() if self._process else None
 
+    def wait(self, seconds: float) -> int | None:
+        """Return its exit code, or None when it still runs after so many seconds."""
+        if self._process is None:
+            return None
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
         """Poll until ``ready()``.
 
@@ -92,7 +101,7 @@ class Child:
                 raise FabricError(
                     f"{self.name} was not ready after {seconds:g} s: {self.last_words()}"
                 )
-            time.sleep(_POLL_INTERVAL)
+            self.wait(_POLL_INTERVAL)
 
     def last_words(self) -> str:
         """Return the last line of its log, or say that there is none."""

@@ -12,7 +12,7 @@ launch and landing is also differentiated between them.
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,13 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from switchgnn.planner.direction import Direction
-
-
-class Aggregates(Protocol):
-    """What a transport does for training."""
-
-    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
-        """Return float32[n, F], for each own vertex the sum over its remote neighbours."""
+from switchgnn.transports import Transport
 
 
 @dataclass
@@ -51,7 +45,7 @@ class RemoteSum:
     All workers must launch the same exchanges in the same order. Use as a context manager.
     """
 
-    def __init__(self, transport: Aggregates) -> None:
+    def __init__(self, transport: Transport) -> None:
         self.clock = Clock()
         self._transport = transport
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")

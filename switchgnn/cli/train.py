@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from switchgnn.cli.run import FabricOption, TargetOption
+from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
@@ -141,7 +142,7 @@ def train(
             target=target.value,
             fabric=fabric.value,
             bandwidth=bandwidth,
-            ecn_threshold=32,
+            ecn_threshold=DEFAULT_ECN_THRESHOLD,
         )
         with _Epochs(console, each.value, epochs, as_json=as_json) as listener:
             report = run_training(job, dataset, listener.step, listener.epoch)
@@ -206,7 +207,7 @@ def _table(reports: list[Any]) -> Table:
         test = report.test_accuracy
         table.add_row(
             report.transport,
-            f"{report.losses[-1]:.6f}",
+            f"{report.losses[-1]:.6f}" if report.losses else "-",
             "-" if test is None else f"{test:.1%}",
             f"{report.epoch_seconds * 1000:.0f}",
             f"{report.split['waiting'] * 1000:.0f}",

@@ -155,9 +155,5 @@ def _outcome(event: dict[str, Any]) -> WorkerOutcome:
 
 def _fail(children: Sequence[Child], worker: int) -> None:
     child = children[worker]
-    deadline = time.monotonic() + _EXIT_SECONDS
-    code = child.exit_code()
-    while code is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-        code = child.exit_code()
+    code = child.wait(_EXIT_SECONDS)
     raise WorkerError(f"Worker {worker} stopped with code {code}: {child.last_words()}")
