@@ -189,7 +189,14 @@ def _all_of(listeners: list[EpochListener]) -> EpochListener:
 
 def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
     console = Console()
-    console.print(f"Ran on: {reports[0].reason}.", soft_wrap=True, highlight=False)
+    first = reports[0]
+    console.print(
+        f"{first.dataset}: {first.vertices:,} vertices, {first.edges:,} directed edges; "
+        f"{first.model}, {first.workers} workers, {len(first.losses)} epochs",
+        soft_wrap=True,
+        highlight=False,
+    )
+    console.print(f"Ran on: {first.reason}.", soft_wrap=True, highlight=False)
     console.print(transports_table(reports))
     links = links_table(reports)
     if links is not None:

@@ -29,6 +29,7 @@ class Epochs:
 
     def __init__(self, console: Console, title: str, epochs: int, *, as_json: bool) -> None:
         self._as_json = as_json
+        self._console = console
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -47,6 +48,8 @@ class Epochs:
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
+        if not self._console.is_terminal:
+            self._console.line()
 
     def step(self, name: str, _done: int, _total: int) -> None:
         """Say what is going on before the first epoch."""
@@ -77,8 +80,7 @@ def _ms(seconds: float) -> str:
 
 def transports_table(reports: Sequence[TrainReport]) -> Table:
     """Compare transports: loss, accuracy, time and bytes."""
-    first = reports[0]
-    title = f"{first.model} on {first.dataset}, {first.workers} workers; ms per epoch, MB in all"
+    title = "ms per epoch; MB of all exchanges on all links, both ways"
     table = Table(title=title, box=box.SIMPLE_HEAD)
     table.add_column("transport", no_wrap=True)
     for name in ("loss", "test", "ms", "waiting", "all-reduce", "MB", "of plan"):

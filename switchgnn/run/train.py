@@ -175,6 +175,8 @@ def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
         "dataset": data.name,
         "model": job.task.model.model,
         "reason": reason,
+        "vertices": data.vertices,
+        "edges": len(data.graph.indices),
         "workers": job.workers,
         "partition": job.partition,
     }

@@ -19,6 +19,7 @@ class TrainReport:
 
     Attributes:
         transport, dataset, model, reason: what was done, and why so.
+        vertices, edges: size of the graph; an undirected edge counts twice.
         workers: their number.
         partition: how the vertices were given to them.
         epochs: worker 0's report of each.
@@ -40,6 +41,8 @@ class TrainReport:
     dataset: str
     model: str
     reason: str
+    vertices: int
+    edges: int
     workers: int
     partition: str
     epochs: list[dict[str, Any]]

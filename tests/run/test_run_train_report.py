@@ -13,7 +13,10 @@ from switchgnn.run.train_plots import PlotError, draw_plots
 from switchgnn.run.train_report import Recorder
 
 WORKERS, EPOCHS = 3, 4
-WHAT = {"dataset": "karate", "model": "gcn", "reason": "made up", "partition": "metis"}
+WHAT = {
+    **{"dataset": "karate", "model": "gcn", "reason": "made up", "partition": "metis"},
+    **{"vertices": 34, "edges": 156},
+}
 
 
 def event(worker, epoch, *, loss=1.0, accuracy=None):
