@@ -83,7 +83,7 @@ def transports_table(reports: Sequence[TrainReport]) -> Table:
     title = "ms per epoch; MB of all exchanges on all links, both ways"
     table = Table(title=title, box=box.SIMPLE_HEAD)
     table.add_column("transport", no_wrap=True)
-    for name in ("loss", "test", "ms", "waiting", "all-reduce", "MB", "of plan"):
+    for name in ("loss", "test", "ms", "waiting", "reduce", "MB", "of plan"):
         table.add_column(name, justify="right")
     for report in reports:
         test = report.test_accuracy
