@@ -56,7 +56,9 @@ def train_in_threads(data, workers, *, model, spoil=None, factor=1.0, dropout=0.
     gathering = Gathering(data.graph, assignment, spoil=spoil)
     shared = (threading.Barrier(workers, timeout=60), [])
     shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
-    options = TrainOptions(epochs=EPOCHS, weight_decay=5e-4, evaluate_every=EPOCHS)
+    options = TrainOptions(
+        epochs=EPOCHS, weight_decay=5e-4, evaluate_every=EPOCHS, input_dropout=dropout / 2
+    )
     torch.manual_seed(0)
     state = build_model(shape, data.features.shape[1], data.classes).state_dict()
     results, errors = {}, []
