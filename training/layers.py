@@ -39,6 +39,20 @@ def distribute(
     Raises:
         UnsupportedLayerError: a layer needs more than one sum of per-source rows.
     """
+    check_layers(model)
+    for name, module in model.named_modules():
+        if isinstance(module, MessagePassing):
+            _adapter_of(name, module)(module, partition, remote)
+    drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
+    return model
+
+
+def check_layers(model: nn.Module) -> None:
+    """Refuse what :func:`distribute` would, before anything else is done.
+
+    Raises:
+        UnsupportedLayerError: a layer needs more than one sum of per-source rows.
+    """
     for name, module in model.named_modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
             raise UnsupportedLayerError(
@@ -46,9 +60,7 @@ def distribute(
                 "the result would depend on the partition: use LayerNorm, or no normalisation."
             )
         if isinstance(module, MessagePassing):
-            _adapter_of(name, module)(module, partition, remote)
-    drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
-    return model
+            _adapter_of(name, module)
 
 
 def _adapter_of(name: str, layer: MessagePassing) -> Callable[[Any, Partition, RemoteSum], None]:

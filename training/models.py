@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The models of `switchgnn train`: PyG's own."""
+"""The models of `switchgnn train`: PyG's own, and yours."""
 
+import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from torch import nn
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
@@ -17,7 +20,8 @@ class ModelOptions:
     """What to train.
 
     Attributes:
-        model: a key of MODELS.
+        model: a key of MODELS; or ``FILE.py:NAME``, where NAME is called with the number of
+            features and of classes and returns a model, and the rest does not count.
         layers: their number, from 1.
         hidden: units of each layer but the last.
         dropout: share of units that are dropped in training.
@@ -33,14 +37,32 @@ class ModelOptions:
 PAPER = ModelOptions(model="gcn", layers=4, hidden=128)
 
 
+def model_name(text: str) -> str:
+    """Return what the user wrote, a file with its whole path: workers may be elsewhere.
+
+    Raises:
+        TrainingError: no such model, or no such file.
+    """
+    path, colon, name = text.rpartition(":")
+    if not colon:
+        if text not in MODELS:
+            raise TrainingError(_no_model(text))
+        return text
+    if not Path(path).is_file():
+        raise TrainingError(f"The model {text} is in no file: there is no {path}.")
+    return f"{Path(path).absolute()}:{name}"
+
+
 def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module:
     """Return a PyG model from ``features`` inputs to ``classes`` outputs.
 
     Raises:
-        TrainingError: there is no such model.
+        TrainingError: there is no such model, or the file fails.
     """
+    if ":" in options.model:
+        return _own_model(options.model, features, classes)
     if options.model not in MODELS:
-        raise TrainingError(f"There is no model {options.model}: take {', '.join(MODELS)}.")
+        raise TrainingError(_no_model(options.model))
     model: nn.Module = MODELS[options.model](
         in_channels=features,
         hidden_channels=options.hidden,
@@ -49,3 +71,31 @@ def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module
         dropout=options.dropout,
     )
     return model
+
+
+def _no_model(name: str) -> str:
+    return f"There is no model {name}: take {', '.join(MODELS)}, or FILE.py:NAME."
+
+
+def _own_model(spec: str, features: int, classes: int) -> nn.Module:
+    path, name = spec.rsplit(":", 1)
+    try:
+        model = _load(path, name)(features, classes)
+    except Exception as error:
+        # Whatever a user's file does wrong.
+        raise TrainingError(
+            f"The model {spec} could not be made: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(model, nn.Module):
+        raise TrainingError(f"{spec} returned {type(model).__name__}, not a torch.nn.Module.")
+    return model
+
+
+def _load(path: str, name: str) -> Callable[[int, int], nn.Module]:
+    found = importlib.util.spec_from_file_location("switchgnn_own_model", path)
+    if found is None or found.loader is None:
+        raise FileNotFoundError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    made: Callable[[int, int], nn.Module] = getattr(module, name)
+    return made

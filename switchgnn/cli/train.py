@@ -37,14 +37,6 @@ class TransportOption(str, Enum):
     LOCAL = "local"
 
 
-class ModelOption(str, Enum):
-    """Values of --model."""
-
-    GCN = "gcn"
-    SAGE = "sage"
-    GIN = "gin"
-
-
 def train(
     data: Annotated[
         str,
@@ -63,7 +55,7 @@ def train(
         Path | None, typer.Option(help="Its features: .npy, .csv or .json.")
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="Its labels: .csv, .npy or text.")] = None,
-    model: Annotated[ModelOption, typer.Option(help="PyG's model.")] = ModelOption.GCN,
+    model: Annotated[str, typer.Option(help="gcn, sage, gin, or your own: FILE.py:NAME.")] = "gcn",
     layers: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 2,
     hidden: Annotated[int, typer.Option(min=1, help="Hidden units.")] = 16,
     dropout: Annotated[
@@ -122,7 +114,8 @@ def train(
     try:
         from switchgnn.run.train import TrainJob, default_task, run_training  # noqa: PLC0415
         from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
-        from switchgnn.training.models import PAPER, ModelOptions  # noqa: PLC0415
+        from switchgnn.training.layers import check_layers  # noqa: PLC0415
+        from switchgnn.training.models import PAPER, ModelOptions, build_model, model_name  # noqa: PLC0415
         from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
     except ImportError as error:
         raise SwitchGNNError(
@@ -141,7 +134,7 @@ def train(
         raise SwitchGNNError("--edges, --node-features and --labels go together.")
     else:
         dataset = load_dataset(data, root, seed=seed)
-    shape = PAPER if paper else ModelOptions(model.value, layers, hidden, dropout)
+    shape = PAPER if paper else ModelOptions(model_name(model), layers, hidden, dropout)
     options = TrainOptions(
         epochs=epochs,
         learning_rate=lr,
@@ -152,6 +145,7 @@ def train(
         patience=patience,
         checkpoint=None if checkpoint is None else checkpoint.absolute(),
     )
+    check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
     reports = []
     for each in chosen:
         job = TrainJob(

@@ -173,7 +173,7 @@ def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
     return {
         "transport": job.task.transport,
         "dataset": data.name,
-        "model": job.task.model.model,
+        "model": job.task.model.model.rpartition(":")[2],
         "reason": reason,
         "vertices": data.vertices,
         "edges": len(data.graph.indices),

@@ -69,6 +69,8 @@ def test_a_training_goes_on_where_it_stopped(tmp_path):
         (("--data", "nowhere"), "nowhere"),
         (("--data", "cora", "--root", "/nonexistent"), "cora"),
         (("--faults", "loss=2"), "loss"),
+        (("--model", "gat"), "there is no model gat"),
+        (("--model", "/nonexistent.py:net"), "there is no /nonexistent.py"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments, words):
@@ -114,3 +116,50 @@ def test_one_checkpoint_is_not_for_several_transports(tmp_path):
     result = train(("embedded", "loopback"), *both, "--checkpoint", str(tmp_path / "saved.pt"))
     assert result.returncode == 2
     assert "--checkpoint is for one --transport" in result.stderr
+
+
+OWN_MODEL = """
+import torch
+from torch_geometric.nn import GATConv, GCNConv
+
+class Net(torch.nn.Module):
+    def __init__(self, features, classes):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = GCNConv(features, 8), GCNConv(8, classes)
+
+    def forward(self, x, edges):
+        return self.second(self.first(x, edges).relu(), edges)
+
+def attention(features, classes):
+    return GATConv(features, classes)
+
+def broken(features, classes):
+    return 1 / 0
+"""
+
+
+def test_a_model_of_ones_own_trains_like_one_process(tmp_path):
+    (tmp_path / "own.py").write_text(OWN_MODEL)
+    named = ("--data", "karate", "--workers", "3", "--model", f"{tmp_path}/own.py:Net")
+    where = ("embedded", "loopback")
+    both = ("--transport", "switch", "--transport", "local")
+    ours, local = finished(train(where, *named, *both))
+    assert ours["losses"] == pytest.approx(local["losses"], abs=TOLERANCE)
+    assert ours["model"] == "Net"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("attention", "GATConv cannot be summed by the switch"),
+        ("broken", "ZeroDivisionError"),
+        ("absent", "AttributeError"),
+    ],
+)
+def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words):
+    (tmp_path / "own.py").write_text(OWN_MODEL)
+    result = train(("embedded", "loopback"), "--model", f"{tmp_path}/own.py:{name}")
+    assert result.returncode == 2
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
