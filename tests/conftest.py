@@ -2,8 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tells at the end on which switches and networks the tests could run."""
 
+import os
+
 from switchgnn.topologies.mininet_star import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
+
+# Before anything imports PyTorch: see switchgnn/run/train.py.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -37,7 +37,10 @@ from switchgnn.training.worker import HOST, HOST_PARTIAL, LOCAL, SWITCH, TrainTa
 from switchgnn.transports import copy_schedules, partial_schedules, write_schedule
 
 _HOST = "127.0.0.1"
-_COMMAND = (sys.executable, "-m", "switchgnn.cli", "train-worker")
+# Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
+# https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
+_PATIENT = "OMP_WAIT_POLICY=PASSIVE"
+_COMMAND = ("env", _PATIENT, sys.executable, "-m", "switchgnn.cli", "train-worker")
 _DISTRIBUTED_PORT = 29500
 
 StepListener = Callable[[str, int, int], None]
