@@ -12,6 +12,8 @@ from switchgnn.planner.errors import PlannerError
 
 PLAN_FORMAT = "switchgnn-plan"
 PLAN_VERSION = 2
+# The block strategy whose plans are for a switch with a pool of slots.
+STRAWMAN = "strawman"
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Manifest:
         format: PLAN_FORMAT.
         version: PLAN_VERSION.
         workers: their number.
-        slots: the aggregators that a block may use.
+        slots: the aggregators that a block may use, or that the strawman hands out.
         banks: 8.
         slots_per_bank: the size of a bank that the plan needs.
         blocks: their number over all directions, B.
@@ -138,6 +140,11 @@ class Manifest:
     program: str
     files: dict[str, str]
     digest: str
+
+    @property
+    def strawman(self) -> bool:
+        """Whether destinations compete for `slots`, in place of each having one."""
+        return self.strategy.blocks == STRAWMAN
 
     def direction(self, direction: Direction) -> DirectionRecord:
         """The blocks of a direction, and what they cost.
