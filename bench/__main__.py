@@ -27,6 +27,7 @@ from bench import (
     fig_plain,
     fig_recovery,
     fig_targets,
+    fig_training,
 )
 from bench.line import Line
 from bench.namespace import Namespace
@@ -43,6 +44,7 @@ _FIGURES = (
     fig_loss,
     fig_recovery,
     fig_congestion,
+    fig_training,
 )
 _NAMES = [figure.NAME for figure in (*_FIGURES, fig_clone)]
 

@@ -51,7 +51,7 @@ def standard_plan() -> Plan:
 
 @cache
 def digits_plan() -> Plan:
-    """Return the plan for the digits graph as `make run` makes it."""
+    """Return the plan for the digits graph as `make exchange` makes it."""
     program = load_program()
     return build_plan(load_graph("digits"), workers=WORKERS, slots=256, program=program.digest)
 

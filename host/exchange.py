@@ -13,10 +13,11 @@ from switchgnn.host.barrier import Barrier
 from switchgnn.host.block import BlockExchange
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.errors import FeatureError, PlanMismatchError
+from switchgnn.host.expected_traffic import expected_traffic
 from switchgnn.host.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
-from switchgnn.host.header import LANES
+from switchgnn.host.header import LANES, fragments_of
 from switchgnn.host.inbox import Inbox
-from switchgnn.host.link import Link
+from switchgnn.host.link import Link, Traffic
 from switchgnn.host.notice import Notifier
 from switchgnn.host.pace import Pace
 from switchgnn.host.receiver import SumReceiver
@@ -91,6 +92,7 @@ class Exchange:
         self.tally = Tally()
         self._manifest = manifest
         self._part = part
+        self._group_size = pace.group_size
         self._round = first_round
         self._on_block = on_block
         self._responder = Responder(link, addresses, part.vertices, self.tally)
@@ -168,6 +170,11 @@ class Exchange:
         width = features.shape[1]
         return FixedSums(sums.reshape(len(sums), -1)[:, :width], fixed_point)
 
+    def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
+        """Return what one exchange of that width puts on the link when nothing is lost."""
+        blocks = self._manifest.direction(direction).block_numbers
+        return expected_traffic(self._part, blocks, width, self._group_size)
+
     def _check(self, features: NDArray[np.float32]) -> None:
         rows = len(self._part.vertices)
         if features.ndim != 2 or features.shape[0] != rows or features.shape[1] < 1:
@@ -187,7 +194,7 @@ def plan_id(manifest: Manifest) -> int:
 def _pad_to_fragments(values: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return int32[n, F] as int32[n, fragments, 32], padded with zeros."""
     rows, width = values.shape
-    fragments = -(-width // LANES)
+    fragments = fragments_of(width)
     padded = np.zeros((rows, fragments * LANES), dtype=np.int32)
     padded[:, :width] = values
     return padded.reshape(rows, fragments, LANES)

@@ -51,6 +51,11 @@ class Kind(IntEnum):
     NOTICE = 10
 
 
+def fragments_of(width: int) -> int:
+    """Return how many frames a row of so many elements takes."""
+    return -(-width // LANES)
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """One SwitchGNN header. Field names and widths are those of the P4 program."""

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.exchange import Exchange
 from switchgnn.host.header import BODY_AT, LANES, Header
-from switchgnn.host.link import Link
+from switchgnn.host.link import Link, Traffic
 from switchgnn.host.receiver import SumReceiver
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.schedule import BlockSchedule
 from switchgnn.host.tally import Tally
+from switchgnn.planner.direction import Direction
 
 _IDS = 1 << 32
 
@@ -147,6 +148,10 @@ class StrawmanExchange(Exchange):
 
     _strawman = True
     _receiver = PartReceiver
+
+    def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
+        """Return the least that one exchange of that width puts on the link: no overflow."""
+        return super().expected_traffic(width, direction)
 
 
 def _lanes(frame: memoryview) -> NDArray[np.int32]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.npz import NotArraysError, read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.layout import (
     ASSIGNMENT_FILE,
@@ -59,9 +60,8 @@ def unpack_arrays(
         PlannerError: a damaged archive, or other arrays.
     """
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        arrays = read_npz(io.BytesIO(data))
+    except (OSError, NotArraysError) as error:
         raise PlannerError(f"{where} is not an archive of arrays; plan again") from error
     if {name: array.dtype.str for name, array in arrays.items()} != dict(kinds):
         raise PlannerError(f"{where} does not hold the arrays of a plan; plan again")

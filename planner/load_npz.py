@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs in NumPy archives, SciPy's own format included."""
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.npz import NotArraysError, read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph, graph_from_edges
 
@@ -47,11 +47,10 @@ def load_npz(path: Path, *, directed: bool = True) -> Graph:
 
 def _read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
+        return read_npz(path)
     except OSError as error:
         raise PlannerError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+    except NotArraysError as error:
         raise PlannerError(
             f"{path} is not an archive of plain NumPy arrays "
             "(arrays of Python objects are refused: reading them could run code)"

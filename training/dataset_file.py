@@ -3,7 +3,6 @@
 """A data set in one archive of plain arrays, which is quick to read and holds no pickles."""
 
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.npz import NotArraysError, read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
 from switchgnn.training.dataset import Dataset
@@ -88,11 +88,10 @@ def read_dataset(path: Path) -> Dataset:
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_npz(path)
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+    except NotArraysError as error:
         raise DatasetError(f"{path} is not an archive of arrays, delete it") from error
     if set(arrays) != set(_KINDS) or not all(
         array.dtype.kind in _KINDS[name] for name, array in arrays.items()

@@ -9,6 +9,7 @@ from pathlib import Path
 from switchgnn.training import load_bundled, load_ogb, load_planetoid, load_pyg
 from switchgnn.training.dataset import Dataset
 from switchgnn.training.errors import DatasetError
+from switchgnn.training.load_random import PREFIX, load_random_dataset
 from switchgnn.training.normalize import normalize_rows
 
 # Where data sets are looked for and downloaded to.
@@ -28,7 +29,8 @@ def load_dataset(
     """Load the data set that `name` names; docs/training.md lists them.
 
     Args:
-        name: one of DATASETS; upper or lower case does not matter.
+        name: one of DATASETS, upper or lower case does not matter; or a random graph,
+            ``random:VERTICES:EDGES:SEED``.
         root: the folder with the files, or to download them to; None is data/ in the current
             folder. Digits and karate need none.
         seed: of the split, where the data set comes without one.
@@ -39,8 +41,12 @@ def load_dataset(
         SwitchGNNError: an unknown name, a missing package, a failed download or bad files.
     """
     key = name.lower()
+    if key.startswith(PREFIX):
+        return load_random_dataset(key, seed)
     if key not in DATASETS:
-        raise DatasetError(f"no data set {name}; there are {', '.join(DATASETS)}")
+        raise DatasetError(
+            f"no data set {name}; there are {', '.join(DATASETS)}, and random:VERTICES:EDGES:SEED"
+        )
     data = DATASETS[key](key, DEFAULT_ROOT if root is None else Path(root), seed)
     if normalize_features is None:
         normalize_features = key in PLANETOID

@@ -5,7 +5,6 @@
 import json
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.npz import NotArraysError, read_npz
 from switchgnn.planner.swap import swap_into_place
 from switchgnn.training.dataset import Dataset
 from switchgnn.training.errors import DatasetError
@@ -154,11 +154,10 @@ def _read_shared(path: Path) -> dict[str, Any]:
 
 def _read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_npz(path)
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+    except NotArraysError as error:
         raise DatasetError(
             f"{path} is not an archive of arrays; write the partitions again"
         ) from error

@@ -19,8 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from switchgnn.host.link import Traffic
 from switchgnn.planner.direction import Direction
-from switchgnn.transports import Transport
+from switchgnn.transports import NO_TRAFFIC, Transport
 
 
 @dataclass
@@ -43,10 +44,15 @@ class RemoteSum:
     """Runs one exchange at a time, in the order of the calls, in a thread of its own.
 
     All workers must launch the same exchanges in the same order. Use as a context manager.
+
+    Attributes:
+        clock: what the exchanges took.
+        expected: what they should have put on the link, all together, without losses.
     """
 
     def __init__(self, transport: Transport) -> None:
         self.clock = Clock()
+        self.expected = NO_TRAFFIC
         self._transport = transport
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
@@ -82,9 +88,12 @@ class RemoteSum:
     def _exchange(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
         started = time.perf_counter()
         try:
-            return self._transport.aggregate(rows, direction)
+            sums = self._transport.aggregate(rows, direction)
         finally:
             self.clock.exchanging += time.perf_counter() - started
+        once = self._transport.expected_traffic(rows.shape[1], direction)
+        self.expected = Traffic(*map(sum, zip(self.expected, once, strict=True)))
+        return sums
 
 
 @dataclass(frozen=True)

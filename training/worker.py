@@ -133,7 +133,8 @@ def run_train_worker(task: TrainTask) -> None:
                 _report("epoch", **asdict(report), traffic=transport.traffic._asdict())
         traffic = transport.traffic._asdict()
         transport.close()
-    _report("finished", traffic=traffic, vertices=len(partition.vertices))
+    expected = remote.expected._asdict()
+    _report("finished", traffic=traffic, expected=expected, vertices=len(partition.vertices))
 
 
 def _own_options(task: TrainTask) -> TrainOptions:

@@ -11,10 +11,11 @@ from switchgnn.transports.local import LocalTransport
 from switchgnn.transports.sampling import Sampling
 from switchgnn.transports.schedule_files import read_schedule, schedule_file, write_schedule
 from switchgnn.transports.switch import SwitchTransport
-from switchgnn.transports.transport import Transport
+from switchgnn.transports.transport import NO_TRAFFIC, Transport
 from switchgnn.transports.wire import PROTOCOL, Station
 
 __all__ = [
+    "NO_TRAFFIC",
     "PROTOCOL",
     "Direction",
     "HostSchedule",

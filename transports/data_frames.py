@@ -17,6 +17,7 @@ from switchgnn.host.header import (
     LANES,
     VERSION,
     Kind,
+    fragments_of,
 )
 from switchgnn.transports.wire import DATA_FRAME_BYTES, GROUP, Envelopes, pair_number
 
@@ -122,11 +123,6 @@ def data_frames(
     header["checksum"] = _checksums(frames)
     frames[:, HEADER_AT:BODY_AT] = header.view(np.uint8).reshape(size, HEADER_BYTES)
     return frames
-
-
-def fragments_of(width: int) -> int:
-    """Return how many frames a row of so many elements takes."""
-    return -(-width // LANES)
 
 
 def join_fragments(payloads: bytearray, rows: int, width: int) -> NDArray[np.float32]:

@@ -9,21 +9,27 @@ from numpy.typing import NDArray
 
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.errors import LinkError
-from switchgnn.host.header import Header, Kind
-from switchgnn.host.link import Link
+from switchgnn.host.header import Header, Kind, fragments_of
+from switchgnn.host.link import Link, Traffic
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.transports.arrivals import Arrivals
 from switchgnn.transports.data_frames import (
     data_frames,
-    fragments_of,
     join_fragments,
     send_order,
 )
 from switchgnn.transports.errors import SilentWorkerError
 from switchgnn.transports.outbox import Outbox, asking_frames
 from switchgnn.transports.tally import HostTally
-from switchgnn.transports.wire import Envelopes, Packet, Station, unpack
+from switchgnn.transports.wire import (
+    CONTROL_FRAME_BYTES,
+    DATA_FRAME_BYTES,
+    Envelopes,
+    Packet,
+    Station,
+    unpack,
+)
 
 # How long a worker that leaves answers those that may have missed its last acknowledgement.
 _LINGER = 2.0
@@ -128,6 +134,29 @@ class HostExchange:
         self._drive(outbox)
         self._finished = self._round
         return join_fragments(self._arrivals.payloads, int(in_indptr[-1]), width)
+
+    def expected_traffic(
+        self, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64], fragments: int
+    ) -> Traffic:
+        """Count the frames of one round without losses: rows, and what acknowledges them.
+
+        Args:
+            out_indptr: int64[W + 1], the rows for each worker.
+            in_indptr: int64[W + 1], the rows that each worker sends.
+            fragments: frames per row.
+        """
+        sent, acks_down = self._frames_and_acks(out_indptr, fragments)
+        awaited, acks_up = self._frames_and_acks(in_indptr, fragments)
+        return Traffic(
+            frames_up=sent + acks_up,
+            bytes_up=sent * DATA_FRAME_BYTES + acks_up * CONTROL_FRAME_BYTES,
+            frames_down=awaited + acks_down,
+            bytes_down=awaited * DATA_FRAME_BYTES + acks_down * CONTROL_FRAME_BYTES,
+        )
+
+    def _frames_and_acks(self, indptr: NDArray[np.int64], fragments: int) -> tuple[int, int]:
+        asking = asking_frames(send_order(self._worker, indptr, fragments), self._pace)
+        return len(asking), int(asking.sum())
 
     def close(self) -> None:
         """Tell the others that nothing is missing here, and wait for as much from them.

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.header import fragments_of
 from switchgnn.host.link import Link, Traffic
 from switchgnn.host.pace import Pace
 from switchgnn.planner.direction import Direction
@@ -101,6 +102,12 @@ class HostTransport:
     def traffic(self) -> Traffic:
         """Frames and bytes so far, acknowledgements included."""
         return traffic_since(self._start, self._link.traffic)
+
+    def expected_traffic(self, width: int, direction: Direction) -> Traffic:
+        """What the schedule and the sample predict for one exchange; see ``Transport``."""
+        out, back = self._samples
+        sent, awaited = (out, back) if direction is Direction.FORWARD else (back, out)
+        return self._exchange.expected_traffic(sent.indptr, awaited.indptr, fragments_of(width))
 
     def next_epoch(self) -> None:
         """Draw another sample from now on; the first epoch is 0."""

@@ -35,6 +35,10 @@ class LocalTransport:
         check_rows(rows, self._vertices, 0)
         return np.zeros_like(rows)
 
+    def expected_traffic(self, _width: int, _direction: Direction) -> Traffic:
+        """None at all."""
+        return NO_TRAFFIC
+
     def next_epoch(self) -> None:
         """Nothing is sampled."""
 

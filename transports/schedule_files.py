@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's schedule on disk: an ``.npz`` archive without pickle."""
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from switchgnn.npz import NotArraysError, read_npz
 from switchgnn.transports.errors import ScheduleError
 from switchgnn.transports.host_schedule import HostSchedule
 from switchgnn.transports.operator import RowSums
@@ -61,11 +61,10 @@ def read_schedule(path: str | Path) -> HostSchedule:
         ScheduleError: no such file, or something else in it.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_npz(Path(path))
     except OSError as error:
         raise ScheduleError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+    except NotArraysError as error:
         raise ScheduleError(f"{path} is not an archive of arrays; write it again.") from error
     if {name: array.dtype.str for name, array in arrays.items()} != _ARRAYS:
         raise ScheduleError(f"{path} does not hold a schedule; write it again.")

@@ -33,6 +33,10 @@ class SwitchTransport:
         """
         return self._exchange.aggregate(rows, direction)
 
+    def expected_traffic(self, width: int, direction: Direction) -> Traffic:
+        """What the plan predicts for one exchange."""
+        return self._exchange.expected_traffic(width, direction)
+
     def next_epoch(self) -> None:
         """Nothing is sampled."""
 

@@ -39,6 +39,9 @@ class Transport(Protocol):
     def traffic(self) -> Traffic:
         """Frames and bytes of this transport so far, as the link counted them."""
 
+    def expected_traffic(self, width: int, direction: Direction) -> Traffic:
+        """What one such exchange of this epoch puts on the link when nothing is lost."""
+
     def close(self) -> None:
         """Take leave of the other workers; the link stays open."""
 

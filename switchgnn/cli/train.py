@@ -4,20 +4,28 @@
 
 import json
 import signal
+from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from switchgnn.cli.run import FabricOption, TargetOption
+from switchgnn.cli.train_display import (
+    Epochs,
+    largest_difference,
+    links_table,
+    transports_table,
+)
 from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
+from switchgnn.run.train_events import TrainEvents
+from switchgnn.run.train_plots import draw_plots
+from switchgnn.run.train_report import EpochListener, TrainReport
 
 
 class TransportOption(str, Enum):
@@ -41,7 +49,10 @@ class ModelOption(str, Enum):
 def train(
     data: Annotated[
         str,
-        typer.Option(help="digits, karate, cora, citeseer, pubmed, reddit, yelp, ogbn-products."),
+        typer.Option(
+            help="digits, karate, cora, citeseer, pubmed, reddit, yelp, ogbn-products, "
+            "or random:VERTICES:EDGES:SEED."
+        ),
     ] = "digits",
     root: Annotated[
         Path | None, typer.Option(help="Folder of the data set, such as raw Planetoid files.")
@@ -81,12 +92,17 @@ def train(
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
     slots: Annotated[int | None, typer.Option(min=2, help="Aggregators per block.")] = None,
+    partition: Annotated[
+        str, typer.Option(help="How vertices come to workers: metis, g3 or g3-literal.")
+    ] = "metis",
     bandwidth: Annotated[
         float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
     ] = None,
     window: Annotated[int, typer.Option(min=1, help="Features in flight per worker.")] = 16,
     faults: Annotated[str, typer.Option(help="As for `switchgnn run`.")] = "",
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    plots: Annotated[Path | None, typer.Option(help="Folder for plots, as PNG and SVG.")] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard events.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON line per epoch, and one at the end.")
     ] = False,
@@ -108,8 +124,9 @@ def train(
             f"Training needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
             "pip install 'switchgnn[training]'."
         ) from error
-    shape = PAPER if paper else ModelOptions(model.value, layers, hidden, dropout)
-    console = Console(stderr=True)
+    chosen = transport or [TransportOption.SWITCH]
+    if checkpoint is not None and len(chosen) > 1:
+        raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
     # A terminated training cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     own = (edges, node_features, labels)
@@ -119,100 +136,76 @@ def train(
         raise SwitchGNNError("--edges, --node-features and --labels go together.")
     else:
         dataset = load_dataset(data, root, seed=seed)
+    options = TrainOptions(
+        epochs=epochs,
+        learning_rate=lr,
+        weight_decay=weight_decay,
+        seed=seed,
+        evaluate_every=evaluate_every,
+        patience=patience,
+        checkpoint=None if checkpoint is None else checkpoint.absolute(),
+    )
     reports = []
-    for each in transport or [TransportOption.SWITCH]:
+    for each in chosen:
         job = TrainJob(
             task=default_task(
                 transport=each.value,
-                model=shape,
-                options=TrainOptions(
-                    epochs=epochs,
-                    learning_rate=lr,
-                    weight_decay=weight_decay,
-                    seed=seed,
-                    evaluate_every=evaluate_every,
-                    patience=patience,
-                    checkpoint=None if checkpoint is None else checkpoint.absolute(),
-                ),
+                model=PAPER if paper else ModelOptions(model.value, layers, hidden, dropout),
+                options=options,
                 pace=Pace(window=window),
                 sampling=sampling,
                 faults=faults,
             ),
             workers=workers,
             slots=slots or load_program().slots,
+            partition=partition,
             target=target.value,
             fabric=fabric.value,
             bandwidth=bandwidth,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
         )
-        with _Epochs(console, each.value, epochs, as_json=as_json) as listener:
-            report = run_training(job, dataset, listener.step, listener.epoch)
+        with ExitStack() as stack:
+            shown = stack.enter_context(
+                Epochs(Console(stderr=True), each.value, epochs, as_json=as_json)
+            )
+            listeners: list[EpochListener] = [shown.epoch]
+            if tensorboard is not None:
+                listeners.append(stack.enter_context(TrainEvents(tensorboard, each.value)).epoch)
+            report = run_training(job, dataset, shown.step, _all_of(listeners))
         reports.append(report)
         if as_json:
             typer.echo(json.dumps({"event": "finished", **report.to_dict()}))
+    drawn = [] if plots is None else draw_plots(reports, plots)
     if not as_json:
-        Console().print(_table(reports))
+        _show(reports, drawn)
 
 
-class _Epochs:
-    """A progress bar of epochs, or JSON lines."""
+def _all_of(listeners: list[EpochListener]) -> EpochListener:
+    def listen(event: dict[str, Any]) -> None:
+        for listener in listeners:
+            listener(event)
 
-    def __init__(self, console: Console, title: str, epochs: int, *, as_json: bool) -> None:
-        self._title = title
-        self._as_json = as_json
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[words]}"),
-            console=console,
+    return listen
+
+
+def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
+    console = Console()
+    first = reports[0]
+    console.print(
+        f"{first.dataset}: {first.vertices:,} vertices, {first.edges:,} directed edges; "
+        f"{first.model}, {first.workers} workers, {len(first.losses)} epochs",
+        soft_wrap=True,
+        highlight=False,
+    )
+    console.print(f"Ran on: {first.reason}.", soft_wrap=True, highlight=False)
+    console.print(transports_table(reports))
+    links = links_table(reports)
+    if links is not None:
+        console.print(links)
+    for name, difference in largest_difference(reports).items():
+        console.print(
+            f"Losses of {name} differ from those of one process by at most {difference:.1e}.",
+            highlight=False,
         )
-        self._bar = self._progress.add_task(title, total=epochs, words="")
-        self._accuracy = ""
-
-    def __enter__(self) -> "_Epochs":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def step(self, name: str, _done: int, _total: int) -> None:
-        """Say what is going on before the first epoch."""
-        self._progress.update(self._bar, words=name)
-
-    def epoch(self, event: dict[str, Any]) -> None:
-        """Show an epoch."""
-        if self._as_json:
-            typer.echo(json.dumps(event))
-        accuracy = event["accuracy"]
-        if accuracy and accuracy["validation"] is not None:
-            self._accuracy = f", validation {accuracy['validation']:.1%}"
-        rest = event["seconds"] - event["waiting"] - event["all_reduce"]
-        words = (
-            f"loss {event['loss']:.4f}{self._accuracy}; {event['seconds'] * 1000:.0f} ms: "
-            f"compute {rest * 1000:.0f}, exchange {event['exchange'] * 1000:.0f} "
-            f"(waiting {event['waiting'] * 1000:.0f}), "
-            f"all-reduce {event['all_reduce'] * 1000:.0f}"
-        )
-        self._progress.update(self._bar, completed=event["epoch"], words=words)
-
-
-def _table(reports: list[Any]) -> Table:
-    table = Table(title=f"{reports[0].dataset}, {reports[0].workers} workers")
-    names = ("transport", "loss", "test accuracy", "ms per epoch", "waiting", "all-reduce", "bytes")
-    for name in names:
-        table.add_column(name, justify="left" if name == "transport" else "right")
-    for report in reports:
-        test = report.test_accuracy
-        table.add_row(
-            report.transport,
-            f"{report.losses[-1]:.6f}" if report.losses else "-",
-            "-" if test is None else f"{test:.1%}",
-            f"{report.epoch_seconds * 1000:.0f}",
-            f"{report.split['waiting'] * 1000:.0f}",
-            f"{report.split['all_reduce'] * 1000:.0f}",
-            f"{sum(link['up'] + link['down'] for link in report.bytes_per_link):,}",
-        )
-    return table
+    for path in drawn:
+        console.print(f"Drawn: {path}", soft_wrap=True, highlight=False)

@@ -4,13 +4,12 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.controller import P4RuntimeClient, install
 from switchgnn.controller.network import star_network
@@ -20,6 +19,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.files import write_plan
+from switchgnn.run.train_report import EpochListener, Recorder, TrainReport
 from switchgnn.run.workers import follow_workers
 from switchgnn.topologies import (
     BackgroundTraffic,
@@ -41,8 +41,6 @@ _COMMAND = (sys.executable, "-m", "switchgnn.cli", "train-worker")
 _DISTRIBUTED_PORT = 29500
 
 StepListener = Callable[[str, int, int], None]
-# Called with worker 0's event of an epoch.
-EpochListener = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,7 @@ class TrainJob:
             filled in.
         workers: their number.
         slots: aggregators that a block may use.
+        partition: how vertices are given to workers, a name of ``PARTITIONS``.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
         ecn_threshold: queue length in packets from which packets are marked.
@@ -63,47 +62,12 @@ class TrainJob:
     task: TrainTask
     workers: int
     slots: int
+    partition: str
     target: str
     fabric: str
     bandwidth: float | None
     ecn_threshold: int
     background: int = 0
-
-
-@dataclass(frozen=True)
-class TrainReport:
-    """A whole training; per-worker lists are in the order of the workers.
-
-    Attributes:
-        transport, dataset, reason: what was done, and why so.
-        workers: their number.
-        epochs: worker 0's report of each.
-        losses: of each epoch.
-        train_accuracy, validation_accuracy, test_accuracy: the last ones; None without such
-            vertices.
-        epoch_seconds: the median over the epochs but the first, of the slowest worker.
-        split: medians of the same by what they went to: exchange, of it waiting, all-reduce.
-        bytes_per_link: {"up", "down"} of the exchanges of each worker.
-        traffic: frames and bytes of each worker's exchanges.
-    """
-
-    transport: str
-    dataset: str
-    reason: str
-    workers: int
-    epochs: list[dict[str, Any]]
-    losses: list[float]
-    train_accuracy: float | None
-    validation_accuracy: float | None
-    test_accuracy: float | None
-    epoch_seconds: float
-    split: dict[str, float]
-    bytes_per_link: list[dict[str, int]]
-    traffic: list[dict[str, int]] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data, for JSON."""
-        return asdict(self)
 
 
 def run_training(
@@ -158,11 +122,10 @@ def _alone(job: TrainJob, data: Dataset, folder: Path, on_epoch: EpochListener) 
     def child(worker: int, command: Sequence[str]) -> Child:
         return Child(f"Worker {worker}", command, folder / f"worker-{worker}.log", pipe=True)
 
-    recorder = _Recorder(1, on_epoch)
+    recorder = Recorder(1, on_epoch)
     finished = follow_workers(child, [task], [_COMMAND], recorder)
-    return recorder.report(
-        replace(job, workers=1), data, "one process, without a network", finished
-    )
+    what = _what(replace(job, workers=1), data, "one process, without a network")
+    return recorder.report(finished, None, **what)
 
 
 def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
@@ -176,6 +139,7 @@ def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
         program=_program(job).digest,
         seed=job.task.options.seed,
         directions="both",
+        partition=job.partition,
         blocks=blocks,
         order=order,
     )
@@ -199,9 +163,31 @@ def _train(
     job: TrainJob, data: Dataset, choice: Choice, fabric: Fabric, on_epoch: EpochListener
 ) -> TrainReport:
     tasks = [_task(job, worker, fabric) for worker in range(job.workers)]
-    recorder = _Recorder(job.workers, on_epoch)
+    recorder = Recorder(job.workers, on_epoch)
+    before = fabric.wire_bytes()
     finished = follow_workers(fabric.worker_child, tasks, _commands(fabric), recorder)
-    return recorder.report(job, data, choice.reason, finished)
+    after = fabric.wire_bytes()
+    wires = None
+    if before is not None and after is not None:
+        wires = [
+            {"up": late.up - early.up, "down": late.down - early.down}
+            for early, late in zip(before, after, strict=True)
+        ]
+    return recorder.report(finished, wires, **_what(job, data, choice.reason))
+
+
+def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
+    """Return what a report begins with."""
+    return {
+        "transport": job.task.transport,
+        "dataset": data.name,
+        "model": job.task.model.model,
+        "reason": reason,
+        "vertices": data.vertices,
+        "edges": len(data.graph.indices),
+        "workers": job.workers,
+        "partition": job.partition,
+    }
 
 
 def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
@@ -247,60 +233,6 @@ def _commands(fabric: Fabric) -> list[list[str]]:
         words = [f"{name}={value}" for name, value in variables.items()]
         commands.append(["env", *words, *_COMMAND])
     return commands
-
-
-class _Recorder:
-    """Takes what the workers say in each epoch."""
-
-    def __init__(self, workers: int, on_epoch: EpochListener) -> None:
-        self._epochs: list[list[dict[str, Any]]] = [[] for _ in range(workers)]
-        self._on_epoch = on_epoch
-
-    def __call__(self, worker: int, event: dict[str, Any]) -> None:
-        if event["event"] != "epoch":
-            return
-        self._epochs[worker].append(event)
-        if worker == 0:
-            self._on_epoch(event)
-
-    def report(
-        self, job: TrainJob, data: Dataset, reason: str, finished: list[dict[str, Any]]
-    ) -> TrainReport:
-        first = self._epochs[0]
-        accuracies = [event["accuracy"] for event in first if event["accuracy"]]
-        last = accuracies[-1] if accuracies else {}
-        return TrainReport(
-            transport=job.task.transport,
-            dataset=data.name,
-            reason=reason,
-            workers=job.workers,
-            epochs=first,
-            losses=[event["loss"] for event in first],
-            train_accuracy=last.get("train"),
-            validation_accuracy=last.get("validation"),
-            test_accuracy=last.get("test"),
-            epoch_seconds=_typical(self._slowest("seconds")),
-            split={
-                name: _typical(self._slowest(name))
-                for name in ("exchange", "waiting", "all_reduce")
-            },
-            bytes_per_link=[
-                {"up": end["traffic"]["bytes_up"], "down": end["traffic"]["bytes_down"]}
-                for end in finished
-            ],
-            traffic=[end["traffic"] for end in finished],
-        )
-
-    def _slowest(self, name: str) -> NDArray[np.float64]:
-        """float64[epochs], of the slowest worker each."""
-        values = [[float(event[name]) for event in events] for events in self._epochs]
-        slowest: NDArray[np.float64] = np.array(values, dtype=np.float64).max(axis=0)
-        return slowest
-
-
-def _typical(values: NDArray[np.float64]) -> float:
-    """The median; the first epoch also warms everything up."""
-    return float(np.median(values[1:] if len(values) > 1 else values)) if len(values) else 0.0
 
 
 def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401

@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch forwards ping and TCP between the hosts while a plan is installed."""
 
+import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
+from scapy.layers.inet import ICMP
+from scapy.layers.l2 import ARP, Ether
 
 from switchgnn.controller import install, read_counters
 from switchgnn.controller.client import P4RuntimeClient
@@ -15,6 +19,10 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.load import load_graph
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+
+ETH_P_ALL = 3
+IS_AT = 2
+ECHO = 0  # an echo reply
 
 SERVER = """
 import socket
@@ -78,3 +86,31 @@ def test_the_root_namespace_has_no_address_among_the_workers(running):
     """It holds the switch's ends of the links, and must not answer for anybody."""
     shown = subprocess.run(["ip", "-4", "-o", "addr"], capture_output=True, text=True, check=True)
     assert " 10.0." not in shown.stdout
+
+
+def test_only_the_worker_answers_for_its_address(running):
+    """Not the machine, even if it has the same address itself."""
+    answers = []
+    with own_address("10.0.0.2"), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+        wire.bind((running._switch_side[0], ETH_P_ALL))
+        wire.settimeout(20)
+        ping = running.worker_command(0, ["ping", "-c", "1", "-W", "5", "10.0.0.2"])
+        subprocess.run(ping, check=True, capture_output=True, timeout=60)
+        while not answers or answers[-1] != ECHO:
+            frame = Ether(wire.recv(2048))
+            if ARP in frame and frame[ARP].op == IS_AT:
+                answers.append(frame[ARP].hwsrc)
+            elif ICMP in frame and frame[ICMP].type == ECHO:
+                answers.append(ECHO)
+    assert answers == [running.star.network.stations[1].mac, ECHO]
+
+
+@contextmanager
+def own_address(ip):
+    """Give the machine an address for a while."""
+    change = ["ip", "addr", "add", f"{ip}/32", "dev", "lo"]
+    subprocess.run(change, check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*change[:2], "del", *change[3:]], check=True)

@@ -86,3 +86,41 @@ def test_what_cannot_be_done_is_said(arguments, words):
     assert result.returncode == 2
     assert words in result.stderr.lower()
     assert "Traceback" not in result.stderr
+
+
+def test_a_comparison_as_a_user_sees_it(tmp_path):
+    """Tables that fit 80 columns, losses compared with one process, plots and events."""
+    plots, events = tmp_path / "plots", tmp_path / "events"
+    result = switchgnn(
+        *("train", "--data", "karate", "--workers", "3", "--epochs", "4", "--dropout", "0"),
+        *("--transport", "switch", "--transport", "local"),
+        *("--target", "embedded", "--fabric", "loopback"),
+        *("--plots", plots, "--tensorboard", events),
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert "Losses of switch differ from those of one process by at most" in result.stdout
+    difference = float(result.stdout.split("at most ")[1].split()[0].rstrip("."))
+    assert difference < TOLERANCE
+    table = [line for line in result.stdout.splitlines() if not line.startswith(("Ran", "Drawn"))]
+    assert all(len(line) <= 80 for line in table)
+    assert len(list(plots.iterdir())) == 6
+    assert sorted(path.name for path in events.iterdir()) == ["local", "switch"]
+
+
+def test_bytes_are_those_that_the_plan_predicts():
+    """Without losses: whatever is more are questions of workers that had to wait."""
+    named = ("--data", "random:300:2000:1", "--workers", "4", "--epochs", "3")
+    for transport in ("switch", "host", "host-partial"):
+        (report,) = finished(train(("embedded", "loopback"), *named, "--transport", transport))
+        for link, expected in zip(
+            report["bytes_per_link"], report["expected_bytes_per_link"], strict=True
+        ):
+            for way in ("up", "down"):
+                assert expected[way] <= link[way] <= 1.5 * expected[way], transport
+
+
+def test_one_checkpoint_is_not_for_several_transports(tmp_path):
+    both = ("--transport", "switch", "--transport", "local")
+    result = train(("embedded", "loopback"), *both, "--checkpoint", str(tmp_path / "saved.pt"))
+    assert result.returncode == 2
+    assert "--checkpoint is for one --transport" in result.stderr

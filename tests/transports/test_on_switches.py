@@ -93,13 +93,14 @@ def test_the_sums_of_the_switch_behind_the_same_interface(made):
     features = features_for(made, 33)
     made.install()
     with ExitStack() as stack:
-        transports = []
+        transports, tallies = [], []
         for part in made.plan.workers:
             link = stack.enter_context(made.link(part.worker))
             own = Exchange(
                 made.plan.manifest, part, link, made.addresses(part.worker), pace=PATIENT
             )
             transports.append(SwitchTransport(own, link))
+            tallies.append(own.tally)
         calls = [(features, way, True) for way in (Direction.FORWARD, Direction.BACKWARD)]
         parts = parts_of(made.plan.assignment, WORKERS)
         # Fixed point is off by at most n / (2f) with f = (2^31 - n) / (n m).
@@ -107,7 +108,17 @@ def test_the_sums_of_the_switch_behind_the_same_interface(made):
         slack = fan_in**2 * np.abs(features).max() / 2**31
         for got in exchange(transports, parts, calls):
             assert wrong(made.graph, made.plan.assignment, features, got, slack=slack) == 0
-        assert all(each.traffic.frames_up > 0 for each in transports)
+        for transport, tally in zip(transports, tallies, strict=True):
+            expected = [transport.expected_traffic(33, way) for _, way, _ in calls]
+            asked = tally.recalls + tally.fetches + tally.notices
+            again = tally.features_resent + tally.probes + tally.features_served
+            assert transport.traffic.bytes_up == (
+                sum(one.bytes_up for one in expected)
+                + 88 * tally.barriers_repeated
+                + 60 * asked
+                + 188 * again
+            )
+            assert transport.traffic.bytes_down >= sum(one.bytes_down for one in expected)
 
 
 @pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.ACK, Kind.RECALL, Kind.DONE])

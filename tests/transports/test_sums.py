@@ -59,6 +59,13 @@ def test_sums_and_frames(make, directed, workers, width):
     assert sum(each.tally.data_resent for each in transports) == 0
     assert sum(each.tally.data_sent for each in transports) == predicted
     assert sum(each.traffic.frames_up for each in transports) == len(hub.sent)
+    for each in transports:
+        expected = [each.expected_traffic(width, way) for _, way, _ in calls]
+        spare = each.traffic.frames_up - sum(one.frames_up for one in expected)
+        assert each.traffic.bytes_up - sum(one.bytes_up for one in expected) == 60 * spare
+        # Farewells, questions of a worker that had to wait, and answers to those of others.
+        asked = sum(other.tally.questions for other in transports)
+        assert 0 <= spare - each.tally.farewells <= each.tally.questions + asked
 
 
 def test_host_frames_are_the_planners_prediction():

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""TensorBoard events of a training."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from switchgnn.errors import SwitchGNNError
+
+_TIMES = ("seconds", "exchange", "waiting", "all_reduce")
+_ACCURACIES = ("train", "validation", "test")
+
+
+class EventsError(SwitchGNNError):
+    """Events could not be written."""
+
+
+class TrainEvents:
+    """Writes the epochs of one transport to FOLDER/TRANSPORT. A context manager.
+
+    Args:
+        folder: what `tensorboard --logdir` takes.
+        transport: names the curve.
+
+    Raises:
+        EventsError: TensorBoard is missing, or the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path, transport: str) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  slow, seldom used
+
+            self._writer = SummaryWriter(str(folder / transport))
+        except ImportError as error:
+            raise EventsError(
+                "TensorBoard events need tensorboard: pip install 'switchgnn[tensorboard]', "
+                "or leave out --tensorboard."
+            ) from error
+        except OSError as error:
+            raise EventsError(f"Cannot write events to {folder}: {error.strerror}.") from error
+
+    def __enter__(self) -> "TrainEvents":
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._writer.close()
+
+    def epoch(self, event: dict[str, Any]) -> None:
+        """Write worker 0's event of an epoch."""
+        self._write("loss", event["loss"], event)
+        for name in _TIMES:
+            self._write(f"seconds/{name}", event[name], event)
+        for name in _ACCURACIES:
+            if event["accuracy"] and event["accuracy"][name] is not None:
+                self._write(f"accuracy/{name}", event["accuracy"][name], event)
+        for name in ("bytes_up", "bytes_down"):
+            self._write(f"traffic/{name}", event["traffic"][name], event)
+
+    def _write(self, name: str, value: float, event: dict[str, Any]) -> None:
+        self._writer.add_scalar(name, value, event["epoch"])
