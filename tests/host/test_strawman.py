@@ -2,17 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The strawman's workers against a model of its switch: exact sums, whatever is lost."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import switchgnn.host.strawman as strawman
+from switchgnn.host.addresses import Addresses
 from switchgnn.host.errors import PlanMismatchError
 from switchgnn.host.faults import Faults
-from switchgnn.host.header import Kind, unpack_header
+from switchgnn.host.header import BODY_AT, Header, Kind, unpack_header
+from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.strawman import PartReceiver, StrawmanExchange
+from switchgnn.host.tally import Tally
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.load import load_graph
-from tests.host.model_pool import ModelPool, split
+from tests.host.model_pool import ModelPool, bytes_of, split
 from tests.host.model_switch import undisturbed
 from tests.host.test_exchange import (
     TURNS,
@@ -25,6 +30,7 @@ from tests.host.test_exchange import (
 )
 
 SLOTS = (8, 9, 16, 64)
+ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 
 
 @pytest.fixture(scope="module")
@@ -158,20 +164,125 @@ def test_a_switch_that_restarts(graph, at):
     check_rounds(team, graph, 33, rounds=1)
 
 
-def test_an_overflow_that_is_no_neighbours_or_of_nobody_is_refused(graph):
-    team = PoolTeam(strawman_plan(graph))
-    exchange = team.exchanges[0]
-    schedule = exchange._schedules[0]
-    receiver = PartReceiver(
-        None, None, schedule, place=(1, 1, 0), began=0.0, round_trip=None, tally=exchange.tally
-    )
-    vertex = int(schedule.receive_vertex[0])
-    stranger = max(schedule.neighbours_of(0)) + 1
-    header = team.switch._header(Kind.FEATURE, (1, 1, 0), stranger, vertex, 1)
-    assert not receiver.take_overflow(header, memoryview(bytes(200)), 1.0)
-    header = team.switch._header(Kind.FEATURE, (1, 1, 0), stranger, 10**6, 1)
-    assert not receiver.take_overflow(header, memoryview(bytes(200)), 1.0)
-    assert exchange.tally.wrong == 2
+class Wire:
+    """A link that keeps what is sent."""
+
+    name = "wire"
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, frame):
+        self.sent.append(unpack_header(frame))
+
+
+class Alone:
+    """A receiver without an exchange, for the vertex with the most neighbours of worker 0."""
+
+    def __init__(self, graph, receiver=PartReceiver):
+        team = PoolTeam(strawman_plan(graph))
+        self.schedule = team.exchanges[0]._schedules[0]
+        self.wire, self.tally = Wire(), Tally()
+        self.receiver = receiver(
+            self.wire,
+            ADDRESSES,
+            self.schedule,
+            place=(1, 1, 0),
+            began=0.0,
+            round_trip=RoundTrip(),
+            tally=self.tally,
+        )
+        self.place = int(np.argmax(self.schedule.receive_count))
+        self.vertex = int(self.schedule.receive_vertex[self.place])
+        self.neighbours = self.schedule.neighbours_of(self.place)
+        assert len(self.neighbours) > 3
+
+    def take(self, kind, source, value, count=1, vertex=None):
+        """Let a packet come whose lanes all have one value; tell whether it is news."""
+        to = self.vertex if vertex is None else vertex
+        header = Header(kind=kind, src_id=source, dst_id=to, count=count, round=1, block_id=1)
+        frame = memoryview(bytes(BODY_AT) + bytes_of(np.full(32, value)))
+        take = {
+            Kind.SUM: self.receiver.take_sum,
+            Kind.FEATURE: self.receiver.take_overflow,
+        }[kind]
+        return take(header, frame, 1.0)
+
+    @property
+    def sum(self):
+        """The sum of the vertex, or None while it is missing."""
+        if self.vertex in self.receiver.missing_vertices:
+            return None
+        return int(self.receiver.sums()[self.place, 0])
+
+
+def test_a_part_and_what_overflowed_make_a_sum_in_any_order(graph):
+    for part_first in (True, False):
+        alone = Alone(graph)
+        first, second, *rest = alone.neighbours
+        if part_first:
+            assert alone.take(Kind.SUM, sum(rest), 100, len(rest))
+        assert alone.take(Kind.FEATURE, first, 1)
+        assert not alone.take(Kind.FEATURE, first, 1)
+        assert alone.sum is None
+        assert alone.take(Kind.FEATURE, second, 10)
+        if not part_first:
+            assert alone.sum is None
+            assert alone.take(Kind.SUM, sum(rest), 100, len(rest))
+        assert alone.sum == 111
+        assert not alone.take(Kind.SUM, sum(rest), 100, len(rest))
+        assert alone.tally.repeated == 2
+        assert not alone.wire.sent
+
+
+def mixture(alone):
+    """A part that holds a feature which is here already, in place of one that was lost."""
+    first, _, *rest = alone.neighbours
+    alone.take(Kind.FEATURE, first, 1)
+    alone.take(Kind.SUM, first + sum(rest), 101, len(rest) + 1)
+    return alone.sum
+
+
+def test_a_mixture_with_the_right_count_is_refused(graph):
+    alone = Alone(graph)
+    assert mixture(alone) is None
+    assert alone.tally.wrong == 1
+    # The one that is here is not fetched.
+    fetched = [header.src_id for header in alone.wire.sent if header.kind is Kind.FETCH]
+    assert fetched == alone.neighbours[1:]
+
+
+class MixesAnyway(PartReceiver):
+    """Takes what has the right count, without asking whose it is."""
+
+    def take_sum(self, header, frame, now):
+        place = self._schedule.receive_place[header.dst_id]
+        missing = set(self._schedule.neighbours_of(place)) - self._overflowed[place]
+        return super().take_sum(replace(header, src_id=sum(missing)), frame, now)
+
+
+def test_the_refusal_of_mixtures_is_tested(graph):
+    assert mixture(Alone(graph, MixesAnyway)) is not None
+
+
+def test_too_many_contributions_are_refused(graph):
+    alone = Alone(graph)
+    for source in alone.neighbours[:2]:
+        alone.take(Kind.FEATURE, source, 1)
+    everything = len(alone.neighbours)
+    assert alone.take(Kind.SUM, sum(alone.neighbours), 100, everything)
+    assert alone.sum is None
+    assert alone.tally.wrong == 1
+    assert not alone.take(Kind.SUM, 0, 0, everything + 1)
+    assert not alone.take(Kind.SUM, 0, 0, 0)
+
+
+def test_an_overflow_of_a_stranger_or_for_nobody_here_is_refused(graph):
+    alone = Alone(graph)
+    assert not alone.take(Kind.FEATURE, max(alone.neighbours) + 1, 1)
+    assert not alone.take(Kind.FEATURE, alone.neighbours[0], 1, vertex=10**6)
+    assert not alone.take(Kind.SUM, 1, 1, vertex=10**6)
+    assert alone.tally.wrong == 3
 
 
 def test_plans_are_not_confused(graph):
@@ -194,24 +305,8 @@ class CountsTwice(PartReceiver):
         return super().take_overflow(header, frame, now)
 
 
-class MixesAnyway(PartReceiver):
-    """Takes what has the right count, without asking whose it is."""
-
-    def _complete(self, place, now):
-        part = self._parts.get(place, strawman._NO_PART)
-        overflowed = self._overflowed.get(place, set())
-        missing = set(self._schedule.neighbours_of(place)) - overflowed
-        if part.count == len(missing):
-            self._parts[place] = strawman._Part(part.count, sum(missing), part.lanes)
-        super()._complete(place, now)
-
-
 class Mistaken(StrawmanExchange):
     _receiver = CountsTwice
-
-
-class Mixing(StrawmanExchange):
-    _receiver = MixesAnyway
 
 
 def test_an_overflow_counted_twice_is_noticed(graph):
