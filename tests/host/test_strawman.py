@@ -9,6 +9,7 @@ import pytest
 
 import switchgnn.host.strawman as strawman
 from switchgnn.host.addresses import Addresses
+from switchgnn.host.barrier import Barrier
 from switchgnn.host.errors import PlanMismatchError
 from switchgnn.host.faults import Faults
 from switchgnn.host.header import BODY_AT, Header, Kind, unpack_header
@@ -20,6 +21,7 @@ from switchgnn.planner.load import load_graph
 from tests.host.model_pool import ModelPool, bytes_of, split
 from tests.host.model_switch import undisturbed
 from tests.host.test_exchange import (
+    STEADY,
     TURNS,
     Team,
     check_rounds,
@@ -132,6 +134,39 @@ def test_a_lost_part_or_overflow_is_fetched(graph, kind):
     team = PoolTeam(strawman_plan(graph), disturb=lost_on_the_way_down(kind))
     check_rounds(team, graph, 5, rounds=1)
     assert 1 <= team.total()["sums_made"] <= 2
+
+
+class EarlyInbox:
+    """Gives out one packet, and takes it back."""
+
+    def __init__(self, header):
+        self.header, self.kept = header, []
+
+    def receive(self, seconds):
+        return self.header, memoryview(bytes(BODY_AT + 128))
+
+    def keep(self, packet):
+        self.kept.append(packet[0])
+
+
+@pytest.mark.parametrize("kind", [Kind.SUM, Kind.FEATURE, Kind.ACK])
+@pytest.mark.parametrize("fragment", [0, 1])
+def test_what_overtakes_the_advance_is_kept(kind, fragment):
+    """The others have gone on; what comes for the next fragment comes only once."""
+    inbox = EarlyInbox(Header(kind=kind, round=1, block_id=1, fragment=fragment))
+    barrier = Barrier(
+        Wire(),
+        inbox,
+        ADDRESSES,
+        STEADY,
+        RoundTrip(),
+        tally=Tally(),
+        worker=0,
+        workers=2,
+        plan_id=1,
+    )
+    assert barrier._answer(0.0, (1, 1, 0)) is None
+    assert bool(inbox.kept) == (fragment == 1 and kind is not Kind.ACK)
 
 
 def twice(direction, worker, frame):
