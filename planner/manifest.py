@@ -61,7 +61,8 @@ class Prediction:
         boundary_vertices: vertices with a neighbour on another worker.
         boundary_edges: edges between workers.
         packets_up: features that each worker sends.
-        packets_down: sums that each worker receives.
+        packets_down: sums that each worker receives; with the strawman, whose switch may pass
+            on features instead, these are the least.
         host_packets_up: copies that each worker would send.
         host_packets_down: copies that each worker would receive.
         passes: trips through ingress per fragment; a pass that completes a slot before its
