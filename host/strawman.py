@@ -70,6 +70,7 @@ class PartReceiver(SumReceiver):
         )
         self._parts: dict[int, _Part] = {}
         self._overflowed: dict[int, set[int]] = {}
+        self._copied: set[int] = set()
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take the part of a sum that the switch has made; tell whether it is news."""
@@ -98,6 +99,8 @@ class PartReceiver(SumReceiver):
             self._tally.repeated += 1
             return False
         self._tally.overflows += 1
+        self._tally.overflow_copies += source not in self._copied
+        self._copied.add(source)
         overflowed.add(source)
         self._attempts = 0
         self._quiet_since = now

@@ -75,6 +75,21 @@ def test_sums_are_exact(graph, workers, slots):
     assert team.total()["sums_made"] == 0
 
 
+def test_copies_that_one_for_each_worker_would_save_are_counted():
+    graph = load_graph("random:60:300:1")
+    copies = set()
+
+    def disturb(direction, worker, frame):
+        header = unpack_header(frame)
+        if direction == "down" and header.kind is Kind.FEATURE and not header.resend:
+            copies.add((worker, header.round, header.fragment, header.src_id))
+        return [frame]
+
+    team = PoolTeam(strawman_plan(graph), disturb=disturb)
+    check_rounds(team, graph, 40)
+    assert team.total()["overflow_copies"] == len(copies) < team.total()["overflows"]
+
+
 def test_fewer_slots_overflow_more(graph):
     overflows = []
     for slots in (8, 16, 24, 34 * 8):
