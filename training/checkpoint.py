@@ -8,9 +8,10 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from switchgnn.training.dropout import dropout_calls, restore_dropout_calls
 from switchgnn.training.errors import TrainingError
 
-_FORMAT = "switchgnn-checkpoint-1"
+_FORMAT = "switchgnn-checkpoint-2"
 
 
 def save_checkpoint(
@@ -30,6 +31,7 @@ def save_checkpoint(
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
         "random": torch.get_rng_state(),
+        "dropout": dropout_calls(model),
         "epoch": epoch,
         "best": best,
         "tries": tries,
@@ -58,6 +60,7 @@ def load_checkpoint(
             raise KeyError("format")
         model.load_state_dict(content["model"])
         optimizer.load_state_dict(content["optimizer"])
+        restore_dropout_calls(model, content["dropout"])
     except Exception as error:
         raise TrainingError(
             f"{path} is no checkpoint of this model ({type(error).__name__}): train with the same "

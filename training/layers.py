@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
 
+from switchgnn.training.dropout import drop_by_vertex
 from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.partition import Partition
 from switchgnn.training.remote_sum import Launched, RemoteSum
@@ -20,7 +21,9 @@ from switchgnn.training.remote_sum import Launched, RemoteSum
 _SUMS = ("sum", "add")
 
 
-def distribute(model: nn.Module, partition: Partition, remote: RemoteSum) -> nn.Module:
+def distribute(
+    model: nn.Module, partition: Partition, remote: RemoteSum, *, seed: int = 0
+) -> nn.Module:
     """Make a model of PyG layers compute on a partition what it computes on the whole graph.
 
     Call the model with the partition's ``edges`` afterwards. The model is changed in place;
@@ -30,6 +33,8 @@ def distribute(model: nn.Module, partition: Partition, remote: RemoteSum) -> nn.
         model: built with GCNConv, SAGEConv (mean, sum) and GINConv layers.
         partition: this worker's part of the graph.
         remote: sums over remote neighbours.
+        seed: of dropout, the same on every worker; each ``nn.Dropout`` then drops the same
+            units as on the whole graph.
 
     Raises:
         UnsupportedLayerError: a layer needs more than one sum of per-source rows.
@@ -42,6 +47,7 @@ def distribute(model: nn.Module, partition: Partition, remote: RemoteSum) -> nn.
             )
         if isinstance(module, MessagePassing):
             _adapter_of(name, module)(module, partition, remote)
+    drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     return model
 
 

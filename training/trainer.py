@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from switchgnn.training.checkpoint import load_checkpoint, save_checkpoint
+from switchgnn.training.dropout import VertexDropout
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import Sums
 from switchgnn.training.partition import Partition
@@ -25,6 +26,8 @@ class TrainOptions:
     Attributes:
         epochs: at most so many.
         learning_rate, weight_decay: of Adam.
+        input_dropout: share of the features that are dropped in training, as in the recipe of
+            Kipf and Welling (ICLR 2017).
         seed: of the weights and of dropout.
         evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
         patience: evaluations without a better validation accuracy after which training
@@ -36,6 +39,7 @@ class TrainOptions:
     epochs: int = 100
     learning_rate: float = 0.01
     weight_decay: float = 0.0
+    input_dropout: float = 0.0
     seed: int = 0
     evaluate_every: int = 10
     patience: int = 0
@@ -102,6 +106,10 @@ class Trainer:
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
+        vertices = torch.from_numpy(partition.vertices)
+        self._input_dropout = VertexDropout(options.input_dropout, vertices, options.seed - 1)
+        # A module of the model, so that it is saved, and switched off, with the others.
+        model.add_module("input_dropout", self._input_dropout)
         self._features = torch.from_numpy(partition.features)
         self._edges = torch.from_numpy(partition.edges)
         self._labels = torch.from_numpy(partition.labels)
@@ -146,7 +154,7 @@ class Trainer:
     def _step(self) -> float:
         self.model.train()
         self._optimizer.zero_grad()
-        outputs = self.model(self._features, self._edges)
+        outputs = self.model(self._input_dropout(self._features), self._edges)
         loss = self._loss(outputs)
         # Also without a label here: the others wait for this worker's gradients.
         loss.backward()  # type: ignore[no-untyped-call]

@@ -125,7 +125,7 @@ def run_train_worker(task: TrainTask) -> None:
     torch.manual_seed(task.options.seed * 1000 + 1 + task.worker)
     with _together(task.pace.patience), _transport(task, partition) as transport:
         with RemoteSum(transport) as remote:
-            distribute(model, partition, remote)
+            distribute(model, partition, remote, seed=task.options.seed)
             trainer = Trainer(model, partition, remote, _own_options(task))
             _report("ready")
             for report in trainer.run():

@@ -67,7 +67,13 @@ def train(
     model: Annotated[ModelOption, typer.Option(help="PyG's model.")] = ModelOption.GCN,
     layers: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 2,
     hidden: Annotated[int, typer.Option(min=1, help="Hidden units.")] = 16,
-    dropout: Annotated[float, typer.Option(min=0.0, max=0.99)] = 0.5,
+    dropout: Annotated[
+        float, typer.Option(min=0.0, max=0.99, help="Share of hidden units that are dropped.")
+    ] = 0.5,
+    input_dropout: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=0.99, help="Of the features; default: as --dropout."),
+    ] = None,
     lr: Annotated[float, typer.Option(min=0.0, help="Learning rate of Adam.")] = 0.01,
     weight_decay: Annotated[float, typer.Option(min=0.0)] = 5e-4,
     paper: Annotated[
@@ -136,10 +142,12 @@ def train(
         raise SwitchGNNError("--edges, --node-features and --labels go together.")
     else:
         dataset = load_dataset(data, root, seed=seed)
+    shape = PAPER if paper else ModelOptions(model.value, layers, hidden, dropout)
     options = TrainOptions(
         epochs=epochs,
         learning_rate=lr,
         weight_decay=weight_decay,
+        input_dropout=shape.dropout if input_dropout is None else input_dropout,
         seed=seed,
         evaluate_every=evaluate_every,
         patience=patience,
@@ -150,7 +158,7 @@ def train(
         job = TrainJob(
             task=default_task(
                 transport=each.value,
-                model=PAPER if paper else ModelOptions(model.value, layers, hidden, dropout),
+                model=shape,
                 options=options,
                 pace=Pace(window=window),
                 sampling=sampling,

@@ -65,7 +65,7 @@ def test_the_strawman_trains_like_one_process(combination):
 
 def test_a_training_goes_on_where_it_stopped(tmp_path):
     where = ("embedded", "loopback")
-    named = ("--data", "karate", "--workers", "2", "--evaluate-every", "2")
+    named = ("--data", "karate", "--workers", "2", "--evaluate-every", "2", "--dropout", "0.5")
     saved = ("--checkpoint", str(tmp_path / "saved.pt"))
     (whole,) = finished(train(where, *named, epochs=4))
     finished(train(where, *named, *saved, epochs=2))

@@ -51,12 +51,14 @@ class ThreadSums(Sums):
         barrier.wait()
 
 
-def train_in_threads(data, workers, *, model, spoil=None, factor=1.0):
+def train_in_threads(data, workers, *, model, spoil=None, factor=1.0, dropout=0.0, seed=0):
     assignment = np.random.default_rng(5).permutation(np.arange(data.vertices) % workers)
     gathering = Gathering(data.graph, assignment, spoil=spoil)
     shared = (threading.Barrier(workers, timeout=60), [])
-    shape = ModelOptions(model=model, layers=3, hidden=8)
-    options = TrainOptions(epochs=EPOCHS, weight_decay=5e-4, evaluate_every=EPOCHS)
+    shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
+    options = TrainOptions(
+        epochs=EPOCHS, weight_decay=5e-4, evaluate_every=EPOCHS, input_dropout=dropout / 2
+    )
     torch.manual_seed(0)
     state = build_model(shape, data.features.shape[1], data.classes).state_dict()
     results, errors = {}, []
@@ -66,7 +68,7 @@ def train_in_threads(data, workers, *, model, spoil=None, factor=1.0):
             net = build_model(shape, data.features.shape[1], data.classes)
             net.load_state_dict(state)
             with RemoteSum(gathering.transport(part.worker)) as remote:
-                distribute(net, part, remote)
+                distribute(net, part, remote, seed=seed)
                 sums = ThreadSums(shared, factor=factor if part.worker == 0 else 1.0)
                 reports = list(Trainer(net, part, remote, options, sums=sums).run())
             results[part.worker] = (reports, net.state_dict())
@@ -129,3 +131,20 @@ def test_one_wrong_neighbour_is_found(karate, spoil):
 def test_wrongly_weighted_labels_are_found(karate):
     off, *_ = distance(karate, 2, model="gcn", factor=1.1)
     assert off > 5 * TOLERANCE
+
+
+def losses_with_dropout(data, workers, seed=0):
+    results = train_in_threads(data, workers, model="gcn", dropout=0.5, seed=seed)
+    return [report.loss for report in results[0][0]]
+
+
+def test_dropout_drops_the_same_however_many_workers(karate):
+    alone = losses_with_dropout(karate, 1)
+    assert losses_with_dropout(karate, 4) == pytest.approx(alone, abs=TOLERANCE)
+    without, *_ = train_plainly(karate, model="gcn", layers=3, hidden=8, epochs=EPOCHS, seed=0)
+    assert max(abs(a - b) for a, b in zip(alone, without, strict=True)) > 5 * TOLERANCE
+
+
+def test_another_seed_drops_others(karate):
+    first, second = (losses_with_dropout(karate, 1, seed=seed) for seed in (0, 1))
+    assert max(abs(a - b) for a, b in zip(first, second, strict=True)) > 5 * TOLERANCE
