@@ -10,6 +10,8 @@ from switchgnn.controller.errors import OtherProgramError
 from switchgnn.controller.layout import Layout
 
 PASSES_COUNTER = "passes"
+# A cell that only the banks of the strawman have, behind the others.
+OVERFLOWED_CELL = 4
 
 
 class SlotEvent(IntEnum):
@@ -30,12 +32,14 @@ class BankEvents:
         stale: they came too late.
         overfull: they were one too many.
         released: the worker of the slot's vertex sums for itself.
+        overflowed: they found no slot and went to the worker as they came.
     """
 
     completed: int
     stale: int
     overfull: int
     released: int
+    overflowed: int
 
 
 @dataclass(frozen=True)
@@ -90,4 +94,5 @@ class Banks:
             stale=cells[SlotEvent.SLOT_STALE],
             overfull=cells[SlotEvent.SLOT_OVERFULL],
             released=cells[SlotEvent.SLOT_RELEASED],
+            overflowed=sum(cells[OVERFLOWED_CELL : OVERFLOWED_CELL + 1]),
         )

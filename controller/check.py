@@ -11,6 +11,7 @@ from switchgnn.controller.layout import Array, Layout
 from switchgnn.controller.loop import FIRST_LOOP_PORT
 from switchgnn.controller.network import Network
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.pool import Pool, has_pool
 from switchgnn.controller.rows import Rows, require_unique
 from switchgnn.controller.session import Session
 from switchgnn.p4src import Program
@@ -25,6 +26,12 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
         PlanRefusedError: it is for another program, or too large for this one or
             for the network.
     """
+    if plan.manifest.strawman != has_pool(layout):
+        kinds = ("a plan with a slot for each destination", "the strawman's plan")
+        raise PlanRefusedError(
+            f"This is {kinds[plan.manifest.strawman]}, but the P4 program is for "
+            f"{kinds[has_pool(layout)]}: plan again, or install it with its own program."
+        )
     if plan.manifest.program != program.digest:
         raise PlanRefusedError(
             f"The plan is for another P4 program ({_short(plan.manifest.program)}; this one is "
@@ -96,11 +103,23 @@ def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
         )
     used = np.where(plan.switch.entry_expected > 0, plan.switch.entry_slot, 0)
     highest = max(int(used.max(initial=0)), int(plan.switch.result_slot.max(initial=0)))
-    needed = max(plan.manifest.slots_per_bank, highest + 1)
+    needed = plan.manifest.slots_per_bank
+    if has_pool(layout):
+        _check_destinations(highest + 1, Pool(layout).destinations_per_bank)
+    else:
+        needed = max(needed, highest + 1)
     if needed > banks.slots_per_bank:
         raise PlanRefusedError(
             f"The plan needs {needed:,} slots in each bank, the P4 program has "
             f"{banks.slots_per_bank:,}: plan for less memory, or compile the program with more."
+        )
+
+
+def _check_destinations(needed: int, room: int) -> None:
+    if needed > room:
+        raise PlanRefusedError(
+            f"The plan has {needed:,} destinations in one bank, the P4 program tells {room:,} "
+            "apart: partition the graph with a smaller boundary, or compile the program with more."
         )
 
 

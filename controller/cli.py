@@ -19,14 +19,14 @@ from switchgnn.controller.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOp
 from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.install import install as install_plan
 from switchgnn.controller.network import star_network
-from switchgnn.controller.plan import load_plan
+from switchgnn.controller.plan import SwitchPlan, load_plan
 from switchgnn.controller.render import print_records, print_state
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.show import show_entries
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch_clients
 from switchgnn.controller.watch import watch as watch_switches
-from switchgnn.p4src import load_program
+from switchgnn.p4src import Program, load_program, load_strawman
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
@@ -98,7 +98,7 @@ def install(
                 loaded,
                 clients,
                 star_network(loaded.manifest.workers),
-                program=load_program(),
+                program=_program(loaded),
                 ecn_threshold=ecn_threshold,
                 new_session=new_session,
                 progress=tell,
@@ -188,7 +188,7 @@ def watch(
             loaded,
             watch_clients(address, connection.client),
             star_network(loaded.manifest.workers),
-            program=load_program(),
+            program=_program(loaded),
             on_event=_print_event,
             stop=threading.Event(),
             ecn_threshold=ecn_threshold,
@@ -196,6 +196,10 @@ def watch(
         )
     except KeyboardInterrupt:
         typer.echo("Stopped watching; the plan stays installed.")
+
+
+def _program(plan: SwitchPlan) -> Program:
+    return load_strawman() if plan.manifest.strawman else load_program()
 
 
 def _print_event(event: WatchEvent) -> None:

@@ -49,6 +49,7 @@ class Counters:
             "slot_stale": sum(bank.stale for bank in self.banks),
             "slot_overfull": sum(bank.overfull for bank in self.banks),
             "slot_released": sum(bank.released for bank in self.banks),
+            "slot_overflowed": sum(bank.overflowed for bank in self.banks),
             "unrouted": self.unrouted,
             "marked": self.marked,
         }

@@ -14,6 +14,7 @@ from switchgnn.controller.layout import Layout
 from switchgnn.controller.loop import Loop
 from switchgnn.controller.network import Network
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.pool import Pool, has_pool
 from switchgnn.controller.result import Result
 from switchgnn.controller.session import Session, SessionEntry
 from switchgnn.controller.source import Source
@@ -39,9 +40,13 @@ def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_thresh
     for rows in tables:
         check_rows(rows)
     empty = empty_state(layout)
+    settings = {"threshold": Congestion(layout).encode(ecn_threshold)}
+    if has_pool(layout):
+        pool = Pool(layout)
+        settings[pool.table.name] = pool.encode(plan.manifest.slots)
     return State(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
-        defaults={**empty.defaults, "threshold": Congestion(layout).encode(ecn_threshold)},
+        defaults={**empty.defaults, **settings},
         groups=Loop().groups(plan, network),
     )
 

@@ -26,8 +26,16 @@ class PlanManifest(Protocol):
         """Digest (hex) of the plan."""
 
     @property
+    def slots(self) -> int:
+        """Slots of all banks that the plan may use."""
+
+    @property
     def slots_per_bank(self) -> int:
         """Slots of each bank that the plan may use."""
+
+    @property
+    def strawman(self) -> bool:
+        """Whether destinations compete for the slots, in place of each having one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,7 +152,7 @@ class Barrier:
             return None
         header, frame = packet
         here = (header.round, header.block_id, header.fragment)
-        if header.kind is Kind.SUM and here > place:
+        if header.kind in (Kind.SUM, Kind.FEATURE) and here > place:
             self._inbox.keep(packet)
             return None
         if header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != place:

@@ -28,6 +28,7 @@ class BlockExchange:
     """Exchanges the fragments of blocks, one at a time.
 
     `repeat_barrier` repeats the last `done`; a worker whose sums do not come calls it.
+    `receiver` makes the sums of one fragment.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class BlockExchange:
         congestion: Congestion,
         tally: Tally,
         repeat_barrier: Callable[[], None],
+        receiver: type[SumReceiver] = SumReceiver,
     ) -> None:
         self._link = link
         self._inbox = inbox
@@ -50,6 +52,7 @@ class BlockExchange:
         self._congestion = congestion
         self._tally = tally
         self._repeat_barrier = repeat_barrier
+        self._receiver = receiver
 
     def run(
         self, schedule: BlockSchedule, round_number: int, fragment: int, lanes: NDArray[np.int32]
@@ -78,7 +81,7 @@ class BlockExchange:
             round_trip=self._round_trip,
             tally=self._tally,
         )
-        receiver = SumReceiver(
+        receiver = self._receiver(
             self._link,
             self._addresses,
             schedule,
@@ -131,8 +134,9 @@ class BlockExchange:
             return False
         if header.kind is Kind.SUM:
             return receiver.take_sum(header, frame, now)
-        if header.kind is Kind.FEATURE and header.resend:
-            return receiver.take_feature(header, frame, now)
+        if header.kind is Kind.FEATURE:
+            take = receiver.take_feature if header.resend else receiver.take_overflow
+            return take(header, frame, now)
         if header.kind is Kind.ACK:
             self._tally.heard += 1
             return sender.take_ack(header, now)

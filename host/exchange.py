@@ -12,7 +12,7 @@ from switchgnn.host.addresses import Addresses
 from switchgnn.host.barrier import Barrier
 from switchgnn.host.block import BlockExchange
 from switchgnn.host.congestion import Congestion
-from switchgnn.host.errors import FeatureError
+from switchgnn.host.errors import FeatureError, PlanMismatchError
 from switchgnn.host.expected_traffic import expected_traffic
 from switchgnn.host.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
 from switchgnn.host.header import LANES, fragments_of
@@ -20,6 +20,7 @@ from switchgnn.host.inbox import Inbox
 from switchgnn.host.link import Link, Traffic
 from switchgnn.host.notice import Notifier
 from switchgnn.host.pace import Pace
+from switchgnn.host.receiver import SumReceiver
 from switchgnn.host.responder import Responder
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.schedule import block_schedules
@@ -62,7 +63,13 @@ class Exchange:
         pace: bounds on sending and waiting.
         first_round: number of the first round; must grow within a session.
         on_block: called with (round, block, fragment) after each one.
+
+    Raises:
+        PlanMismatchError: the plan is for the other kind of switch.
     """
+
+    _strawman = False
+    _receiver: type[SumReceiver] = SumReceiver
 
     def __init__(
         self,
@@ -75,6 +82,12 @@ class Exchange:
         first_round: int = 1,
         on_block: BlockListener | None = None,
     ) -> None:
+        if manifest.strawman != self._strawman:
+            raise PlanMismatchError(
+                f"The plan is {'' if manifest.strawman else 'not '}the strawman's, but worker "
+                f"{part.worker} is started {'for' if self._strawman else 'without'} it: plan again "
+                "for the transport that is wanted."
+            )
         pace = pace or Pace()
         self.tally = Tally()
         self._manifest = manifest
@@ -108,6 +121,7 @@ class Exchange:
             congestion=congestion,
             tally=self.tally,
             repeat_barrier=self._barrier.repeat_last,
+            receiver=self._receiver,
         )
 
     def aggregate(

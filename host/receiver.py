@@ -129,6 +129,11 @@ class SumReceiver:
         self._finish(place, frame[BODY_AT : BODY_AT + FRAGMENT_BYTES], now)
         return True
 
+    def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Take a feature that found no slot, which only the strawman's switch sends."""
+        self._tally.ignored += 1
+        return False
+
     def take_missing(self, header: Header, now: float) -> bool:
         """Take the switch's word that a sum is not complete; tell whether it has grown."""
         place = self._schedule.receive_place.get(header.dst_id)
@@ -159,15 +164,19 @@ class SumReceiver:
         self._attempts = 0
         self._quiet_since = now
         lanes = np.frombuffer(frame, dtype=">i4", count=LANES, offset=BODY_AT).astype(np.int32)
+        self._keep_feature(source, lanes, now)
+        return True
+
+    def _keep_feature(self, source: int, lanes: NDArray[np.int32], now: float) -> None:
+        """Keep a raw feature, and add up the sums that waited for it last."""
         self._features[source] = lanes
-        for place in self._wanted.pop(source):
+        for place in self._wanted.pop(source, ()):
             doubt = self._doubts.get(place)
             if doubt is None or place not in self._missing:
                 continue
             doubt.awaited.discard(source)
             if not doubt.awaited:
                 self._add_up(place, now)
-        return True
 
     def ask_for_what_is_late(self, now: float) -> bool:
         """Recall or fetch when nothing has come for a while; tell whether it was so."""
@@ -206,6 +215,15 @@ class SumReceiver:
             self._send(Kind.FETCH, source, vertex)
         self._tally.fetches += len(doubt.awaited)
         return len(doubt.awaited)
+
+    def _fetch_all(self, place: int, now: float) -> bool:
+        """Fetch the features of a sum, unless that is under way; tell whether it was not."""
+        doubt = self._doubts.setdefault(place, _Doubt())
+        if doubt.fetching:
+            return False
+        doubt.since = now
+        self._start_fetching(place, doubt)
+        return True
 
     def _start_fetching(self, place: int, doubt: _Doubt) -> None:
         doubt.fetching = True

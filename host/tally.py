@@ -19,6 +19,9 @@ class Tally:
         features_fetched: raw features that arrived.
         features_served: raw features sent to others on request.
         sums_made: sums that this worker added up itself.
+        overflows: features that found no slot in the strawman's switch, and were added here.
+        overflow_copies: of them, those that would have done if one had served all destinations
+            of this worker.
         late: packets of an earlier round, block or fragment; ignored.
         repeated: sums and features that had arrived already; ignored.
         wrong: sums for nobody here, or with a wrong count; ignored.
@@ -41,6 +44,8 @@ class Tally:
     features_fetched: int = 0
     features_served: int = 0
     sums_made: int = 0
+    overflows: int = 0
+    overflow_copies: int = 0
     late: int = 0
     repeated: int = 0
     wrong: int = 0

@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The P4 program, and access to its committed compilation."""
 
-from switchgnn.p4src.program import Program, StaleProgramError, load_program
+from switchgnn.p4src.program import Program, StaleProgramError, load_program, load_strawman
 
-__all__ = ["Program", "StaleProgramError", "load_program"]
+__all__ = ["Program", "StaleProgramError", "load_program", "load_strawman"]

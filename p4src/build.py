@@ -12,7 +12,14 @@ from typing import Any
 import typer
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.p4src.program import COMPILED_FOLDER, NAME, SOURCE_FOLDER, sources_digest
+from switchgnn.p4src.program import (
+    COMPILED_FOLDER,
+    NAME,
+    SOURCE_FOLDER,
+    STRAWMAN_FOLDER,
+    STRAWMAN_SOURCES,
+    sources_digest,
+)
 
 COMPILER = "p4c-bm2-ss"
 
@@ -26,8 +33,17 @@ def compile_program(
     *,
     source: Path = SOURCE_FOLDER / f"{NAME}.p4",
     defines: tuple[str, ...] = (),
+    sources: tuple[Path, ...] = (),
+    indent: int | None = 1,
 ) -> None:
     """Compile ``source`` into ``folder`` as NAME.json, NAME.p4info.txtpb, NAME.origin.json.
+
+    Args:
+        folder: where the compilation goes.
+        source: the top file.
+        defines: for the preprocessor.
+        sources: the folders of all P4 sources, as for ``sources_digest``.
+        indent: of NAME.json; None puts all into one line.
 
     Raises:
         CompileError: p4c is not on the PATH, or it printed an error or a warning.
@@ -58,10 +74,22 @@ def compile_program(
             raise CompileError(f"p4c is not content with {source.name}:\n{result.stderr.strip()}")
         folder.mkdir(parents=True, exist_ok=True)
         compiled = _without_source_positions(json.loads(raw.read_text()))
-        (folder / f"{NAME}.json").write_text(json.dumps(compiled, indent=1) + "\n")
+        (folder / f"{NAME}.json").write_text(json.dumps(compiled, indent=indent) + "\n")
         (folder / f"{NAME}.p4info.txtpb").write_text(p4info.read_text())
-    origin = {"sources": sources_digest(), "compiler": compiler_version()}
+    origin = {"sources": sources_digest(*sources), "compiler": compiler_version()}
     (folder / f"{NAME}.origin.json").write_text(json.dumps(origin, indent=1) + "\n")
+
+
+def compile_strawman(folder: Path = STRAWMAN_FOLDER / "compiled") -> None:
+    """Compile the program with the strawman's banks into ``folder``.
+
+    Raises:
+        CompileError: as ``compile_program``.
+    """
+    # p4c hands the define to a shell.
+    banks = rf"BANKS_FILE=\"{STRAWMAN_FOLDER.name}/banks.p4\""
+    # One line: it is half the size, and the differences to read are the product's.
+    compile_program(folder, defines=(banks, "STRAWMAN"), sources=STRAWMAN_SOURCES, indent=None)
 
 
 def compiler_version() -> str:
@@ -86,9 +114,10 @@ def _without_source_positions(node: Any) -> Any:  # noqa: ANN401
 
 
 def main(folder: Path = COMPILED_FOLDER) -> None:
-    """Compile the P4 program into FOLDER."""
+    """Compile the P4 program into FOLDER, and the strawman beside its sources."""
     try:
         compile_program(folder)
+        compile_strawman()
     except SwitchGNNError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error

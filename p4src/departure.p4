@@ -42,13 +42,26 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
 
     action make_sum() {
         hdr.switchgnn.kind = kind_t.SUM;
+#ifdef STRAWMAN
+        hdr.switchgnn.src_id = meta.sum_sources;
+#else
         hdr.switchgnn.src_id = 0;
+#endif
         hdr.switchgnn.dst_id = meta.destination;
         hdr.switchgnn.count = meta.sum_count;
         hdr.switchgnn.echo = 0;
         hdr.payload.lanes = meta.sum;
         hdr.ipv4.total_len = SUM_LENGTH;
     }
+
+#ifdef STRAWMAN
+    // Still a feature, and its source's; the destination's worker adds it.
+    action make_overflow() {
+        hdr.switchgnn.dst_id = meta.destination;
+        hdr.switchgnn.echo = 0;
+        hdr.ipv4.total_len = SUM_LENGTH;
+    }
+#endif
 
     action strip() {
         hdr.ipv4.total_len = BARE_LENGTH;
@@ -75,6 +88,11 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
     }
 
     apply {
+#ifdef STRAWMAN
+        if (meta.send_sum == 1 && meta.overflow == 1) {
+            make_overflow();
+        } else
+#endif
         if (meta.send_sum == 1) {
             make_sum();
         } else if (meta.send_ack == 1) {

@@ -168,6 +168,20 @@ struct slots_t {
     count_t expected7;
 }
 
+#ifdef STRAWMAN
+// How many slots of each bank may be handed out.
+struct limits_t {
+    slot_t limit0;
+    slot_t limit1;
+    slot_t limit2;
+    slot_t limit3;
+    slot_t limit4;
+    slot_t limit5;
+    slot_t limit6;
+    slot_t limit7;
+}
+#endif
+
 struct metadata_t {
     loop_t       loop;
     outcome_t    outcome;
@@ -201,6 +215,12 @@ struct metadata_t {
     bit<4>       bank;
     slot_t       slot;
     bit<8>       contributions;
+#ifdef STRAWMAN
+    // Pool
+    limits_t     limits;
+    vertex_t     sum_sources;  // the ids of the sources in the sum, added up
+    bit<1>       overflow;     // no slot was free: the feature itself leaves as it came
+#endif
     // Result
     vertex_t     destination;
     port_t       result_port;

@@ -16,7 +16,11 @@ from switchgnn.errors import SwitchGNNError
 
 SOURCE_FOLDER = Path(__file__).parent
 COMPILED_FOLDER = SOURCE_FOLDER / "compiled"
+STRAWMAN_FOLDER = SOURCE_FOLDER / "strawman"
+STRAWMAN_SOURCES = (SOURCE_FOLDER, STRAWMAN_FOLDER)
 NAME = "switchgnn"
+# Registers of a bank, in the product's program and in the strawman's.
+_ONE_CELL_PER_SLOT = (".state", ".free_slots")
 
 
 class StaleProgramError(SwitchGNNError):
@@ -42,17 +46,29 @@ class Program:
     slots: int
 
 
-def sources_digest(folder: Path = SOURCE_FOLDER) -> str:
-    """Return the SHA-256 (hex) over the names and contents of all ``.p4`` files."""
+def sources_digest(*folders: Path) -> str:
+    """Return the SHA-256 (hex) over the names and contents of all ``.p4`` files.
+
+    Args:
+        folders: where they are; those of the product's program if none is given.
+    """
     total = hashlib.sha256()
-    for path in sorted(folder.glob("*.p4")):
+    paths = (path for folder in folders or (SOURCE_FOLDER,) for path in sorted(folder.glob("*.p4")))
+    for path in paths:
         total.update(path.name.encode() + b"\0")
         total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()
 
 
-def load_program(folder: Path = COMPILED_FOLDER, name: str = NAME) -> Program:
+def load_program(
+    folder: Path = COMPILED_FOLDER, name: str = NAME, *, sources: tuple[Path, ...] = ()
+) -> Program:
     """Return the committed compilation.
+
+    Args:
+        folder: where it is.
+        name: of its files.
+        sources: the folders of its P4 sources, as for ``sources_digest``.
 
     Raises:
         StaleProgramError: a file is missing, or the P4 sources have changed since.
@@ -71,7 +87,7 @@ def load_program(folder: Path = COMPILED_FOLDER, name: str = NAME) -> Program:
         raise StaleProgramError(
             f"The compiled P4 program lacks {error.filename}: run `make p4` (needs p4c)."
         ) from error
-    if program.digest != sources_digest():
+    if program.digest != sources_digest(*sources):
         raise StaleProgramError(
             f"The compiled P4 program in {folder} is older than the P4 sources: "
             "run `make p4` (needs p4c)."
@@ -79,6 +95,17 @@ def load_program(folder: Path = COMPILED_FOLDER, name: str = NAME) -> Program:
     return program
 
 
+def load_strawman() -> Program:
+    """Return the committed compilation of the strawman, which hands its slots out itself.
+
+    Raises:
+        StaleProgramError: a file is missing, or the P4 sources have changed since.
+    """
+    return load_program(STRAWMAN_FOLDER / "compiled", sources=STRAWMAN_SOURCES)
+
+
 def _count_slots(compiled: bytes) -> int:
     registers = json.loads(compiled)["register_arrays"]
-    return sum(register["size"] for register in registers if register["name"].endswith(".state"))
+    return sum(
+        register["size"] for register in registers if register["name"].endswith(_ONE_CELL_PER_SLOT)
+    )

@@ -19,6 +19,7 @@ from switchgnn.planner.graph import FIRST_RESERVED_ID, Graph
 from switchgnn.planner.manifest import (
     PLAN_FORMAT,
     PLAN_VERSION,
+    STRAWMAN,
     GraphRecord,
     Manifest,
     PartitionRecord,
@@ -37,6 +38,7 @@ from switchgnn.planner.strategies import (
     check_order,
     find_strategy,
 )
+from switchgnn.planner.strawman import most_destinations, one_block
 
 Progress = Callable[[str], None]
 
@@ -65,7 +67,9 @@ def build_plan(
         program: a hex digest of the P4 program that the plan is for; only recorded.
         seed: of the partition, the blocks and the order; not negative.
         partition: a key of PARTITION_STRATEGIES.
-        blocks: a key of BLOCK_STRATEGIES.
+        blocks: a key of BLOCK_STRATEGIES, or `strawman`: one block for each set of edges,
+            whose destinations compete for the slots. Such a plan is for the P4 program of the
+            strawman.
         order: a key of ORDER_STRATEGIES.
         directions: a key of DIRECTIONS: `forward` sums over in-neighbours; `both` also sums
             over out-neighbours, as training needs it. Both have the same assignment and the
@@ -79,7 +83,7 @@ def build_plan(
     """
     _check_arguments(graph, slots, program, seed)
     make_assignment = find_strategy("partition", partition, PARTITION_STRATEGIES)
-    make_blocks = find_strategy("block", blocks, BLOCK_STRATEGIES)
+    make_blocks = find_strategy("block", blocks, {**BLOCK_STRATEGIES, STRAWMAN: one_block})
     make_order = find_strategy("order", order, ORDER_STRATEGIES)
     wanted = find_directions(directions)
     tell = progress or (lambda _step: None)
@@ -90,10 +94,12 @@ def build_plan(
     owner = check_assignment(graph, workers, made)
     sets = edge_sets(boundary_edges(graph, owner), wanted)
 
+    room = most_destinations(sets) if blocks == STRAWMAN else slots
+
     tell("form blocks")
     block = [make_blocks(each.boundary, slots, seed) for each in sets]
     for each, numbers in zip(sets, block, strict=True):
-        check_blocks(blocks, each.boundary, numbers, slots)
+        check_blocks(blocks, each.boundary, numbers, room)
 
     tell("order the sources")
     ordered = [
@@ -105,7 +111,7 @@ def build_plan(
     whole = join_blocks(ordered)
 
     tell("give every destination a slot")
-    placement = place_destinations(whole.boundary, whole.block, slots)
+    placement = place_destinations(whole.boundary, whole.block, room)
 
     tell("write the parts of the switch and the workers")
     switch = switch_part(whole.boundary, whole.block, placement)

@@ -12,6 +12,8 @@ from switchgnn.planner.errors import PlannerError
 
 PLAN_FORMAT = "switchgnn-plan"
 PLAN_VERSION = 2
+# The block strategy whose plans are for a switch with a pool of slots.
+STRAWMAN = "strawman"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class Prediction:
         boundary_vertices: vertices with a neighbour on another worker.
         boundary_edges: edges between workers.
         packets_up: features that each worker sends.
-        packets_down: sums that each worker receives.
+        packets_down: sums that each worker receives; with the strawman, whose switch may pass
+            on features instead, these are the least.
         host_packets_up: copies that each worker would send.
         host_packets_down: copies that each worker would receive.
         passes: trips through ingress per fragment; a pass that completes a slot before its
@@ -107,7 +110,7 @@ class Manifest:
         format: PLAN_FORMAT.
         version: PLAN_VERSION.
         workers: their number.
-        slots: the aggregators that a block may use.
+        slots: the aggregators that a block may use, or that the strawman hands out.
         banks: 8.
         slots_per_bank: the size of a bank that the plan needs.
         blocks: their number over all directions, B.
@@ -138,6 +141,11 @@ class Manifest:
     program: str
     files: dict[str, str]
     digest: str
+
+    @property
+    def strawman(self) -> bool:
+        """Whether destinations compete for `slots`, in place of each having one."""
+        return self.strategy.blocks == STRAWMAN
 
     def direction(self, direction: Direction) -> DirectionRecord:
         """The blocks of a direction, and what they cost.

@@ -55,6 +55,25 @@ def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
     )
 
 
+def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+    """No order: the sources of each block are shuffled (section 2.3.2, the strawman).
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E], numbered from 1.
+        seed: of the shuffling, which also depends on the block's number.
+    """
+    keys = np.unique((block.astype(np.int64) << 32) | boundary.source)
+    numbers, sources = (keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32)
+    blocks = int(block.max(initial=0))
+    bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
+    for number in range(1, blocks + 1):
+        # A view: the sources of one block change places.
+        own = sources[bounds[number - 1] : bounds[number]]
+        np.random.default_rng([seed, number]).shuffle(own)
+    return SendOrder(block=numbers, source=sources)
+
+
 def _order_block(
     source: NDArray[np.int32], destination: NDArray[np.int32], rng: np.random.Generator
 ) -> NDArray[np.int32]:

@@ -16,7 +16,7 @@ from switchgnn.planner.blocks import mlgp
 from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
-from switchgnn.planner.order import SendOrder, gamr
+from switchgnn.planner.order import SendOrder, gamr, random_order
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.partition_g3 import g3, g3_literal
 
@@ -60,7 +60,7 @@ PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = {
     "g3-literal": g3_literal,
 }
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {"mlgp": mlgp}
-ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {"gamr": gamr}
+ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {"gamr": gamr, "random": random_order}
 
 _Strategy = TypeVar("_Strategy")
 

@@ -23,7 +23,8 @@ from switchgnn.host.faults import Faults, FaultyLink
 from switchgnn.host.header import PROTOCOL
 from switchgnn.host.link import open_link
 from switchgnn.host.pace import Pace
-from switchgnn.p4src import load_program
+from switchgnn.host.strawman import StrawmanExchange
+from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.load import load_graph
@@ -53,24 +54,41 @@ TARGETS = [
 class Bed:
     """A running switch with ports for workers. Made by :func:`bed`."""
 
-    def __init__(self, target, workers, folder, *, graph="karate", slots=16, directions="forward"):
+    def __init__(
+        self,
+        target,
+        workers,
+        folder,
+        *,
+        graph="karate",
+        slots=16,
+        directions="forward",
+        strawman=False,
+    ):
         self.target = target
         self.network = star_network(workers)
         self.workers = workers
         self.folder = Path(folder)
         self.address = f"127.0.0.1:{free_tcp_port()}"
-        self.program = load_program()
+        self.strawman = strawman
+        self.program = load_strawman() if strawman else load_program()
         self.graph = load_graph(graph)
-        self.plan = build_plan(
-            self.graph,
-            workers=workers,
-            slots=slots,
-            program=self.program.digest,
-            directions=directions,
-        )
+        self.directions = directions
+        self.plan = self.plan_for(slots)
         self._udp = free_udp_ports(2 * workers)
         self._tag = f"b{os.getpid() % 0xFFFF:x}"
         self.switch = None
+
+    def plan_for(self, slots):
+        """A plan for the bed's switch; `plan` is the one that `install` installs."""
+        return build_plan(
+            self.graph,
+            workers=self.workers,
+            slots=slots,
+            program=self.program.digest,
+            directions=self.directions,
+            **({"blocks": "strawman", "order": "random"} if self.strawman else {}),
+        )
 
     def start(self):
         """Start the switch, without a program."""
@@ -147,19 +165,20 @@ def bed(target, workers, folder, **options):
 class Team:
     """All workers of a bed, each a thread with a link of its own."""
 
-    def __init__(self, bed, stack, *, faults="", pace=PATIENT, on_block=None):
+    def __init__(self, bed, stack, *, faults="", pace=PATIENT, on_block=None, kind=None):
         self.bed = bed
         self.links = []
         self.exchanges = []
         self.errors = {}
         parsed = Faults.parse(faults)
+        kind = kind or (StrawmanExchange if bed.strawman else Exchange)
         for part in bed.plan.workers:
             link = stack.enter_context(bed.link(part.worker))
             if faults:
                 link = FaultyLink(link, parsed, part.worker)
             self.links.append(link)
             self.exchanges.append(
-                Exchange(
+                kind(
                     bed.plan.manifest,
                     part,
                     link,

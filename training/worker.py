@@ -25,6 +25,7 @@ from switchgnn.host.faults import Faults, FaultyLink
 from switchgnn.host.header import PROTOCOL as SWITCHGNN_PROTOCOL
 from switchgnn.host.link import Link, open_link
 from switchgnn.host.pace import Pace
+from switchgnn.host.strawman import StrawmanExchange
 from switchgnn.planner.files import read_manifest, read_worker_part
 from switchgnn.training.layers import distribute
 from switchgnn.training.models import ModelOptions, build_model
@@ -44,7 +45,8 @@ from switchgnn.transports import (
 )
 
 SWITCH, HOST, HOST_PARTIAL, LOCAL = "switch", "host", "host-partial", "local"
-TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, LOCAL)
+STRAWMAN = "strawman"
+TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, STRAWMAN, LOCAL)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class TrainTask:
         pace: bounds on sending and waiting.
         link: ``eth:...`` or ``udp:...``.
         addresses: its addresses.
-        plan: the plan folder, for ``switch``.
+        plan: the plan folder, for ``switch`` and ``strawman``.
         schedule: this worker's schedule, for ``host`` and ``host-partial``.
         stations: (MAC, IP) of all workers, for the same.
         sampling: share of rows that travel, for ``host``.
@@ -167,7 +169,7 @@ def _transport(task: TrainTask, partition: Partition) -> Iterator[Transport]:
         yield LocalTransport(len(partition.vertices), partition.workers)
         return
     with ExitStack() as stack:
-        protocol = SWITCHGNN_PROTOCOL if task.transport == SWITCH else PROTOCOL
+        protocol = SWITCHGNN_PROTOCOL if task.plan is not None else PROTOCOL
         link: Link = stack.enter_context(open_link(task.link, protocol))
         faults = Faults.parse(task.faults)
         if faults.rates:
@@ -175,7 +177,8 @@ def _transport(task: TrainTask, partition: Partition) -> Iterator[Transport]:
         if task.plan is not None:
             manifest = read_manifest(task.plan)
             part = read_worker_part(task.plan, task.worker)
-            exchange = Exchange(manifest, part, link, task.addresses, pace=task.pace)
+            kind = StrawmanExchange if task.transport == STRAWMAN else Exchange
+            exchange = kind(manifest, part, link, task.addresses, pace=task.pace)
             yield SwitchTransport(exchange, link)
             return
         assert task.schedule is not None  # noqa: S101  every other transport has one

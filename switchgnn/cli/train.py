@@ -34,6 +34,7 @@ class TransportOption(str, Enum):
     SWITCH = "switch"
     HOST = "host"
     HOST_PARTIAL = "host-partial"
+    STRAWMAN = "strawman"
     LOCAL = "local"
 
 

@@ -16,7 +16,7 @@ from switchgnn.controller.network import star_network
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.faults import Faults
 from switchgnn.host.pace import Pace
-from switchgnn.p4src import load_program
+from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.files import write_plan
 from switchgnn.run.train_report import EpochListener, Recorder, TrainReport
@@ -33,7 +33,7 @@ from switchgnn.topologies import (
 from switchgnn.topologies.child import Child
 from switchgnn.training.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
-from switchgnn.training.worker import HOST, HOST_PARTIAL, LOCAL, SWITCH, TrainTask
+from switchgnn.training.worker import HOST, HOST_PARTIAL, LOCAL, STRAWMAN, SWITCH, TrainTask
 from switchgnn.transports import copy_schedules, partial_schedules, write_schedule
 
 _HOST = "127.0.0.1"
@@ -108,7 +108,7 @@ def run_training(
                     folder / "plan",
                     [client],
                     star.network,
-                    program=load_program(),
+                    program=_program(job),
                     ecn_threshold=job.ecn_threshold,
                     new_session=True,
                     progress=lambda _address, done, total: step("installing", done, total),
@@ -133,14 +133,18 @@ def _alone(job: TrainJob, data: Dataset, folder: Path, on_epoch: EpochListener) 
 
 def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
     """Write the plan, the partitions and the schedules."""
+    strawman = job.task.transport == STRAWMAN
+    blocks, order = (STRAWMAN, "random") if strawman else ("mlgp", "gamr")
     plan = build_plan(
         data.graph,
         workers=job.workers,
         slots=job.slots,
-        program=load_program().digest,
+        program=_program(job).digest,
         seed=job.task.options.seed,
         directions="both",
         partition=job.partition,
+        blocks=blocks,
+        order=order,
     )
     write_plan(plan, folder / "plan")
     write_partitions(data, plan.assignment, folder / "partitions")
@@ -148,6 +152,10 @@ def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
     if schedules is not None:
         for worker, schedule in enumerate(schedules(data.graph, plan.assignment, job.workers)):
             write_schedule(schedule, _schedule(folder, worker))
+
+
+def _program(job: TrainJob) -> Program:
+    return load_strawman() if job.task.transport == STRAWMAN else load_program()
 
 
 def _schedule(folder: Path, worker: int) -> Path:
@@ -188,7 +196,7 @@ def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
 def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
     network, folder = fabric.star.network, fabric.folder
     station = network.stations[worker]
-    switched = job.task.transport == SWITCH
+    switched = job.task.transport in (SWITCH, STRAWMAN)
     return replace(
         job.task,
         worker=worker,

@@ -20,6 +20,8 @@ class Manifest:
     program: str
     digest: str
     slots_per_bank: int = 64
+    slots: int = 512
+    strawman: bool = False
 
 
 def make_plan(seed=1, *, workers=3, sources=4, blocks=2, hops=2, results=5, program=None):

@@ -120,7 +120,7 @@ class ModelSwitch:
             lanes = np.frombuffer(frame, dtype=">i4", count=32, offset=BODY_AT).astype(np.int32)
             for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
                 if (header.src_id, vertex) not in self.lose_inside:
-                    self._add(place, vertex, owner, expected, lanes)
+                    self._add(place, header.src_id, vertex, owner, expected, lanes)
         if place >= last and header.echo:
             ack = Header(
                 kind=Kind.ACK,
@@ -134,7 +134,7 @@ class ModelSwitch:
             )
             self._send(worker, ack, b"")
 
-    def _add(self, place, vertex, owner, expected, lanes) -> None:
+    def _add(self, place, source, vertex, owner, expected, lanes) -> None:
         key = (*place, vertex)
         if key in self.released:
             return

@@ -59,15 +59,17 @@ def one_way_graph():
 class Team:
     """All workers of a plan, each in a thread."""
 
+    exchange = Exchange
+
     def __init__(
         self, plan, *, disturb=undisturbed, pace=STEADY, plan_number=None, faults=None, **options
     ):
         self.plan = plan
         manifest = plan.manifest
         number = plan_id(manifest) if plan_number is None else plan_number
-        self.switch = ModelSwitch(plan.switch, manifest.workers, number, disturb)
+        self.switch = self._switch(plan, number, disturb)
         self.exchanges = [
-            Exchange(
+            self.exchange(
                 manifest,
                 part,
                 self._link(part.worker, faults),
@@ -78,6 +80,9 @@ class Team:
             for part in plan.workers
         ]
         self.errors: dict[int, Exception] = {}
+
+    def _switch(self, plan, number, disturb):
+        return ModelSwitch(plan.switch, plan.manifest.workers, number, disturb)
 
     def _link(self, worker, faults):
         link = self.switch.link(worker)

@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.p4src.build import COMPILER, compile_program, compiler_version
+from switchgnn.p4src.build import (
+    COMPILER,
+    compile_program,
+    compile_strawman,
+    compiler_version,
+)
 from switchgnn.p4src.program import (
     COMPILED_FOLDER,
     NAME,
     SOURCE_FOLDER,
+    STRAWMAN_FOLDER,
+    STRAWMAN_SOURCES,
     StaleProgramError,
     load_program,
+    load_strawman,
     sources_digest,
 )
 
@@ -24,6 +32,15 @@ needs_p4c = pytest.mark.skipif(
 
 def test_the_digest_is_that_of_the_sources():
     assert load_program().digest == sources_digest()
+
+
+def test_the_digest_of_the_strawman_is_that_of_all_its_sources(tmp_path):
+    assert load_strawman().digest == sources_digest(*STRAWMAN_SOURCES)
+    changed = tmp_path / "strawman"
+    shutil.copytree(STRAWMAN_FOLDER, changed)
+    (changed / "pool.p4").write_text("// Nothing.\n")
+    with pytest.raises(StaleProgramError, match="make p4"):
+        load_program(changed / "compiled", sources=(SOURCE_FOLDER, changed))
 
 
 def test_the_default_memory_is_ten_megabytes():
@@ -46,11 +63,15 @@ def test_a_missing_compilation_is_noticed(tmp_path):
 
 
 @needs_p4c
-def test_a_rebuild_gives_the_same(tmp_path):
-    compile_program(tmp_path)
+@pytest.mark.parametrize(
+    ("compile_it", "committed"),
+    [(compile_program, COMPILED_FOLDER), (compile_strawman, STRAWMAN_FOLDER / "compiled")],
+)
+def test_a_rebuild_gives_the_same(tmp_path, compile_it, committed):
+    compile_it(tmp_path)
     if compiler_version() != load_program().compiler:
         pytest.skip("another version of p4c made the committed compilation")
-    for path in sorted(Path(COMPILED_FOLDER).iterdir()):
+    for path in sorted(Path(committed).iterdir()):
         if path.name.startswith(f"{NAME}."):
             assert (tmp_path / path.name).read_text() == path.read_text(), path.name
 

@@ -21,6 +21,10 @@ NOTICED_BY = {
     "count_repeated_done": "barrier.RepeatedDoneIsCountedOnce",
     "release_nothing": "recovery.ReleasedSlotNeverCompletes",
     "forget_newer_groups": "accepted.OlderGroupChangesNothing",
+    "give_nothing_back": "pool.SlotIsGivenBackWithTheSum",
+    "keep_older_pools": "pool.NewerTagBeginsAnew",
+    "abandon_nothing": "pool.FetchGivesTheSlotBack",
+    "add_what_overflows": "pool.FirstComeFirstServed",
 }
 
 

@@ -11,6 +11,7 @@ from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.congestion import Congestion
 from switchgnn.controller.messages import DELETE, INSERT, MODIFY, default_update, row_update
 from switchgnn.controller.network import Network, Station, mac_number
+from switchgnn.controller.pool import Pool
 from switchgnn.controller.rows import make_rows
 from switchgnn.controller.session import Session, SessionEntry
 from switchgnn.controller.state import read_default
@@ -56,6 +57,12 @@ class Entries:
         default = congestion.table.default or b""
         self._pending.append(default_update(congestion.table, congestion.encode(packets)))
         self._undo.append(default_update(congestion.table, default))
+
+    def set_limits(self, slots: int) -> None:
+        """Split so many slots over the banks of the strawman."""
+        pool = Pool(self._layout)
+        self._pending.append(default_update(pool.table, pool.encode(slots)))
+        self._undo.append(default_update(pool.table, pool.table.default or b""))
 
     def add_worker(self, *, port: int, worker: int) -> None:
         self._add("worker", "set_worker", port=port, worker=worker, worker_bit=1 << worker)

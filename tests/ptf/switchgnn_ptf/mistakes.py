@@ -67,6 +67,40 @@ def forget_newer_groups(compiled: Json) -> None:
         _never(comparison)
 
 
+def give_nothing_back(compiled: Json) -> None:
+    """Let the strawman's banks keep the slots of complete sums."""
+    for action in _bank_actions(compiled, "give_back"):
+        for value in _constants(action):
+            if value["value"] == "0x000001":
+                value["value"] = "0x000000"
+
+
+def keep_older_pools(compiled: Json) -> None:
+    """Let the slots that were handed out under an older tag stay so under a newer one."""
+    for action in _bank_actions(compiled, "unpack"):
+        for comparison in _operations(action, "=="):
+            if "standing" in json.dumps(comparison["left"]):
+                comparison["left"] = comparison["right"]
+
+
+def abandon_nothing(compiled: Json) -> None:
+    """Let a fetch empty its slot, but not end the sum."""
+    for action in _bank_actions(compiled, "abandon"):
+        for value in _constants(action):
+            if value["value"] == "0xffff":
+                value["value"] = "0x0000"
+
+
+def add_what_overflows(compiled: Json) -> None:
+    """Let what found no slot leave as if it were a sum."""
+    for action in _bank_actions(compiled, "overflow"):
+        action["primitives"] = [
+            step
+            for step in action["primitives"]
+            if "overflow" not in step["parameters"][0]["value"][-1]
+        ]
+
+
 MISTAKES: dict[str, Callable[[Json], None]] = {
     mistake.__name__: mistake
     for mistake in (
@@ -77,6 +111,10 @@ MISTAKES: dict[str, Callable[[Json], None]] = {
         count_repeated_done,
         release_nothing,
         forget_newer_groups,
+        give_nothing_back,
+        keep_older_pools,
+        abandon_nothing,
+        add_what_overflows,
     )
 }
 
@@ -94,6 +132,11 @@ def with_mistake(program: Program, name: str) -> Program:
 
 def _action(compiled: Json, name: str) -> Json:
     return next(action for action in compiled["actions"] if action["name"] == name)
+
+
+def _bank_actions(compiled: Json, name: str) -> list[Json]:
+    """An action of all banks; p4c copies it for every place where it is called."""
+    return [action for action in compiled["actions"] if action["name"].endswith(f".{name}")]
 
 
 def _ingress(compiled: Json) -> Json:

@@ -98,13 +98,23 @@ def done(
 
 
 def sum_to(
-    port: int, vertex: int, lanes: Lanes, *, count: int, completed_by: Packet, **header: int
+    port: int,
+    vertex: int,
+    lanes: Lanes,
+    *,
+    count: int,
+    completed_by: Packet,
+    sources: int = 0,
+    **header: int,
 ) -> Packet:
-    """Return the SUM that leaves when ``completed_by`` brings the last contribution, or recalls."""
+    """Return the SUM that leaves when ``completed_by`` brings the last contribution, or recalls.
+
+    ``sources`` are the added ids of the sources, which only the strawman tells.
+    """
     last = completed_by[SwitchGNN]
     switchgnn = SwitchGNN(
         Kind=Kind.SUM,
-        Src_id=0,
+        Src_id=sources,
         Dst_id=vertex,
         Block_id=last.Block_id,
         Count=count,

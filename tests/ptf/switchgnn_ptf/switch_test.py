@@ -64,6 +64,9 @@ class SwitchTest(BaseTest):
     known_defects: Mapping[str, str] = MappingProxyType({})
     """What is known to go wrong, by setting; the case must fail there until it is mended."""
 
+    strawman = False
+    """Whether the case is for the program that hands its slots out itself."""
+
     def run(self, result: Any = None) -> None:
         """Run the case and tell the runner what became of it."""
         failures, errors = len(result.failures), len(result.errors)
@@ -86,7 +89,7 @@ class SwitchTest(BaseTest):
         self.dataplane = ptf.dataplane_instance
         self._record_packets()
         self.dataplane.flush()
-        self.client = connection()
+        self.client = connection(strawman=self.strawman)
         self.entries = Entries(self.client)
         # Registers cannot be cleared: what earlier cases left there is of an older session.
         self.session = self.entries.read_session() + 1
@@ -153,7 +156,7 @@ class SwitchTest(BaseTest):
         """Load the program anew in the middle of a case, and lay the network again."""
         # A switch that restarts loses its groups; BMv2 keeps them when it only loads a program.
         self.entries.remove()
-        push(self.client)
+        push(self.client, strawman=self.strawman)
         self._lay_network()
 
     # Packets

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from switchgnn.controller import Counters, Outcome
 
 PerBank = Mapping[int, int]
-EVENTS = ("completed", "stale", "overfull", "released")
+EVENTS = ("completed", "stale", "overfull", "released", "overflowed")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Tally:
         outcomes: by outcome; those that are not named must not have grown.
         passes: passes by their contributions; None does not look at them.
         completed: completed slots by bank; None does not look at them.
-        stale, overfull, released: contributions by bank; banks not named must not have grown.
+        stale, overfull, released, overflowed: contributions by bank; banks not named must not
+            have grown.
         unrouted: sums without a result entry.
         marked: packets marked for congestion; None does not look.
     """
@@ -30,6 +31,7 @@ class Tally:
     stale: PerBank = field(default_factory=dict)
     overfull: PerBank = field(default_factory=dict)
     released: PerBank = field(default_factory=dict)
+    overflowed: PerBank = field(default_factory=dict)
     unrouted: int = 0
     marked: int | None = 0
 

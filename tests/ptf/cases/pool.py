@@ -1,0 +1,287 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""strawman/pool.p4 and its banks: slots that are handed out, first come, first served."""
+
+from switchgnn.controller import Outcome
+from switchgnn_ptf.packets import ack_of, port_of
+from switchgnn_ptf.pool_test import BANKS, FAN_IN, PoolTest, vertex_of
+
+
+class SlotIsGivenBackWithTheSum(PoolTest):
+    """One slot serves one destination after the other."""
+
+    def runTest(self) -> None:
+        self.complete(102, self.fill(101))
+        self.complete(113, self.fill(111, 112))
+        self.complete(122, self.fill(121))
+
+
+class FirstComeFirstServed(PoolTest):
+    """Who comes while the slot is taken goes to the worker as it is."""
+
+    def runTest(self) -> None:
+        held = self.fill(101)
+        self.overflow(111, 121, 112)
+        self.complete(102, held)
+
+
+class LaterContributionsFindASlot(PoolTest):
+    """A destination whose first feature overflowed gets a slot when one is free: a part."""
+
+    def runTest(self) -> None:
+        held = self.fill(101)
+        self.overflow(111)
+        self.complete(102, held)
+        self.complete(113, self.fill(112))
+
+
+class LastContributionAloneIsASumOfOne(PoolTest):
+    """It needs no slot, but leaves as a sum when one is free, and as it is when none is."""
+
+    def runTest(self) -> None:
+        held = self.fill(101)
+        self.overflow(121, 111, 112, 113)
+        self.complete(102, held)
+        self.complete(122)
+        held = self.fill(111, fragment=1)
+        self.overflow(121, 122, fragment=1)
+        self.complete(113, [*held, *self.fill(112, fragment=1)], fragment=1)
+
+
+class WithoutSlotsEverythingOverflows(PoolTest):
+    """A limit of 0 is the host-based exchange, one copy for each edge."""
+
+    def runTest(self) -> None:
+        self.limit(0)
+        for sources in FAN_IN.values():
+            self.overflow(*sources)
+
+
+class ReturnedSlotHarmsNobody(PoolTest):
+    """A slot that comes back goes to the next, while the others keep theirs."""
+
+    def runTest(self) -> None:
+        self.limit(2 * BANKS)
+        first, second = self.fill(101), self.fill(111)
+        self.overflow(121)
+        self.complete(102, first)
+        self.complete(122)
+        second += self.fill(112)
+        self.complete(113, second)
+
+
+class EverySlotKeepsItsOwnSum(PoolTest):
+    """As many slots as destinations, and one more taken and returned in between."""
+
+    def runTest(self) -> None:
+        self.limit(3 * BANKS)
+        sent = {vertex: self.fill(next(iter(sources))) for vertex, sources in FAN_IN.items()}
+        self.complete(122, sent[920])
+        sent[910] += self.fill(112)
+        self.complete(102, sent[900])
+        self.complete(113, sent[910])
+        # Returned in another order than taken; all three are there again.
+        sent = {
+            vertex: self.fill(next(iter(sources)), fragment=1) for vertex, sources in FAN_IN.items()
+        }
+        self.complete(102, sent[900], fragment=1)
+
+
+class ReturnedSlotsAreHandedOutAgain(PoolTest):
+    """More destinations than slots, one after the other: the list of free slots works."""
+
+    def runTest(self) -> None:
+        self.limit(2 * BANKS)
+        for number in range(930, 950):
+            self.add_sum(number, {100 * number: 0, 100 * number + 1: 1}, slot=number)
+        before = None
+        for number in range(930, 950):
+            with self.counted(Outcome.AGGREGATED, completed={}):
+                sent = self.send_feature(100 * number, worker=0)
+            if before is not None:
+                self._finish(number - 1, before)
+            before = sent
+        self._finish(949, before)
+
+    def _finish(self, vertex: int, before: tuple) -> None:
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            sent = [before, self.send_feature(100 * vertex + 1, worker=1)]
+            self.expect_part(vertex, sent)
+
+
+class NewerTagBeginsAnew(PoolTest):
+    """A slot whose sum never completes is lost for its fragment only."""
+
+    def runTest(self) -> None:
+        self.fill(101)
+        self.overflow(111)
+        self.complete(113, self.fill(111, 112, fragment=1), fragment=1)
+        self.complete(102, self.fill(101, fragment=1), fragment=1)
+
+
+class NewerSessionBeginsAnew(PoolTest):
+    """An install makes all slots free."""
+
+    def runTest(self) -> None:
+        self.fill(101, fragment=9)
+        self.serve(session=self.session + 1)
+        self.complete(113, self.fill(111, 112))
+
+
+class StaleContributionChangesNothing(PoolTest):
+    """Once a bank has seen a newer tag, an older one takes, adds and completes nothing."""
+
+    def runTest(self) -> None:
+        self.fill(101)
+        newer = self.fill(111, 112, fragment=1)
+        with self.counted(Outcome.AGGREGATED, stale={0: 1}, completed={}):
+            self.feature(102)
+        with self.counted(Outcome.AGGREGATED, stale={0: 1}, completed={}):
+            self.feature(121)
+        self.complete(113, newer, fragment=1)
+
+
+class FetchGivesTheSlotBack(PoolTest):
+    """An abandoned destination takes nothing any more, and its slot is free for others."""
+
+    def runTest(self) -> None:
+        self.fill(101)
+        self.check_fetch(101, 900, owner=0)
+        self.complete(113, self.fill(111, 112))
+        with self.counted(Outcome.AGGREGATED, completed={}, released={0: 1}):
+            self.feature(102)
+        self.check_missing(900, count=0xFFFF)
+
+
+class FetchTwiceGivesTheSlotBackOnce(PoolTest):
+    """The network repeats a fetch: no slot is handed out twice."""
+
+    def runTest(self) -> None:
+        self.fill(101)
+        self.check_fetch(101, 900, owner=0)
+        self.check_fetch(102, 900, owner=1)
+        held = self.fill(111, 112)
+        self.overflow(121)
+        self.complete(113, held)
+
+
+class FetchBeforeAnyContribution(PoolTest):
+    """A destination that has seen nothing is abandoned as well."""
+
+    def runTest(self) -> None:
+        self.check_fetch(101, 900, owner=0)
+        with self.counted(Outcome.AGGREGATED, 2, completed={}, released={0: 2}):
+            self.feature(101)
+            self.feature(102)
+        self.complete(102, self.fill(101, fragment=1), fragment=1)
+
+
+class FetchOfACompleteSum(PoolTest):
+    """It holds no slot; the one that it had is somebody else's."""
+
+    def runTest(self) -> None:
+        self.complete(102, self.fill(101))
+        held = self.fill(111)
+        self.check_fetch(101, 900, owner=0)
+        self.complete(113, [*held, *self.fill(112)])
+
+
+class StaleFetchChangesNothing(PoolTest):
+    """A fetch that the network has delayed frees no slot of a newer fragment."""
+
+    def runTest(self) -> None:
+        self.fill(101)
+        held = self.fill(101, fragment=1)
+        self.check_fetch(101, 900, owner=0, events={"stale": {0: 1}})
+        self.overflow(111, fragment=1)
+        self.complete(102, held, fragment=1)
+
+
+class RecallTellsWhatWasSeen(PoolTest):
+    """Never the sum, which is gone; nothing changes."""
+
+    def runTest(self) -> None:
+        self.check_missing(910, count=0)
+        held = self.fill(101)
+        self.overflow(111)
+        self.check_missing(910, count=1)
+        self.check_missing(900, count=1)
+        self.complete(102, held)
+        self.check_missing(900, count=2)
+        self.complete(113, self.fill(112))
+        self.check_missing(910, count=3)
+        self.check_missing(910, count=0, fragment=1)
+        self.check_missing(920, count=0)
+        self.complete(122, self.fill(121))
+
+
+class OneTooManyChangesNothing(PoolTest):
+    """A wrong plan does no harm to others: no slot, no sum, no overflow."""
+
+    def runTest(self) -> None:
+        self.add_source(109, worker=0)
+        self.entries.add_fanout(block=1, source=109, slots={0: (0, 2)})
+        self.complete(102, self.fill(101))
+        with self.counted(Outcome.AGGREGATED, completed={}, overfull={0: 1}):
+            self.send_feature(109, worker=0)
+        self.complete(113, self.fill(111, 112))
+
+
+class AcknowledgementFollowsTheOverflow(PoolTest):
+    """Who asks for an acknowledgement gets it behind what overflowed."""
+
+    def runTest(self) -> None:
+        self.fill(101)
+        with self.counted(Outcome.AGGREGATED, completed={}, overflowed={0: 1}):
+            packet, _ = self.feature(111, Echo=1, Feature_group=3)
+            self.expect_overflow(packet, 910)
+            self.expect(port_of(0), ack_of(packet, accepted=1))
+
+
+class RepeatedFeatureOverflowsOnce(PoolTest):
+    """The network repeats a feature: it is no new contribution."""
+
+    def runTest(self) -> None:
+        self.fill(101)
+        with self.counted(
+            {Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 1}, completed={}, overflowed={0: 1}
+        ):
+            packet, _ = self.feature(111)
+            self.expect_overflow(packet, vertex_of(111))
+            self.send(port_of(0), packet)
+
+
+class EveryBankHasItsOwnSlots(PoolTest):
+    """Two full banks among three: two copies leave, and the way goes on behind each."""
+
+    def runTest(self) -> None:
+        self.add_source(201, worker=0)
+        self.add_source(202, worker=1)
+        self.add_source(203, worker=1)
+        self.entries.add_fanout(block=1, source=201, slots={0: (50, 3), 2: (50, 3)})
+        self.entries.add_fanout(
+            block=1, source=202, slots={0: (51, 3), 1: (51, 1), 2: (51, 3), 3: (51, 2)}
+        )
+        self.entries.add_fanout(block=1, source=203, slots={3: (51, 2)})
+        for bank in range(4):
+            self.add_destination(960 + bank, worker=2, slot=51, bank=bank)
+        with self.counted(Outcome.AGGREGATED, completed={}):
+            self.send_feature(201, worker=0)
+        events = {"overflowed": {0: 1, 2: 1}, "completed": {1: 1}}
+        with self.counted(Outcome.AGGREGATED, passes={1: 4}, **events):
+            sent = self.send_feature(202, worker=1)
+            self.expect_overflow(sent[0], 960)
+            self.expect_part(961, [sent])
+            self.expect_overflow(sent[0], 962)
+        with self.counted(Outcome.AGGREGATED, completed={3: 1}):
+            self.expect_part(963, [sent, self.send_feature(203, worker=1)])
+
+
+class LimitsDifferByOneAtMost(PoolTest):
+    """Nine slots: bank 0 has two."""
+
+    def runTest(self) -> None:
+        self.limit(BANKS + 1)
+        held = {vertex: self.fill(next(iter(FAN_IN[vertex]))) for vertex in (900, 910)}
+        self.overflow(121)
+        self.complete(102, held[900])

@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The strawman's switch dies at some moment of a round, with all slots and their counts."""
+
+import pytest
+
+from tests.beds import TARGETS, bed
+from tests.recovery import test_kills as kills
+
+
+@pytest.fixture(params=TARGETS)
+def own_bed(request, tmp_path):
+    with bed(request.param, kills.WORKERS, tmp_path, strawman=True, slots=8) as made:
+        made.install()
+        yield made
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_passed_on_before_is_not_added_again(own_bed, seed):
+    kills.test_the_switch_is_killed_and_started_again(own_bed, seed)

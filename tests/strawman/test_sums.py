@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The strawman on real switches: exact sums, and more that overflows where slots are few."""
+
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+from switchgnn.controller import P4RuntimeClient, install, read_counters
+from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.pool import Pool
+from switchgnn.controller.state import read_default
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
+from tests.beds import TARGETS, Team, bed
+
+WORKERS = 4
+ROUNDS = 2
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def made(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bed")
+    with bed(request.param, WORKERS, folder, strawman=True, directions="both") as each:
+        yield each
+
+
+@pytest.fixture
+def team(made):
+    """Call it to get a team on a new session with so many slots; the last one ends."""
+    with ExitStack() as stack:
+
+        def make(slots, **options):
+            stack.close()
+            made.plan = made.plan_for(slots)
+            made.install()
+            return Team(made, stack, **options)
+
+        yield make
+
+
+def counters(made):
+    with P4RuntimeClient(made.address, primary=False) as client:
+        return read_counters(client)
+
+
+def enough(made):
+    """A slot for every destination of the fullest bank, in every bank."""
+    return 8 * (int(made.plan.switch.result_slot.max()) + 1)
+
+
+@pytest.mark.parametrize("slots", [8, 11, 16, None])
+def test_every_sum_is_exact(made, team, slots):
+    workers = team(slots or enough(made))
+    before = counters(made)
+    assert workers.run(ROUNDS, width=65) == 0, workers.errors
+    after = counters(made)
+    overflowed = after.named()["slot_overflowed"] - before.named()["slot_overflowed"]
+    total = workers.total()
+    # BMv2 may lose what it sends around or down; what was fetched came in no other way.
+    assert overflowed >= total["overflows"]
+    assert total["sums_made"] > 0 or overflowed == total["overflows"]
+    assert overflowed == 0 if slots is None else overflowed > 0 or slots > 11
+    # Whatever found a slot is in a part, and each part was counted once.
+    prediction = made.plan.manifest.direction(Direction.FORWARD).prediction
+    contributions = 3 * ROUNDS * prediction.contributions
+    if not total["sums_made"]:
+        assert after.passes.contributions - before.passes.contributions == contributions
+
+
+def test_fewer_slots_overflow_more(made, team):
+    overflowed = []
+    for slots in (8, 16, 24, enough(made)):
+        workers = team(slots)
+        before = counters(made).named()["slot_overflowed"]
+        assert workers.run(1) == 0, workers.errors
+        overflowed.append(counters(made).named()["slot_overflowed"] - before)
+    assert overflowed == sorted(overflowed, reverse=True)
+    assert overflowed[0] > overflowed[-1] == 0
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_both_directions(team, direction):
+
+    workers = team(16)
+    shape = (workers.bed.graph.vertices, 40)
+    features = np.random.default_rng(4).standard_normal(shape).astype(np.float32)
+    (result,) = workers.exchange([features], [direction])
+    assert not workers.errors
+    # Karate is undirected: both directions have the same sums.
+    assert workers._wrong(features, result) == 0
+
+
+@pytest.mark.parametrize("slots", [8, 24, 400])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        "loss=0.05,seed=1",
+        "duplicate=0.1,reorder=0.1,seed=2",
+        "loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.005,seed=3",
+    ],
+)
+def test_every_sum_is_exact_under_faults(team, slots, faults):
+    workers = team(slots, faults=faults)
+    assert workers.run(ROUNDS, seed=slots) == 0, (workers.errors, workers.total())
+    injected = workers.injected()
+    assert injected["lost"] + injected["duplicated"] > 0
+
+
+def test_the_limit_is_the_plans(made, team):
+    team(13)
+    with P4RuntimeClient(made.address, primary=False) as client:
+        pool = Pool(client.get_layout())
+        assert pool.decode(read_default(client, pool.table)) == 13
+
+
+def test_plan_and_program_are_not_confused(made):
+    normal = load_program()
+    plan = build_plan(made.graph, workers=WORKERS, slots=16, program=normal.digest)
+    with pytest.raises(PlanRefusedError, match="a slot for each destination, but"):
+        install((plan.manifest, plan.switch), [made.address], made.network, program=made.program)
+    plan = made.plan_for(16)
+    with pytest.raises(PlanRefusedError, match="This is the strawman's plan, but"):
+        install((plan.manifest, plan.switch), [made.address], made.network, program=normal)
