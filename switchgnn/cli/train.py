@@ -26,7 +26,25 @@ class TransportOption(str, Enum):
     SWITCH = "switch"
     HOST = "host"
     HOST_PARTIAL = "host-partial"
+    G3 = "g3"
     LOCAL = "local"
+
+
+class PartitionOption(str, Enum):
+    """Values of --partition."""
+
+    METIS = "metis"
+    G3 = "g3"
+    G3_LITERAL = "g3-literal"
+
+
+class PipelineOption(str, Enum):
+    """Values of --pipeline, by the names of G3's ablation."""
+
+    BOTH = "both"
+    INTRA = "intra"
+    INTER = "inter"
+    SEQUENTIAL = "sequential"
 
 
 class ModelOption(str, Enum):
@@ -77,6 +95,16 @@ def train(
     sampling: Annotated[
         float, typer.Option(min=0.0001, max=1.0, help="BNS-GCN's p, for the transport host.")
     ] = 1.0,
+    partition: Annotated[
+        PartitionOption | None,
+        typer.Option(help="Who holds which vertex. Default: g3 for the transport g3, else metis."),
+    ] = None,
+    bin_memory: Annotated[
+        int, typer.Option(min=1, help="Bytes that two bins take, for the transport g3.")
+    ] = 1_000_000,
+    pipeline: Annotated[
+        PipelineOption, typer.Option(help="What overlaps with the transport g3.")
+    ] = PipelineOption.BOTH,
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
     slots: Annotated[int | None, typer.Option(min=2, help="Aggregators per block.")] = None,
@@ -100,6 +128,7 @@ def train(
     try:
         from switchgnn.run.train import TrainJob, default_task, run_training  # noqa: PLC0415
         from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
+        from switchgnn.training.bins import PIPELINES, BinOptions  # noqa: PLC0415
         from switchgnn.training.models import PAPER, ModelOptions  # noqa: PLC0415
         from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
     except ImportError as error:
@@ -136,6 +165,7 @@ def train(
                 pace=Pace(window=window),
                 sampling=sampling,
                 faults=faults,
+                bins=BinOptions(bin_memory, *PIPELINES[pipeline.value]),
             ),
             workers=workers,
             slots=slots or load_program().slots,
@@ -143,6 +173,7 @@ def train(
             fabric=fabric.value,
             bandwidth=bandwidth,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
+            partition=None if partition is None else partition.value,
         )
         with _Epochs(console, each.value, epochs, as_json=as_json) as listener:
             report = run_training(job, dataset, listener.step, listener.epoch)

@@ -33,8 +33,14 @@ from switchgnn.topologies import (
 from switchgnn.topologies.child import Child
 from switchgnn.training.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
-from switchgnn.training.worker import HOST, HOST_PARTIAL, LOCAL, SWITCH, TrainTask
-from switchgnn.transports import copy_schedules, partial_schedules, write_schedule
+from switchgnn.training.worker import G3, HOST, HOST_PARTIAL, LOCAL, SWITCH, TrainTask
+from switchgnn.transports import (
+    binned_schedules,
+    copy_schedules,
+    partial_schedules,
+    write_binned_schedule,
+    write_schedule,
+)
 
 _HOST = "127.0.0.1"
 _COMMAND = (sys.executable, "-m", "switchgnn.cli", "train-worker")
@@ -58,6 +64,8 @@ class TrainJob:
         bandwidth: Mbit/s per link, or None.
         ecn_threshold: queue length in packets from which packets are marked.
         background: TCP flows from each worker to the next.
+        partition: a key of the planner's partition strategies; None takes that of the
+            transport: G3's for ``g3``, and METIS.
     """
 
     task: TrainTask
@@ -68,6 +76,7 @@ class TrainJob:
     bandwidth: float | None
     ecn_threshold: int
     background: int = 0
+    partition: str | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +182,7 @@ def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
         slots=job.slots,
         program=load_program().digest,
         seed=job.task.options.seed,
+        partition=job.partition or ("g3" if job.task.transport == G3 else "metis"),
         directions="both",
     )
     write_plan(plan, folder / "plan")
@@ -181,6 +191,10 @@ def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
     if schedules is not None:
         for worker, schedule in enumerate(schedules(data.graph, plan.assignment, job.workers)):
             write_schedule(schedule, _schedule(folder, worker))
+    if job.task.transport == G3:
+        binned = binned_schedules(data.graph, plan.assignment, job.workers)
+        for worker, both in enumerate(binned):
+            write_binned_schedule(both, _schedule(folder, worker))
 
 
 def _schedule(folder: Path, worker: int) -> Path:
