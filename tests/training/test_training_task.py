@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.host.addresses import Addresses  # noqa: E402
-from switchgnn.host.pace import Pace  # noqa: E402
-from switchgnn.training.bins import BinOptions  # noqa: E402
-from switchgnn.training.models import ModelOptions  # noqa: E402
-from switchgnn.training.trainer import TrainOptions  # noqa: E402
-from switchgnn.training.worker import G3, TrainTask  # noqa: E402
+from switchgnn.host.addresses import Addresses
+from switchgnn.host.pace import Pace
+from switchgnn.training.bins import BinOptions
+from switchgnn.training.models import ModelOptions
+from switchgnn.training.trainer import TrainOptions
+from switchgnn.training.worker import G3, TrainTask
 
 
 def test_a_task_in_json_is_the_task():
