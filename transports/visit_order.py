@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """In which order a worker computes its vertices, so that others need not wait long.
 
-G3's order (Wan et al., SIGMOD 2023, section 5.2): breadth first through each connected
+G3's order (Wan et al., SIGMOD 2023, section 5.3): breadth first through each connected
 component of the worker's part, then those that have a remote neighbour before the others.
 """
 
