@@ -9,7 +9,9 @@ from collections.abc import Callable
 from switchgnn.transports.exchange import HostExchange
 
 # What is given while the thread waits for a frame leaves after so many seconds at most.
+# Nothing is given by who waits for the thread.
 _GLANCE = 0.001
+_FOREVER = float("inf")
 _JOIN = 5.0
 
 
@@ -25,6 +27,7 @@ class Driver:
         self._changed = threading.Condition()
         self._error: BaseException | None = None
         self._stopping = False
+        self._waited_for = False
         self._seconds = 0.0
         self._since: float | None = None
         self._thread = threading.Thread(target=self._run, name="exchange", daemon=True)
@@ -51,10 +54,14 @@ class Driver:
             SwitchGNNError: what stopped it; see ``HostExchange.step``.
         """
         with self._changed:
-            while not ready():
-                if self._error is not None:
-                    raise self._error
-                self._changed.wait()
+            try:
+                while not ready():
+                    if self._error is not None:
+                        raise self._error
+                    self._waited_for = True
+                    self._changed.wait()
+            finally:
+                self._waited_for = False
 
     def _run(self) -> None:
         try:
@@ -62,7 +69,7 @@ class Driver:
                 self._exchange.sleep()
                 self._since = time.perf_counter()
                 while self._exchange.under_way and not self._stopping:
-                    if self._exchange.step(_GLANCE):
+                    if self._exchange.step(_FOREVER if self._waited_for else _GLANCE):
                         self._tell()
                 self._seconds += time.perf_counter() - self._since
                 self._since = None
@@ -73,4 +80,5 @@ class Driver:
 
     def _tell(self) -> None:
         with self._changed:
+            self._waited_for = False
             self._changed.notify_all()
