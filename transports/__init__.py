@@ -16,7 +16,7 @@ from switchgnn.transports.host_schedule import HostSchedule, rows_per_pair
 from switchgnn.transports.local import LocalTransport
 from switchgnn.transports.sampling import Sampling
 from switchgnn.transports.schedule_files import read_schedule, schedule_file, write_schedule
-from switchgnn.transports.stream import Stream, StreamingTransport
+from switchgnn.transports.stream import Stream
 from switchgnn.transports.switch import SwitchTransport
 from switchgnn.transports.transport import Transport
 from switchgnn.transports.visit_order import visit_order
@@ -34,7 +34,6 @@ __all__ = [
     "SilentWorkerError",
     "Station",
     "Stream",
-    "StreamingTransport",
     "SwitchTransport",
     "Transport",
     "TransportError",

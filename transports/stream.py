@@ -4,29 +4,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.direction import Direction
 from switchgnn.transports.errors import TransportError
 from switchgnn.transports.exchange import HostExchange, Round
 from switchgnn.transports.operator import RowSums
 from switchgnn.transports.sampling import Sample
-from switchgnn.transports.transport import Transport
 
 Waiter = Callable[[Callable[[], bool]], None]
-
-
-class StreamingTransport(Transport, Protocol):
-    """A transport that also takes rows bit by bit."""
-
-    def begin(self, width: int, direction: Direction) -> "Stream":
-        """Begin a round; see ``HostTransport.begin``."""
-
-    def finish(self) -> None:
-        """Wait until nothing is under way."""
 
 
 @dataclass(frozen=True, eq=False)
