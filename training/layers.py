@@ -63,6 +63,15 @@ def check_layers(model: nn.Module) -> None:
             _adapter_of(name, module)
 
 
+def check_layer(name: str, layer: MessagePassing) -> None:
+    """Refuse a layer that needs more than one sum of per-source rows.
+
+    Raises:
+        UnsupportedLayerError: this is one.
+    """
+    _adapter_of(name, layer)
+
+
 def _adapter_of(name: str, layer: MessagePassing) -> Callable[[Any, Partition, RemoteSum], None]:
     called = _called(name, layer)
     if layer.flow != "source_to_target":
@@ -116,15 +125,12 @@ def _adapt_gcn(layer: GCNConv, partition: Partition, remote: RemoteSum) -> None:
     are scaled before they are sent, and sums after they have come.
     """
     _refuse_edge_weights(layer)
-    factor = torch.ones(len(partition.vertices))
+    factor = gcn_factor(layer, partition)
     if layer.normalize:
-        edges, loops = _gcn_edges(layer, partition)
-        degree = torch.from_numpy(partition.in_degree).float() + loops
-        factor = degree.pow(-0.5).masked_fill(degree == 0, 0.0)
-        weight = factor[edges[0]] * factor[edges[1]]
+        edges, _ = gcn_edges(layer, partition)
+        weight = (factor[edges[0]] * factor[edges[1]])[:, 0]
         # Where a layer finds its normalised edges when it is told to cache them.
         layer.cached, layer._cached_edge_index = True, (edges, weight)
-    factor = factor[:, None]
     pending = _Pending(remote)
 
     def before(_layer: object, inputs: tuple[Any, ...]) -> None:
@@ -137,7 +143,16 @@ def _adapt_gcn(layer: GCNConv, partition: Partition, remote: RemoteSum) -> None:
     layer.register_propagate_forward_hook(after)
 
 
-def _gcn_edges(layer: GCNConv, partition: Partition) -> tuple[Tensor, Tensor]:
+def gcn_factor(layer: GCNConv, partition: Partition) -> Tensor:
+    """Return float32[n, 1], by which a layer multiplies rows before and after they are added."""
+    if not layer.normalize:
+        return torch.ones(len(partition.vertices), 1)
+    _, loops = gcn_edges(layer, partition)
+    degree = torch.from_numpy(partition.in_degree).float() + loops
+    return degree.pow(-0.5).masked_fill(degree == 0, 0.0)[:, None]
+
+
+def gcn_edges(layer: GCNConv, partition: Partition) -> tuple[Tensor, Tensor]:
     """Return the local edges with one loop at most per vertex, and how many each has."""
     edges = torch.from_numpy(partition.edges)
     if not layer.add_self_loops:

@@ -19,9 +19,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from switchgnn.host.link import Traffic
 from switchgnn.planner.direction import Direction
-from switchgnn.transports import NO_TRAFFIC, Transport
+from switchgnn.transports import NO_TRAFFIC, Transport, add_traffic
 
 
 @dataclass
@@ -92,7 +91,7 @@ class RemoteSum:
         finally:
             self.clock.exchanging += time.perf_counter() - started
         once = self._transport.expected_traffic(rows.shape[1], direction)
-        self.expected = Traffic(*map(sum, zip(self.expected, once, strict=True)))
+        self.expected = add_traffic(self.expected, once)
         return sums
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from switchgnn.training.bin_rounds import BinnedSum
 from switchgnn.training.checkpoint import load_checkpoint, save_checkpoint
 from switchgnn.training.dropout import VertexDropout
 from switchgnn.training.errors import TrainingError
@@ -84,7 +85,7 @@ class Trainer:
     Args:
         model: distributed already, the same on every worker.
         partition: this worker's part of the graph.
-        remote: the sums that the model uses.
+        remote: the sums that the model uses, for their clock.
         options: how to train, the same on every worker.
         sums: adds up over the workers; by default over torch.distributed.
     """
@@ -93,7 +94,7 @@ class Trainer:
         self,
         model: nn.Module,
         partition: Partition,
-        remote: RemoteSum,
+        remote: RemoteSum | BinnedSum,
         options: TrainOptions,
         *,
         sums: Sums | None = None,
@@ -140,6 +141,7 @@ class Trainer:
         started = time.perf_counter()
         loss = self._step()
         seconds = time.perf_counter() - started
+        clock = self._remote.clock
         due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
         return EpochReport(
             epoch=epoch,

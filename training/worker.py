@@ -11,13 +11,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.exchange import Exchange
@@ -27,6 +28,9 @@ from switchgnn.host.link import Link, open_link
 from switchgnn.host.pace import Pace
 from switchgnn.host.strawman import StrawmanExchange
 from switchgnn.planner.files import read_manifest, read_worker_part
+from switchgnn.training.bin_rounds import BinnedSum
+from switchgnn.training.binned import distribute_in_bins
+from switchgnn.training.bins import BinOptions
 from switchgnn.training.layers import distribute
 from switchgnn.training.models import ModelOptions, build_model
 from switchgnn.training.partition import Partition
@@ -41,12 +45,13 @@ from switchgnn.transports import (
     Station,
     SwitchTransport,
     Transport,
+    read_binned_schedule,
     read_schedule,
 )
 
 SWITCH, HOST, HOST_PARTIAL, LOCAL = "switch", "host", "host-partial", "local"
-STRAWMAN = "strawman"
-TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, STRAWMAN, LOCAL)
+G3, STRAWMAN = "g3", "strawman"
+TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)
 
 
 @dataclass(frozen=True)
@@ -62,10 +67,11 @@ class TrainTask:
         link: ``eth:...`` or ``udp:...``.
         addresses: its addresses.
         plan: the plan folder, for ``switch`` and ``strawman``.
-        schedule: this worker's schedule, for ``host`` and ``host-partial``.
+        schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``.
         stations: (MAC, IP) of all workers, for the same.
         sampling: share of rows that travel, for ``host``.
         faults: what to inject on its link, as ``--faults`` takes it.
+        bins: how the work is cut, for ``g3``.
     """
 
     worker: int
@@ -81,6 +87,7 @@ class TrainTask:
     stations: tuple[tuple[str, str], ...] = ()
     sampling: float = 1.0
     faults: str = ""
+    bins: BinOptions = field(default_factory=BinOptions)
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -103,6 +110,7 @@ class TrainTask:
                 "plan": _path(fields["plan"]),
                 "schedule": _path(fields["schedule"]),
                 "stations": tuple((mac, ip) for mac, ip in fields["stations"]),
+                "bins": BinOptions(**fields["bins"]),
             }
         )
 
@@ -124,8 +132,7 @@ def run_train_worker(task: TrainTask) -> None:
     model = build_model(task.model, partition.features.shape[1], partition.classes)
     torch.manual_seed(task.options.seed * 1000 + 1 + task.worker)
     with _together(task.pace.patience), _transport(task, partition) as transport:
-        with RemoteSum(transport) as remote:
-            distribute(model, partition, remote, seed=task.options.seed)
+        with _distributed(model, partition, transport, task) as remote:
             trainer = Trainer(model, partition, remote, _own_options(task))
             _report("ready")
             for report in trainer.run():
@@ -135,6 +142,22 @@ def run_train_worker(task: TrainTask) -> None:
         transport.close()
     expected = remote.expected._asdict()
     _report("finished", traffic=traffic, expected=expected, vertices=len(partition.vertices))
+
+
+@contextmanager
+def _distributed(
+    model: nn.Module, partition: Partition, transport: Transport, task: TrainTask
+) -> Iterator[RemoteSum | BinnedSum]:
+    """Let the model compute on the partition, at once or in bins."""
+    if task.transport == G3:
+        assert isinstance(transport, HostTransport)  # noqa: S101  see _transport
+        with BinnedSum(transport, task.bins) as binned:
+            distribute_in_bins(model, partition, binned, seed=task.options.seed)
+            yield binned
+        return
+    with RemoteSum(transport) as remote:
+        distribute(model, partition, remote, seed=task.options.seed)
+        yield remote
 
 
 def _own_options(task: TrainTask) -> TrainOptions:
@@ -182,11 +205,13 @@ def _transport(task: TrainTask, partition: Partition) -> Iterator[Transport]:
             yield SwitchTransport(exchange, link)
             return
         assert task.schedule is not None  # noqa: S101  every other transport has one
+        binned = read_binned_schedule(task.schedule) if task.transport == G3 else None
         yield HostTransport(
-            read_schedule(task.schedule),
+            binned.forward if binned else read_schedule(task.schedule),
             link,
             tuple(Station(mac, ip) for mac, ip in task.stations),
             pace=task.pace,
+            backward=binned.backward if binned else None,
             sampling=Sampling(task.sampling, task.options.seed),
         )
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The hot path: all data frames of a round, packed as one matrix, in sending order."""
+"""The hot path: data frames packed as one matrix, in sending order."""
 
 import zlib
 from dataclasses import dataclass
@@ -34,23 +34,25 @@ _MOST_COUNT = 0xFFFF
 
 @dataclass(frozen=True, eq=False)
 class SendOrder:
-    """The frames of a round in the order in which they leave; arrays of length S.
+    """Some frames of a round in the order in which they leave; arrays of length S.
 
     Attributes:
         peer: int64[S], who gets the frame.
         number: int64[S], its number among those for that worker.
-        place: int64[S], where its payload is: row · fragments + fragment, over all rows.
-        group_start: int64[N + 1], where the groups begin.
+        place: int64[S], where its payload is: row · fragments + fragment, over the rows given.
+        run_start: int64[N + 1], where the runs begin: frames of one group without a gap.
     """
 
     peer: NDArray[np.int64]
     number: NDArray[np.int64]
     place: NDArray[np.int64]
-    group_start: NDArray[np.int64]
+    run_start: NDArray[np.int64]
 
 
-def send_order(worker: int, out_indptr: NDArray[np.int64], fragments: int) -> SendOrder:
-    """Spread the groups of each receiver evenly over the round.
+def send_order(
+    worker: int, out_indptr: NDArray[np.int64], fragments: int, rows: NDArray[np.int64]
+) -> SendOrder:
+    """Spread the groups of each receiver evenly over the time that the rows take.
 
     So every receiver gets its frames at a constant rate from all senders, whatever the sizes
     of the pairs, and nobody's queue is the goal of all at once. Workers begin with different
@@ -58,19 +60,32 @@ def send_order(worker: int, out_indptr: NDArray[np.int64], fragments: int) -> Se
 
     Args:
         worker: the sender.
-        out_indptr: int64[W + 1], the rows for each worker.
+        out_indptr: int64[W + 1], the rows for each worker in the whole round.
         fragments: frames per row.
+        rows: int64[R], ascending, which of the round's rows leave.
     """
     workers = len(out_indptr) - 1
-    sizes = np.diff(out_indptr) * fragments
-    peer = np.repeat(np.arange(workers), sizes)
+    peer_of_row = np.searchsorted(out_indptr, rows, side="right") - 1
+    peer = np.repeat(peer_of_row, fragments)
     place = np.arange(len(peer))
-    number = place - (out_indptr[:-1] * fragments)[peer]
-    groups = -(-sizes // GROUP)
-    turn = (number // GROUP + 0.5) / np.maximum(groups, 1)[peer]
+    number = ((rows - out_indptr[peer_of_row]) * fragments).repeat(fragments) + place % fragments
+    turn = _turns(peer, number // GROUP, workers)
     order = np.lexsort((number, (peer - worker) % workers, turn))
-    first = np.flatnonzero(number[order] % GROUP == 0)
-    return SendOrder(peer[order], number[order], place[order], np.append(first, len(order)))
+    peer, number, place = peer[order], number[order], place[order]
+    starts = np.ones(len(peer), dtype=np.bool_)
+    starts[1:] = (number[1:] % GROUP == 0) | (np.diff(number) != 1) | (np.diff(peer) != 0)
+    return SendOrder(peer, number, place, np.append(np.flatnonzero(starts), len(peer)))
+
+
+def _turns(peer: NDArray[np.int64], group: NDArray[np.int64], workers: int) -> NDArray[np.float64]:
+    """Return float64[S] between 0 and 1: when the group of a frame is due; both ascend."""
+    first = np.ones(len(peer), dtype=np.bool_)
+    first[1:] = (np.diff(peer) != 0) | (np.diff(group) != 0)
+    groups = np.bincount(peer[first], minlength=workers)
+    before = np.cumsum(groups) - groups
+    rank = np.cumsum(first) - 1 - before[peer]
+    turns: NDArray[np.float64] = (rank + 0.5) / groups[peer]
+    return turns
 
 
 def data_frames(
@@ -88,7 +103,7 @@ def data_frames(
 
     Args:
         order: the frames.
-        rows: float32[R, F], what is sent, receiver by receiver.
+        rows: float32[R, F], what is sent.
         counts: int64[R], how many rows of vertices each of them adds up.
         worker: the sender.
         envelopes: its envelopes.
@@ -125,10 +140,10 @@ def data_frames(
     return frames
 
 
-def join_fragments(payloads: bytearray, rows: int, width: int) -> NDArray[np.float32]:
-    """Return float32[rows, width] of the payloads in order of their numbers."""
-    lanes = np.frombuffer(payloads, dtype=">f4").reshape(rows, fragments_of(width) * LANES)
-    return lanes[:, :width].astype(np.float32)
+def join_fragments(payloads: bytearray, rows: NDArray[np.int64], width: int) -> NDArray[np.float32]:
+    """Return float32[len(rows), width], the rows at these places of the payloads."""
+    lanes = np.frombuffer(payloads, dtype=">f4").reshape(-1, fragments_of(width) * LANES)
+    return lanes[rows, :width].astype(np.float32)
 
 
 def _fragments(rows: NDArray[np.float32]) -> NDArray[np.generic]:

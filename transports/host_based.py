@@ -3,6 +3,8 @@
 """Exchange without help from the switch: workers send rows to each other."""
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -13,10 +15,12 @@ from switchgnn.host.link import Link, Traffic
 from switchgnn.host.pace import Pace
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graph import Graph
+from switchgnn.transports.driver import Driver
 from switchgnn.transports.errors import TransportError
 from switchgnn.transports.exchange import HostExchange
 from switchgnn.transports.host_schedule import HostSchedule, copies, host_schedules
-from switchgnn.transports.sampling import Sample, Sampling, sample_rows
+from switchgnn.transports.sampling import Sampling, sample_rows
+from switchgnn.transports.stream import Side, Stream, Waiter, make_side
 from switchgnn.transports.tally import HostTally
 from switchgnn.transports.transport import check_rows, traffic_since
 from switchgnn.transports.wire import Station
@@ -46,11 +50,14 @@ class HostTransport:
         link: an open link, for ``wire.PROTOCOL``; the caller closes it, after ``close``.
         stations: where the workers are.
         pace: bounds on sending and waiting.
+        backward: this worker's part of the way back, if its rows are numbered in another
+            order than those of ``schedule.transposed()``.
         sampling: which rows travel; by default all.
         first_round: number of the first round; must grow where links are used again.
 
     Raises:
-        TransportError: stations for another number of workers.
+        TransportError: stations for another number of workers, or sampling with a schedule
+            for the way back.
     """
 
     def __init__(
@@ -60,6 +67,7 @@ class HostTransport:
         stations: tuple[Station, ...],
         *,
         pace: Pace | None = None,
+        backward: HostSchedule | None = None,
         sampling: Sampling = _EXACT,
         first_round: int = 1,
     ) -> None:
@@ -68,13 +76,19 @@ class HostTransport:
                 f"The schedule is for {schedule.workers} workers, but {len(stations)} have "
                 "addresses."
             )
+        if backward is not None and sampling.rate < 1:
+            raise TransportError(
+                "Rows that travel in an order of their own cannot be sampled: take all of them, "
+                "or the transport host."
+            )
         self._schedules = {
             Direction.FORWARD: schedule,
-            Direction.BACKWARD: schedule.transposed(),
+            Direction.BACKWARD: schedule.transposed() if backward is None else backward,
         }
+        self._vertices, self._worker = len(schedule.vertices), schedule.worker
         self._sampling = sampling
         self._epoch = 0
-        self._samples = self._draw()
+        self._sides = self._draw()
         self._link = link
         self._start = link.traffic
         self._agreement = zlib.crc32(
@@ -92,6 +106,7 @@ class HostTransport:
             session=self._agreement,
             first_round=first_round,
         )
+        self._wait_until: Waiter = self._exchange.wait_until
 
     @property
     def tally(self) -> HostTally:
@@ -105,14 +120,14 @@ class HostTransport:
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
         """What the schedule and the sample predict for one exchange; see ``Transport``."""
-        out, back = self._samples
-        sent, awaited = (out, back) if direction is Direction.FORWARD else (back, out)
-        return self._exchange.expected_traffic(sent.indptr, awaited.indptr, fragments_of(width))
+        side = self._sides[direction]
+        return self._exchange.expected_traffic(side.out_indptr, side.in_indptr, fragments_of(width))
 
     def next_epoch(self) -> None:
         """Draw another sample from now on; the first epoch is 0."""
         self._epoch += 1
-        self._samples = self._draw()
+        if self._sampling.rate < 1:
+            self._sides = self._draw()
 
     def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
         """Return float32[n, F], added in float32; see ``Transport``.
@@ -122,31 +137,72 @@ class HostTransport:
             SilentWorkerError: another worker is gone, or calls with other arguments.
             LinkError: the link is gone.
         """
-        schedule = self._schedules[direction]
-        check_rows(rows, len(schedule.vertices), schedule.worker)
-        out, back = self._samples
-        sent, awaited = (out, back) if direction is Direction.FORWARD else (back, out)
-        outgoing = schedule.send.apply(rows)[sent.place]
-        received = self._exchange.run(
-            outgoing,
-            schedule.send.sizes[sent.place],
-            sent.indptr,
-            awaited.indptr,
+        check_rows(rows, self._vertices, self._worker)
+        stream = self.begin(rows.shape[1], direction)
+        everything = np.arange(self._vertices)
+        stream.feed(everything, rows)
+        self._wait_until(lambda: stream.complete)
+        return stream.sums(everything)
+
+    def begin(self, width: int, direction: Direction) -> Stream:
+        """Begin a round that is fed bit by bit; all workers begin the same in the same order.
+
+        Waits until the round before the last is complete, so its rows must have been fed.
+
+        Args:
+            width: F, the elements of a row.
+            direction: which neighbours.
+
+        Raises:
+            SilentWorkerError: another worker is gone, or calls with other arguments.
+            LinkError: the link is gone.
+        """
+        side = self._sides[direction]
+        self._wait_until(lambda: self._exchange.may_begin)
+        begun = self._exchange.begin(
+            width,
+            side.out_indptr,
+            side.in_indptr,
             zlib.crc32(f"{self._epoch}/{direction.value}".encode(), self._agreement),
         )
-        incoming = np.zeros((schedule.add.width, rows.shape[1]), dtype=np.float32)
-        incoming[awaited.place] = received * awaited.scale[:, np.newaxis]
-        return schedule.add.apply(incoming)
+        return Stream(self._exchange, begun, side, self._wait_until)
+
+    def finish(self) -> None:
+        """Wait until all rounds are complete.
+
+        Raises:
+            SilentWorkerError: another worker is gone, or calls with other arguments.
+            LinkError: the link is gone.
+        """
+        self._wait_until(lambda: self._exchange.all_complete)
+
+    @contextmanager
+    def in_background(self) -> Iterator[Driver]:
+        """Exchange in a thread of its own meanwhile, so that rows travel while others are made."""
+        foreground = self._wait_until
+        with Driver(self._exchange) as driver:
+            self._wait_until = driver.wait_until
+            try:
+                yield driver
+            finally:
+                self._wait_until = foreground
 
     def close(self) -> None:
         """Take leave of the other workers; takes two seconds at most."""
         self._exchange.close()
 
-    def _draw(self) -> tuple[Sample, Sample]:
+    def _draw(self) -> dict[Direction, Side]:
         """The rows that are sent forward and those that come; backward it is the reverse."""
-        forward = self._schedules[Direction.FORWARD]
-        draw = partial(sample_rows, self._sampling, self._epoch, forward.worker)
-        return draw(forward.out_indptr, outgoing=True), draw(forward.in_indptr, outgoing=False)
+        ahead = self._schedules[Direction.FORWARD]
+        draw = partial(sample_rows, self._sampling, self._epoch, ahead.worker)
+        out = draw(ahead.out_indptr, outgoing=True)
+        back = draw(ahead.in_indptr, outgoing=False)
+        samples = {Direction.FORWARD: (out, back), Direction.BACKWARD: (back, out)}
+        return {
+            direction: make_side(schedule.worker, schedule.send, sent, schedule.add, awaited)
+            for direction, schedule in self._schedules.items()
+            for sent, awaited in [samples[direction]]
+        }
 
 
 def _numbers(chosen: NDArray[np.bool_]) -> frozenset[int]:

@@ -71,7 +71,7 @@ class HostSchedule:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """All rows that travel, sorted by sender, receiver, kind and vertex."""
+    """All rows that travel, sorted by sender, receiver, turn, kind and vertex."""
 
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
@@ -98,6 +98,18 @@ def host_schedules(
     Raises:
         ScheduleError: too many workers, or an assignment that does not fit.
     """
+    check_workers(graph, assignment, workers)
+    boundary = boundary_edges(graph, assignment)
+    turn = np.zeros(graph.vertices, dtype=np.int64)
+    return cut_schedules(boundary, assignment, workers, by_copy=choose(boundary), turn=turn)
+
+
+def check_workers(graph: Graph, assignment: NDArray[np.int32], workers: int) -> None:
+    """Refuse what no schedule can be made for.
+
+    Raises:
+        ScheduleError: too many workers, or an assignment that does not fit.
+    """
     if not 1 <= workers <= MOST_WORKERS:
         raise ScheduleError(f"Between 1 and {MOST_WORKERS} workers can exchange, not {workers}.")
     if assignment.shape != (graph.vertices,) or np.any((assignment < 0) | (assignment >= workers)):
@@ -105,10 +117,28 @@ def host_schedules(
             f"The assignment must give one of {workers} workers to each of "
             f"{graph.vertices} vertices."
         )
-    boundary = boundary_edges(graph, assignment)
-    by_copy = choose(boundary)
-    rows = _rows(boundary, by_copy)
-    digest = _digest(boundary, assignment, by_copy)
+
+
+def cut_schedules(
+    boundary: BoundaryEdges,
+    assignment: NDArray[np.int32],
+    workers: int,
+    *,
+    by_copy: NDArray[np.bool_],
+    turn: NDArray[np.int64],
+) -> tuple[HostSchedule, ...]:
+    """Cut the exchange along some edges into one schedule per worker.
+
+    Args:
+        boundary: E edges.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+        by_copy: bool[E], whether a copy of the source serves the edge.
+        turn: int64[V], when the row of a vertex is there; a pair's rows travel in the order in
+            which their last source is.
+    """
+    rows = _rows(boundary, by_copy, turn)
+    digest = _digest(boundary, assignment, by_copy, turn)
     return tuple(
         _schedule(worker, workers, assignment, boundary, rows=rows, digest=digest)
         for worker in range(workers)
@@ -123,13 +153,19 @@ def rows_per_pair(schedules: tuple[HostSchedule, ...]) -> NDArray[np.int64]:
     return np.stack([np.diff(schedule.out_indptr) for schedule in schedules])
 
 
-def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_]) -> _Rows:
+def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.int64]) -> _Rows:
     vertex = np.where(by_copy, boundary.source, boundary.destination).astype(np.int64)
     pair = boundary.source_worker.astype(np.int64) * MOST_WORKERS + boundary.destination_worker
     key = (pair << 33) | (~by_copy).astype(np.int64) << 32 | vertex
     unique, of_edge = np.unique(key, return_inverse=True)
-    sender, receiver = np.divmod(unique >> 33, MOST_WORKERS)
-    return _Rows(sender, receiver, of_edge.reshape(-1))
+    of_edge = of_edge.reshape(-1)
+    ready = np.full(len(unique), np.iinfo(np.int64).min)
+    np.maximum.at(ready, of_edge, turn[boundary.source])
+    order = np.lexsort((ready, unique >> 33))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    sender, receiver = np.divmod(unique[order] >> 33, MOST_WORKERS)
+    return _Rows(sender, receiver, place[of_edge])
 
 
 def _schedule(
@@ -178,10 +214,14 @@ def _indptr(peer: NDArray[np.int64], workers: int) -> NDArray[np.int64]:
 
 
 def _digest(
-    boundary: BoundaryEdges, assignment: NDArray[np.int32], by_copy: NDArray[np.bool_]
+    boundary: BoundaryEdges,
+    assignment: NDArray[np.int32],
+    by_copy: NDArray[np.bool_],
+    turn: NDArray[np.int64],
 ) -> NDArray[np.uint8]:
-    sha = hashlib.sha256(b"switchgnn-host-schedule 1\n")
+    sha = hashlib.sha256(b"switchgnn-host-schedule 2\n")
     for array in (assignment, boundary.source, boundary.destination):
         sha.update(np.ascontiguousarray(array, dtype="<i4").data)
     sha.update(by_copy.tobytes())
+    sha.update(np.ascontiguousarray(turn, dtype="<i8").data)
     return np.frombuffer(sha.digest(), dtype=np.uint8)

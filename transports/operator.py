@@ -41,6 +41,13 @@ class RowSums:
         sums: NDArray[np.float32] = matrix @ rows
         return sums
 
+    def rows(self, places: NDArray[np.integer]) -> "RowSums":
+        """Return some of the results, in that order."""
+        sizes = self.sizes[places]
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        entry = np.arange(indptr[-1]) + np.repeat(self.indptr[places] - indptr[:-1], sizes)
+        return RowSums(indptr, self.column[entry], self.width)
+
     def transposed(self) -> "RowSums":
         """Return the sums along the same entries the other way round: M results of N rows."""
         result = np.repeat(np.arange(len(self)), self.sizes)

@@ -1,18 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the data frames of one round and sees to it that each worker has its own.
+"""Sends the data frames of the open rounds and sees to it that each worker has its own.
 
 Frames go in groups of 8, each to one worker. Some frames ask for an acknowledgement; it has
 a bit for each frame of the group. Frames that are not there though later ones are, or
 though they were asked about afterwards, are sent again. When no acknowledgement comes, a
 question of 60 bytes goes out, not a feature.
 
+A round's rows may be handed over bit by bit. Within a group the frames leave in the order of
+their numbers, so a group whose first rows are still to come waits for them; groups leave as
+their frames come, those of an older round first.
+
 A worker that has not answered several questions is busy or gone. What was sent to it waits in
 its socket, not in the network, so it does not count as in flight, and the others go first.
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +36,44 @@ _BUSY_AFTER = 3
 
 
 def asking_frames(order: SendOrder, pace: Pace) -> NDArray[np.bool_]:
-    """Return bool[S]: the last frame of each group asks, with a narrow window more do."""
+    """Return bool[S]: the last frame of each run asks, with a narrow window more do."""
     asking: NDArray[np.bool_] = (order.number % GROUP + 1) % pace.group_size == 0
-    asking[order.group_start[1:] - 1] = True
+    asking[order.run_start[1:] - 1] = True
     return asking
+
+
+@dataclass(frozen=True, eq=False)
+class Cargo:
+    """Some frames of a round, packed.
+
+    Attributes:
+        round: the round.
+        order: what the frames are.
+        frames: uint8[S, 188], in sending order.
+        asking: bool[S], which of them ask for an acknowledgement.
+    """
+
+    round: int
+    order: SendOrder
+    frames: NDArray[np.uint8]
+    asking: NDArray[np.bool_]
+
+
+@dataclass
+class _Sending:
+    """What is to be sent in one round.
+
+    Attributes:
+        mark: the mark of the schedule.
+        frames: how many each worker gets.
+        unconfirmed: those of all workers that have not been acknowledged.
+        groups: by worker and number of the first frame, as far as something was handed over.
+    """
+
+    mark: int
+    frames: list[int]
+    unconfirmed: int
+    groups: dict[tuple[int, int], "_Group"] = field(default_factory=dict)
 
 
 @dataclass
@@ -43,11 +81,13 @@ class _Group:
     """Some frames for one worker.
 
     Attributes:
+        round: the round.
         peer: the worker.
         number: of the first frame, among those for the worker.
-        start: the place of the first frame in sending order.
-        size: how many there are.
         missing: a bit for each that has not been acknowledged.
+        frames: those that were handed over.
+        asks: a bit for each that asks for an acknowledgement.
+        queued: how many may leave: the first that were handed over without a gap.
         sent: how many have left.
         asked_at: when an acknowledgement was asked for last, or the first frame left; 0 before.
         question: how often something was asked or sent again.
@@ -55,16 +95,23 @@ class _Group:
         attempts: questions since the last answer.
     """
 
+    round: int
     peer: int
     number: int
-    start: int
-    size: int
     missing: int
+    frames: list[memoryview | None]
+    asks: int = 0
+    queued: int = 0
     sent: int = 0
     asked_at: float = 0.0
     question: int = 0
     sent_before: int = 0
     attempts: int = 0
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """What tells groups apart."""
+        return self.round, self.peer, self.number
 
     @property
     def in_flight(self) -> int:
@@ -74,7 +121,7 @@ class _Group:
     @property
     def busy(self) -> bool:
         """Whether the worker does not answer."""
-        return self.missing != 0 and self.attempts >= _BUSY_AFTER
+        return self.in_flight != 0 and self.attempts >= _BUSY_AFTER
 
     def ask_again(self, now: float) -> None:
         """From now on older answers say nothing about what is lost."""
@@ -83,17 +130,21 @@ class _Group:
         self.sent_before = self.sent
 
 
+@dataclass(frozen=True)
+class _Run:
+    """The frames of a group up to `end`, and their turn among all of the round."""
+
+    turn: int
+    group: _Group
+    end: int
+
+
 class Outbox:
-    """One round's data frames on their way.
+    """One worker's data frames on their way, in all rounds that are open.
 
     Args:
         link: where they go.
-        frames: uint8[S, 188], in sending order.
-        order: what they are.
-        asking: bool[S], which of them ask for an acknowledgement.
         envelopes: for questions.
-        round_number: the round.
-        mark: the mark of the schedule.
         congestion: window and rate.
         round_trip: time-outs.
         tally: counters.
@@ -102,58 +153,82 @@ class Outbox:
     def __init__(
         self,
         link: Link,
-        frames: NDArray[np.uint8],
-        order: SendOrder,
-        asking: NDArray[np.bool_],
         envelopes: Envelopes,
         *,
-        round_number: int,
-        mark: int,
         congestion: Congestion,
         round_trip: RoundTrip,
         tally: HostTally,
     ) -> None:
         self._link = link
-        self._rows = [memoryview(row) for row in frames]
-        self._asking = asking.tolist()
-        groups = _groups(order)
-        self._group = {(group.peer, group.number): group for group in groups}
-        self._to_send: dict[int, deque[_Group]] = {group.peer: deque() for group in groups}
-        for group in groups:
-            self._to_send[group.peer].append(group)
-        self._open: dict[tuple[int, int], _Group] = {}
-        self._again: deque[int] = deque()
         self._envelopes = envelopes
-        self._round = round_number
-        self._mark = mark
         self._congestion = congestion
         self._round_trip = round_trip
         self._tally = tally
-        self._left = len(frames)
-        self._unconfirmed = len(frames)
+        self._rounds: dict[int, _Sending] = {}
+        self._to_send: dict[tuple[int, int], deque[_Run]] = {}
+        self._open: dict[tuple[int, int, int], _Group] = {}
+        self._again: deque[tuple[_Group, int]] = deque()
+        self._turn = 0
+        self._left = 0
         self._nothing_late_before = 0.0
 
     @property
-    def done(self) -> bool:
-        """Whether everything has arrived."""
-        return not self._unconfirmed
+    def idle(self) -> bool:
+        """Whether nothing is to be sent and nothing to be acknowledged."""
+        return not self._left and not self._open
 
-    @property
-    def waiting_for(self) -> set[int]:
+    def open_round(self, round_number: int, mark: int, frames: list[int]) -> None:
+        """Enter a round.
+
+        Args:
+            round_number: its number.
+            mark: the mark of the schedule.
+            frames: how many each worker gets.
+        """
+        self._rounds[round_number] = _Sending(mark, frames, sum(frames))
+
+    def close_round(self, round_number: int) -> None:
+        """Forget a round in which everything has arrived."""
+        del self._rounds[round_number]
+
+    def done(self, round_number: int) -> bool:
+        """Whether everything has been handed over, and has arrived."""
+        return not self._rounds[round_number].unconfirmed
+
+    def waiting_for(self, round_number: int) -> set[int]:
         """The workers that have not acknowledged what was sent to them."""
-        return {group.peer for group in self._open.values()}
+        return {peer for number, peer, _ in self._open if number == round_number}
+
+    def load(self, cargo: Cargo) -> None:
+        """Take frames that may leave; none of them twice."""
+        order = cargo.order
+        rows = [memoryview(row) for row in cargo.frames]
+        asking = cargo.asking.tolist()
+        peers, numbers = order.peer.tolist(), order.number.tolist()
+        sending = self._rounds[cargo.round]
+        for start, end in zip(
+            order.run_start[:-1].tolist(), order.run_start[1:].tolist(), strict=True
+        ):
+            group = self._group(cargo.round, sending, peers[start], numbers[start])
+            bit = numbers[start] - group.number
+            for place in range(start, end):
+                group.frames[bit] = rows[place]
+                group.asks |= asking[place] << bit
+                bit += 1
+            self._queue(group)
 
     def send_some(self, now: float) -> bool:
         """Send what window and rate allow, a burst at most; tell whether more may go."""
         budget = _BURST
         while self._again and budget:
             # What is sent again is in flight already, so it is outside the window.
-            self._link.send(self._rows[self._again.popleft()])
+            group, bit = self._again.popleft()
+            self._send(group, bit)
             self._tally.data_resent += 1
             budget -= 1
         if not self._left:
             return bool(self._again)
-        busy = {group.peer for group in self._open.values() if group.busy}
+        busy = {(group.peer, group.round) for group in self._open.values() if group.busy}
         in_flight = sum(group.in_flight for group in self._open.values() if not group.busy)
         allowed = self._congestion.allowance(in_flight, now)
         fresh = self._send_fresh(min(allowed, budget), busy, now)
@@ -162,7 +237,10 @@ class Outbox:
 
     def take_ack(self, packet: Packet, now: float) -> bool:
         """Take an acknowledgement; tell whether it is news."""
-        group = self._group.get((packet.sender, packet.number))
+        sending = self._rounds.get(packet.round)
+        if sending is None:
+            return False
+        group = sending.groups.get((packet.sender, packet.number))
         if group is None:
             self._tally.wrong += 1
             return False
@@ -172,19 +250,21 @@ class Outbox:
             self._congestion.slow_down(now)
         group.attempts = 0
         answered = packet.question == group.question
-        if answered and group.missing:
+        if answered and group.in_flight:
             self._round_trip.measured(now - group.asked_at)
         news = self._confirm(group, packet.tag, marked=packet.marked)
         if answered:
             self._send_again(group, packet, now)
         return news
 
-    def take_farewell(self, peer: int) -> bool:
-        """Take word that a worker has all of this round; tell whether it is news."""
-        before = self._unconfirmed
-        for group in [group for group in self._open.values() if group.peer == peer]:
-            self._confirm(group, ALL_OF_A_GROUP, marked=False)
-        return self._unconfirmed < before
+    def take_farewell(self, peer: int, round_number: int) -> bool:
+        """Take word that a worker has all up to a round; tell whether it is news."""
+        theirs = [
+            group
+            for group in self._open.values()
+            if group.peer == peer and group.round <= round_number
+        ]
+        return sum(self._confirm(group, ALL_OF_A_GROUP, marked=False) for group in theirs) > 0
 
     def ask_about_what_is_late(self, now: float) -> None:
         """Ask about groups whose acknowledgement is overdue."""
@@ -203,31 +283,68 @@ class Outbox:
         timer = max(0.0, self._nothing_late_before - now)
         return min(timer, self._congestion.wait() or timer) if self._left else timer
 
-    def _send_fresh(self, most: int, busy: set[int], now: float) -> int:
+    def _group(self, round_number: int, sending: _Sending, peer: int, number: int) -> _Group:
+        first = number - number % GROUP
+        group = sending.groups.get((peer, first))
+        if group is None:
+            size = min(GROUP, sending.frames[peer] - first)
+            group = _Group(round_number, peer, first, (1 << size) - 1, [None] * size)
+            sending.groups[peer, first] = group
+        return group
+
+    def _queue(self, group: _Group) -> None:
+        """Let leave what has come without a gap."""
+        end = group.queued
+        while end < len(group.frames) and group.frames[end] is not None:
+            end += 1
+        if end > group.queued:
+            queue = self._to_send.setdefault((group.round, group.peer), deque())
+            queue.append(_Run(self._turn, group, end))
+            self._turn += 1
+            self._left += end - group.queued
+            group.queued = end
+
+    def _send_fresh(self, most: int, busy: set[tuple[int, int]], now: float) -> int:
         """Send so many frames at most, in order, but not to those who are busy."""
         sent = 0
         while sent < most:
-            queues = [queue for peer, queue in self._to_send.items() if peer not in busy]
-            if not queues:
+            ready = [
+                (number, queue[0].turn, peer)
+                for (number, peer), queue in self._to_send.items()
+                # Who is late in a round may well wait for our frames of an older one.
+                if not any(peer == other and since <= number for other, since in busy)
+            ]
+            if not ready:
                 break
-            queue = min(queues, key=_place_of_first)
-            group = queue[0]
-            self._open[group.peer, group.number] = group
-            count = min(most - sent, group.size - group.sent)
-            for place in range(group.start + group.sent, group.start + group.sent + count):
-                self._link.send(self._rows[place])
-                # A group that cannot go on is asked about in the end, too.
-                if self._asking[place] or not group.asked_at:
-                    group.asked_at = now
-            group.sent += count
-            sent += count
-            if group.sent == group.size:
+            number, _, peer = min(ready)
+            queue = self._to_send[number, peer]
+            sent += self._send_run(queue[0], most - sent, now)
+            if queue[0].group.sent == queue[0].end:
                 queue.popleft()
                 if not queue:
-                    del self._to_send[group.peer]
+                    del self._to_send[number, peer]
         self._left -= sent
         self._tally.data_sent += sent
         return sent
+
+    def _send_run(self, run: _Run, most: int, now: float) -> int:
+        group = run.group
+        if not group.in_flight:
+            group.asked_at = 0.0
+        self._open[group.key] = group
+        count = min(most, run.end - group.sent)
+        for bit in range(group.sent, group.sent + count):
+            self._send(group, bit)
+            # A group that cannot go on is asked about in the end, too.
+            if group.asks >> bit & 1 or not group.asked_at:
+                group.asked_at = now
+        group.sent += count
+        return count
+
+    def _send(self, group: _Group, bit: int) -> None:
+        frame = group.frames[bit]
+        assert frame is not None  # noqa: S101  only what has come is queued
+        self._link.send(frame)
 
     def _confirm(self, group: _Group, arrived: int, *, marked: bool) -> bool:
         news = group.missing & arrived & ((1 << group.sent) - 1)
@@ -235,9 +352,10 @@ class Outbox:
             return False
         group.missing &= ~news
         count = news.bit_count()
-        self._unconfirmed -= count
-        if not group.missing:
-            del self._open[group.peer, group.number]
+        self._rounds[group.round].unconfirmed -= count
+        if not group.in_flight:
+            # Open again when more of it has come and leaves.
+            del self._open[group.key]
         if not marked:
             self._congestion.acknowledged(count)
         return True
@@ -246,7 +364,7 @@ class Outbox:
         """Queue what was sent before the question and has not arrived."""
         # Unless it was asked about, only what later frames have overtaken is lost.
         until = group.sent_before if packet.question else packet.tag.bit_length()
-        lost = [group.start + bit for bit in range(until) if group.missing >> bit & 1]
+        lost = [(group, bit) for bit in range(until) if group.missing >> bit & 1]
         if lost:
             self._congestion.lost(now)
             self._again.extend(lost)
@@ -259,27 +377,9 @@ class Outbox:
             kind=Kind.RECALL,
             is_fetch=True,
             src_id=group.number,
-            dst_id=self._mark,
+            dst_id=self._rounds[group.round].mark,
             fragment=group.question,
-            round=self._round,
+            round=group.round,
         )
         self._link.send(self._envelopes.control(group.peer, header))
         self._tally.questions += 1
-
-
-def _groups(order: SendOrder) -> list[_Group]:
-    heads = order.group_start[:-1]
-    return [
-        _Group(peer, number, start, size, (1 << size) - 1)
-        for peer, number, start, size in zip(
-            order.peer[heads].tolist(),
-            order.number[heads].tolist(),
-            heads.tolist(),
-            np.diff(order.group_start).tolist(),
-            strict=True,
-        )
-    ]
-
-
-def _place_of_first(queue: deque[_Group]) -> int:
-    return queue[0].start

@@ -61,6 +61,11 @@ def check_rows(rows: NDArray[np.float32], vertices: int, worker: int) -> None:
         raise TransportError(f"Rows must be float32, not {rows.dtype}.")
 
 
+def add_traffic(one: Traffic, other: Traffic) -> Traffic:
+    """Return what passed in both."""
+    return Traffic(*(a + b for a, b in zip(one, other, strict=True)))
+
+
 def traffic_since(start: Traffic, now: Traffic) -> Traffic:
     """Return what passed a link between two readings."""
     return Traffic(*(after - before for before, after in zip(start, now, strict=True)))

@@ -34,8 +34,26 @@ class TransportOption(str, Enum):
     SWITCH = "switch"
     HOST = "host"
     HOST_PARTIAL = "host-partial"
+    G3 = "g3"
     STRAWMAN = "strawman"
     LOCAL = "local"
+
+
+class PartitionOption(str, Enum):
+    """Values of --partition."""
+
+    METIS = "metis"
+    G3 = "g3"
+    G3_LITERAL = "g3-literal"
+
+
+class PipelineOption(str, Enum):
+    """Values of --pipeline, by the names of G3's ablation."""
+
+    BOTH = "both"
+    INTRA = "intra"
+    INTER = "inter"
+    SEQUENTIAL = "sequential"
 
 
 def train(
@@ -87,12 +105,19 @@ def train(
     sampling: Annotated[
         float, typer.Option(min=0.0001, max=1.0, help="BNS-GCN's p, for the transport host.")
     ] = 1.0,
+    partition: Annotated[
+        PartitionOption | None,
+        typer.Option(help="Who holds which vertex. Default: g3 for the transport g3, else metis."),
+    ] = None,
+    bin_memory: Annotated[
+        int, typer.Option(min=1, help="Bytes that two bins take, for the transport g3.")
+    ] = 1_000_000,
+    pipeline: Annotated[
+        PipelineOption, typer.Option(help="What overlaps with the transport g3.")
+    ] = PipelineOption.BOTH,
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
     slots: Annotated[int | None, typer.Option(min=2, help="Aggregators per block.")] = None,
-    partition: Annotated[
-        str, typer.Option(help="How vertices come to workers: metis, g3 or g3-literal.")
-    ] = "metis",
     bandwidth: Annotated[
         float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
     ] = None,
@@ -115,6 +140,7 @@ def train(
     try:
         from switchgnn.run.train import TrainJob, default_task, run_training  # noqa: PLC0415
         from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
+        from switchgnn.training.bins import PIPELINES, BinOptions  # noqa: PLC0415
         from switchgnn.training.layers import check_layers  # noqa: PLC0415
         from switchgnn.training.models import PAPER, ModelOptions, build_model, model_name  # noqa: PLC0415
         from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
@@ -126,6 +152,8 @@ def train(
     chosen = transport or [TransportOption.SWITCH]
     if checkpoint is not None and len(chosen) > 1:
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
+    if sampling < 1 and set(chosen) != {TransportOption.HOST}:
+        raise SwitchGNNError("--sampling is for --transport host alone: the others are exact.")
     # A terminated training cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     own = (edges, node_features, labels)
@@ -157,14 +185,15 @@ def train(
                 pace=Pace(window=window),
                 sampling=sampling,
                 faults=faults,
+                bins=BinOptions(bin_memory, *PIPELINES[pipeline.value]),
             ),
             workers=workers,
             slots=slots or load_program().slots,
-            partition=partition,
             target=target.value,
             fabric=fabric.value,
             bandwidth=bandwidth,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
+            partition=None if partition is None else partition.value,
         )
         with ExitStack() as stack:
             shown = stack.enter_context(

@@ -33,8 +33,14 @@ from switchgnn.topologies import (
 from switchgnn.topologies.child import Child
 from switchgnn.training.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
-from switchgnn.training.worker import HOST, HOST_PARTIAL, LOCAL, STRAWMAN, SWITCH, TrainTask
-from switchgnn.transports import copy_schedules, partial_schedules, write_schedule
+from switchgnn.training.worker import G3, HOST, HOST_PARTIAL, LOCAL, STRAWMAN, SWITCH, TrainTask
+from switchgnn.transports import (
+    binned_schedules,
+    copy_schedules,
+    partial_schedules,
+    write_binned_schedule,
+    write_schedule,
+)
 
 _HOST = "127.0.0.1"
 # Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
@@ -55,22 +61,23 @@ class TrainJob:
             filled in.
         workers: their number.
         slots: aggregators that a block may use.
-        partition: how vertices are given to workers, a name of ``PARTITIONS``.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
         ecn_threshold: queue length in packets from which packets are marked.
         background: TCP flows from each worker to the next.
+        partition: a key of the planner's partition strategies; None takes that of the
+            transport: G3's for ``g3``, and METIS.
     """
 
     task: TrainTask
     workers: int
     slots: int
-    partition: str
     target: str
     fabric: str
     bandwidth: float | None
     ecn_threshold: int
     background: int = 0
+    partition: str | None = None
 
 
 def run_training(
@@ -142,7 +149,7 @@ def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
         program=_program(job).digest,
         seed=job.task.options.seed,
         directions="both",
-        partition=job.partition,
+        partition=_partition(job),
         blocks=blocks,
         order=order,
     )
@@ -152,6 +159,14 @@ def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
     if schedules is not None:
         for worker, schedule in enumerate(schedules(data.graph, plan.assignment, job.workers)):
             write_schedule(schedule, _schedule(folder, worker))
+    if job.task.transport == G3:
+        binned = binned_schedules(data.graph, plan.assignment, job.workers)
+        for worker, both in enumerate(binned):
+            write_binned_schedule(both, _schedule(folder, worker))
+
+
+def _partition(job: TrainJob) -> str:
+    return job.partition or ("g3" if job.task.transport == G3 else "metis")
 
 
 def _program(job: TrainJob) -> Program:
@@ -189,7 +204,7 @@ def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
         "vertices": data.vertices,
         "edges": len(data.graph.indices),
         "workers": job.workers,
-        "partition": job.partition,
+        "partition": _partition(job),
     }
 
 

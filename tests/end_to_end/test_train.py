@@ -38,7 +38,7 @@ def test_every_transport_trains_like_one_process(combination, data, model, worke
     losses, weights, accuracies = train_plainly(
         load_dataset(data), model=model, layers=2, hidden=8, epochs=EPOCHS, seed=0
     )
-    transports = ("switch", "host", "host-partial", "local")
+    transports = ("switch", "host", "host-partial", "g3", "local")
     for transport in transports:
         saved = tmp_path / f"{transport}.pt"
         named = ("--data", data, "--model", model, "--workers", str(workers))

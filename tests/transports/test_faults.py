@@ -232,12 +232,13 @@ def test_a_busy_worker_holds_up_nobody_else():
     own, features = parts_of(assignment, 3), features_for(graph, 64)
     received = []
 
+    def owing(transport):
+        return [each.incoming.waiting_for for each in list(transport._exchange._rounds.values())]
+
     def work(worker):
         if worker == 2:
             while len(received) < 2:
-                received[:] = [
-                    each for each in transports[:2] if each._exchange._arrivals.waiting_for == {2}
-                ]
+                received[:] = [each for each in transports[:2] if owing(each) == [{2}]]
                 idle.wait(0.01)
         sums = transports[worker].aggregate(features[own[worker]], Direction.FORWARD)
         transports[worker].close()

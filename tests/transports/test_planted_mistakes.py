@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 import switchgnn.transports.host_based as host_based
-from switchgnn.transports import Direction, partial_schedules
+from switchgnn.transports import (
+    Direction,
+    Stream,
+    binned_schedules,
+    copy_schedules,
+    partial_schedules,
+)
 from switchgnn.transports.operator import RowSums
 from switchgnn.transports.sampling import Sample
 from tests.transports.crew import exchange, on_hub, parts_of, random_case, wrong
+from tests.transports.streams import binned_on_hub, stream_all
 from tests.transports.test_sampling import (
     test_the_mean_over_epochs_is_the_exact_sum as mean_is_exact,
 )
@@ -81,3 +88,52 @@ def test_a_missing_scale(monkeypatch):
     features = np.random.default_rng(1).standard_normal((45, 4), dtype=np.float32)
     with pytest.raises(AssertionError):
         mean_is_exact((graph, assignment, features), Direction.FORWARD)
+
+
+def stream_errors(case):
+    graph, assignment, features = case
+    parts = parts_of(assignment, 3)
+    transports = binned_on_hub(binned_schedules(graph, assignment, 3))
+    calls = [(features, way) for way in Direction]
+    sums = stream_all(
+        transports, parts, calls, lambda worker, _: np.array_split(np.arange(len(parts[worker])), 4)
+    )
+    return [
+        wrong(graph, assignment, features, got, way)
+        for (_, way), got in zip(calls, sums, strict=True)
+    ]
+
+
+def test_streams_of_the_right_code_are_right(case):
+    assert stream_errors(case) == [0, 0]
+
+
+def test_a_sum_that_forgets_the_bins_before(case, monkeypatch):
+    """Forward nothing is added up before it is sent, so only backward is wrong."""
+    feed = Stream.feed
+
+    def forgetful(stream, places, rows):
+        stream._rows[:] = 0
+        feed(stream, places, rows)
+
+    monkeypatch.setattr(Stream, "feed", forgetful)
+    forward, backward = stream_errors(case)
+    assert forward == 0
+    assert backward > 0
+
+
+def test_sums_that_do_not_wait_for_all_their_rows(case, monkeypatch):
+    needs = Stream.needs
+    monkeypatch.setattr(Stream, "needs", lambda stream, places: needs(stream, places)[1:])
+    assert min(stream_errors(case)) > 0
+
+
+def test_schedules_of_another_order(case, monkeypatch):
+    """One worker numbers its rows as `host` does."""
+    right = binned_schedules(*case[:2], 3)
+    plain = copy_schedules(*case[:2], 3)[1]
+    mixed = (right[0], replace(right[1], forward=replace(right[1].forward, send=plain.send)))
+    graph, assignment, features = case
+    transports = binned_on_hub((*mixed, right[2]))
+    (sums,) = exchange(transports, parts_of(assignment, 3), [(features, Direction.FORWARD, False)])
+    assert wrong(graph, assignment, features, sums) > 0
