@@ -25,6 +25,7 @@ from switchgnn.controller.state import empty_state
 from switchgnn.host.addresses import Addresses
 from switchgnn.p4src import Program
 from switchgnn.planner import Plan, SwitchPart, write_plan
+from switchgnn.run.addresses import worker_addresses
 from switchgnn.topologies import Star, Target, free_tcp_port
 
 
@@ -82,13 +83,7 @@ class Bed:
 
     def addresses(self, worker: int) -> Addresses:
         """Return the addresses of a worker."""
-        station = self.network.stations[worker]
-        return Addresses(
-            worker_mac=station.mac,
-            worker_ip=station.ip,
-            switch_mac=self.network.switch_mac,
-            switch_ip=self.network.switch_ip,
-        )
+        return worker_addresses(self.network, worker)
 
     def _install(self) -> None:
         # Not `install`: it refuses programs with other banks than the plan.

@@ -17,6 +17,7 @@ from switchgnn.host.addresses import Addresses
 from switchgnn.host.frames import FeatureFrames
 from switchgnn.host.header import LANES
 from switchgnn.host.link import InterfaceLink, Link
+from switchgnn.run.addresses import worker_addresses
 
 NAME = "host"
 _UNIT = "packets/s"
@@ -53,9 +54,7 @@ def run(settings: Settings) -> Iterator[Line]:
 
 
 def _addresses() -> Addresses:
-    network = star_network(1)
-    station = network.stations[0]
-    return Addresses(station.mac, station.ip, network.switch_mac, network.switch_ip)
+    return worker_addresses(star_network(1), 0)
 
 
 def _hot_path(link: Link) -> Callable[[], int]:

@@ -17,7 +17,6 @@ import pytest
 
 from switchgnn.controller import install
 from switchgnn.controller.network import star_network
-from switchgnn.host.addresses import Addresses
 from switchgnn.host.exchange import Exchange
 from switchgnn.host.faults import Faults, FaultyLink
 from switchgnn.host.header import PROTOCOL
@@ -29,6 +28,7 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.reference import reference_sums
+from switchgnn.run.addresses import worker_addresses
 from switchgnn.topologies import Target, free_tcp_port
 from switchgnn.topologies.loopback import free_udp_ports
 from switchgnn.topologies.targets import (
@@ -140,8 +140,7 @@ class Bed:
                 _ip("link", "set", name, "up")
 
     def addresses(self, worker):
-        station = self.network.stations[worker]
-        return Addresses(station.mac, station.ip, self.network.switch_mac, self.network.switch_ip)
+        return worker_addresses(self.network, worker)
 
     def _switch_side(self, port):
         worker = port - 1

@@ -22,6 +22,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.run import RunOptions, RunReport, run_job
@@ -75,7 +76,7 @@ def run(
     ] = 20.0,
     ecn_threshold: Annotated[
         int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
-    ] = 32,
+    ] = DEFAULT_ECN_THRESHOLD,
     congestion_control: Annotated[
         bool, typer.Option(help="Send more slowly when packets come marked.")
     ] = True,

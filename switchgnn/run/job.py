@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from switchgnn.controller import P4RuntimeClient, TlsOptions, install, read_counters
 from switchgnn.controller.network import star_network
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.addresses import Addresses
 from switchgnn.host.faults import Faults
 from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES
 from switchgnn.host.pace import Pace
@@ -27,6 +26,7 @@ from switchgnn.planner.files import read_assignment, write_plan
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import Manifest
+from switchgnn.run.addresses import worker_addresses
 from switchgnn.run.reference import RoundResult, Verdict, judge
 from switchgnn.run.report import RunReport, WorkerReport
 from switchgnn.run.workers import WorkerOutcome, run_workers
@@ -257,9 +257,8 @@ def _tasks(
     options: RunOptions, prepared: _Prepared, fabric: Fabric, folder: Path
 ) -> list[WorkerTask]:
     assignment = read_assignment(prepared.plan)
-    network = fabric.star.network
     tasks = []
-    for worker, station in enumerate(network.stations):
+    for worker in range(fabric.star.workers):
         path = folder / f"features-{worker}.npy"
         np.save(path, prepared.features[assignment == worker])
         tasks.append(
@@ -267,12 +266,7 @@ def _tasks(
                 plan=prepared.plan,
                 worker=worker,
                 link=fabric.worker_link(worker),
-                addresses=Addresses(
-                    worker_mac=station.mac,
-                    worker_ip=station.ip,
-                    switch_mac=network.switch_mac,
-                    switch_ip=network.switch_ip,
-                ),
+                addresses=worker_addresses(fabric.star.network, worker),
                 features=path,
                 rounds=options.rounds,
                 output=_output(folder, worker),

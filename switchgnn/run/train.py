@@ -19,6 +19,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.files import write_plan
+from switchgnn.run.addresses import worker_addresses
 from switchgnn.run.train_report import EpochListener, Recorder, TrainReport
 from switchgnn.run.workers import follow_workers
 from switchgnn.topologies import (
@@ -210,19 +211,13 @@ def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
 
 def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
     network, folder = fabric.star.network, fabric.folder
-    station = network.stations[worker]
     switched = job.task.transport in (SWITCH, STRAWMAN)
     return replace(
         job.task,
         worker=worker,
         partitions=folder / "partitions",
         link=fabric.worker_link(worker),
-        addresses=Addresses(
-            worker_mac=station.mac,
-            worker_ip=station.ip,
-            switch_mac=network.switch_mac,
-            switch_ip=network.switch_ip,
-        ),
+        addresses=worker_addresses(network, worker),
         plan=folder / "plan" if switched else None,
         schedule=None if switched else _schedule(folder, worker),
         stations=tuple((each.mac, each.ip) for each in network.stations),
