@@ -52,6 +52,8 @@ class FeatureSender:
         self._confirmed = 0
         self._nothing_late_before = 0.0
         self._again: deque[int] = deque()
+        self._first_asked: dict[int, float] = {}
+        self._doubtful: dict[int, float] = {}
 
     @property
     def done(self) -> bool:
@@ -86,6 +88,7 @@ class FeatureSender:
         """Take an acknowledgement; tell whether it is news."""
         group = header.feature_group
         if group not in self._waiting:
+            self._measure_doubtful(group)
             return False
         size = self._size(group)
         if header.count < size:
@@ -96,6 +99,8 @@ class FeatureSender:
             return news
         if self._attempts[group] == 0:
             self._round_trip.measured(now - self._asked_at[group])
+        elif group in self._first_asked:
+            self._doubtful[group] = now - self._first_asked[group]
         self._waiting.discard(group)
         self._confirmed += size
         if not header.ecn:
@@ -114,6 +119,8 @@ class FeatureSender:
                 return
             due = self._asked_at[group] + self._round_trip.backed_off(self._attempts[group])
             if now > due:
+                if self._attempts[group] == 0:
+                    self._first_asked[group] = self._asked_at[group]
                 self._attempts[group] += 1
                 self._asked_at[group] = now
                 self._link.send(self._rows[last])
@@ -128,6 +135,16 @@ class FeatureSender:
             return self._round_trip.timeout
         due = self._asked_at[first] + self._round_trip.backed_off(self._attempts[first])
         return max(0.0, due - now)
+
+    def _measure_doubtful(self, group: int) -> None:
+        """Learn from a second answer that the first one was not to the repetition.
+
+        Nothing had been lost: the round trip is longer than was believed, and who leaves out
+        all samples of repeated questions (Karn) would never know. TCP's D-SACK (RFC 3708).
+        """
+        seconds = self._doubtful.pop(group, None)
+        if seconds is not None:
+            self._round_trip.measured(seconds)
 
     def _furthest(self) -> int:
         # The switch tells the groups of a worker apart only so far.
