@@ -21,7 +21,7 @@ def train(combination, *arguments, epochs=EPOCHS):
     target, fabric = combination
     where = ("--target", target, "--fabric", fabric)
     shape = ("--layers", "2", "--hidden", "8", "--dropout", "0", "--epochs", str(epochs))
-    return switchgnn("train", *where, *shape, "--json", *arguments)
+    return switchgnn("train", *where, *shape, "--json", *arguments, timeout=300)
 
 
 def finished(result):
