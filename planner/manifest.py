@@ -11,7 +11,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 # The block strategy whose plans are for a switch with a pool of slots.
 STRAWMAN = "strawman"
 
@@ -46,6 +46,7 @@ class StrategyRecord:
     """The strategies by name, and their seed."""
 
     blocks: str
+    send: str
     order: str
     seed: int
 
@@ -60,14 +61,14 @@ class Prediction:
     Attributes:
         boundary_vertices: vertices with a neighbour on another worker.
         boundary_edges: edges between workers.
-        packets_up: features that each worker sends.
+        packets_up: features and partial sums that each worker sends.
         packets_down: sums that each worker receives; with the strawman, whose switch may pass
             on features instead, these are the least.
         host_packets_up: copies that each worker would send.
         host_packets_down: copies that each worker would receive.
         passes: trips through ingress per fragment; a pass that completes a slot before its
             last one ends there and costs one more, which is not counted here.
-        contributions: additions per fragment.
+        contributions: additions per fragment: one per edge, or one per partial sum.
         entries: table entries of the direction's blocks, one per pass.
     """
 
