@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison with the reference fails when the tables are wrong."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,12 @@ from switchgnn.planner.load import load_graph
 from switchgnn.run.reference import RoundResult, judge
 from switchgnn.run.workers import run_workers
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+from tests.beds import TARGETS, Team, bed
+from tests.host.test_partial_sums import (
+    add_a_row_twice,
+    claim_one_more,
+    speak_for_another,
+)
 
 WORKERS = 3
 
@@ -70,6 +77,7 @@ def _replace_contribution(part, entry, bank, other):
         entry_source=np.append(part.entry_source, source),
         entry_hop=np.append(part.entry_hop, np.uint16(hops.max() + 1)),
         entry_last=np.append(last, True),
+        entry_count=np.append(part.entry_count, part.entry_count[other]),
         entry_slot=np.vstack([part.entry_slot, slot]),
         entry_expected=np.vstack([expected, more]),
     )
@@ -153,6 +161,21 @@ def verdict_on(mistake, send, tmp_path):
             program=program,
         )
         return exchange_once(fabric, plan, graph, features, tmp_path)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "mistake",
+    [unchanged, add_a_row_twice, claim_one_more, speak_for_another],
+)
+def test_a_worker_that_sends_other_partial_sums_is_noticed(target, mistake, tmp_path):
+    options = {"graph": "random:60:120:1", "slots": 64, "send": "cover"}
+    with bed(target, WORKERS, tmp_path, **options) as made, ExitStack() as stack:
+        made.install()
+        first, *others = made.plan.workers
+        made.plan = replace(made.plan, workers=(mistake(first), *others))
+        wrong = Team(made, stack, pace=Pace(patience=1.0)).run(1)
+    assert (wrong == 0) == (mistake is unchanged)
 
 
 def exchange_once(fabric, plan, graph, features, folder):

@@ -55,7 +55,7 @@ def test_any_partition(combination, partition):
     check(report, graph="karate", workers=3, slots=16, fragments=1, partition=partition)
 
 
-@pytest.mark.parametrize("graph", ["karate", "random:100:600:2"])
+@pytest.mark.parametrize("graph", ["karate", "random:60:120:1"])
 def test_partial_sums(combination, graph):
     options = ("--graph", graph, "--workers", 3, "--slots", 16, "--send", "cover")
     report = run_json(combination, *options)

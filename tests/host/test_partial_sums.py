@@ -20,7 +20,7 @@ ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.
 
 @pytest.fixture(scope="module")
 def graph():
-    return load_graph("karate")
+    return load_graph("random:60:120:1")
 
 
 @pytest.fixture(scope="module")
