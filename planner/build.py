@@ -3,6 +3,7 @@
 """From a graph to a plan."""
 
 import hashlib
+import math
 import re
 from collections.abc import Callable
 
@@ -57,6 +58,7 @@ def build_plan(
     partition: str = "metis",
     blocks: str = "mlgp",
     send: str = _MULTICAST,
+    weight: float = 0.0,
     order: str = "gamr",
     directions: str = "forward",
     assignment: NDArray[np.integer] | None = None,
@@ -76,6 +78,7 @@ def build_plan(
             whose destinations compete for the slots. Such a plan is for the P4 program of the
             strawman.
         send: a key of SEND_STRATEGIES; `multicast` for the strawman.
+        weight: what a contribution costs the switch, in packets; for the send strategy.
         order: a key of ORDER_STRATEGIES.
         directions: a key of DIRECTIONS: `forward` sums over in-neighbours; `both` also sums
             over out-neighbours, as training needs it. Both have the same assignment and the
@@ -88,6 +91,8 @@ def build_plan(
         PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
     """
     _check_arguments(graph, slots, program, seed)
+    if not 0 <= weight < math.inf:
+        raise PlannerError(f"the weight of a contribution must be a number from 0, not {weight}")
     if blocks == STRAWMAN and send != _MULTICAST:
         raise PlannerError(
             f"the strawman's switch passes features on as they are: its workers send {_MULTICAST}, "
@@ -114,7 +119,7 @@ def build_plan(
         check_blocks(blocks, each.boundary, numbers, room)
 
     tell("choose what to send")
-    by_vertex = [choose(each.boundary, b) for each, b in zip(sets, block, strict=True)]
+    by_vertex = [choose(each.boundary, b, weight) for each, b in zip(sets, block, strict=True)]
     for each, choice in zip(sets, by_vertex, strict=True):
         check_sends(send, each.boundary, choice)
     packets = [
@@ -160,7 +165,7 @@ def build_plan(
             seed=seed,
             digest=hashlib.sha256(owner.astype("<i4").data).hexdigest(),
         ),
-        strategy=StrategyRecord(blocks, send, order, seed),
+        strategy=StrategyRecord(blocks, send, float(weight), order, seed),
         program=program,
         files={
             name: hashlib.sha256(data).hexdigest()

@@ -43,10 +43,11 @@ class PartitionRecord:
 
 @dataclass(frozen=True)
 class StrategyRecord:
-    """The strategies by name, and their seed."""
+    """The strategies by name, their seed, and the weight of a contribution."""
 
     blocks: str
     send: str
+    weight: float
     order: str
     seed: int
 
@@ -208,7 +209,7 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
 
 
 def _decode(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - any JSON value
-    """`value` as `kind`: a dataclass, int, str, tuple[int, ...] or dict[str, ...]."""
+    """`value` as `kind`: a dataclass, int, float, str, tuple[int, ...] or dict[str, ...]."""
     if isinstance(kind, type) and is_dataclass(kind):
         names = {field.name for field in fields(kind)}
         if not isinstance(value, dict) or set(value) != names:
@@ -219,6 +220,6 @@ def _decode(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - any 
         return tuple(_decode(get_args(kind)[0], item, where) for item in value)
     if get_origin(kind) is dict and isinstance(value, dict):
         return {key: _decode(get_args(kind)[1], item, where) for key, item in value.items()}
-    if kind in (int, str) and type(value) is kind:
+    if kind in (int, float, str) and type(value) is kind:
         return value
     raise PlannerError(f"{where} holds a value of the wrong kind: {value!r}")

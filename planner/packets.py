@@ -19,7 +19,9 @@ from switchgnn.planner.graph import FIRST_RESERVED_ID
 from switchgnn.planner.groups import indptr_of, ranges, rank_in_group, starts_group
 
 
-def multicast(boundary: BoundaryEdges, block: NDArray[np.int32]) -> NDArray[np.bool_]:
+def multicast(
+    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
+) -> NDArray[np.bool_]:
     """Serve every boundary edge by its source, as the paper does; bool[E], all true."""
     return np.ones(len(boundary), dtype=np.bool_)
 

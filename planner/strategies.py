@@ -48,11 +48,16 @@ class BlockStrategy(Protocol):
 class SendStrategy(Protocol):
     """Chooses what serves each boundary edge u→v in its block.
 
+    `weight` is what a contribution costs the switch, in packets: a multicast makes one for each
+    destination, a partial sum makes one.
+
     Returns bool[E]: True where u is sent, False where the worker of u sends its partial sum
     for v. The same arguments give the same choice.
     """
 
-    def __call__(self, boundary: BoundaryEdges, block: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def __call__(
+        self, boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
+    ) -> NDArray[np.bool_]:
         """See the class."""
 
 

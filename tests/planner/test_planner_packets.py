@@ -43,7 +43,7 @@ def plan_of(graph, workers=3, slots=10, send="cover", directions="both", **optio
 def any_choice(seed):
     """Edges by vertex or by partial sum, whichever comes: plans need not be good to be right."""
 
-    def choose(boundary, block):
+    def choose(boundary, block, weight):
         return np.random.default_rng([seed, len(boundary)]).random(len(boundary)) < 0.4
 
     return choose
@@ -242,7 +242,8 @@ def test_the_files_keep_partial_sums(tmp_path):
     plan = plan_of(load_graph("karate"))
     write_plan(plan, tmp_path / "plan")
     again = read_plan(tmp_path / "plan")
-    assert again.manifest.strategy.send == "cover"
+    assert again.manifest.strategy == plan.manifest.strategy
+    assert (again.manifest.strategy.send, again.manifest.strategy.weight) == ("cover", 0.0)
     assert np.array_equal(again.switch.entry_count, plan.switch.entry_count)
     for one, other in zip(again.workers, plan.workers, strict=True):
         assert np.array_equal(one.send_row_indptr, other.send_row_indptr)
@@ -266,7 +267,7 @@ def test_more_partial_sums_than_ids_are_refused(monkeypatch):
     "choice", [np.ones(3, dtype=bool), None], ids=["too few", "numbers for truth values"]
 )
 def test_a_wrong_send_strategy_is_caught(monkeypatch, choice):
-    def choose(boundary, block):
+    def choose(boundary, block, weight):
         return np.ones(len(boundary), dtype=int) if choice is None else choice
 
     monkeypatch.setattr("switchgnn.planner.build.SEND_STRATEGIES", {"mine": choose})
@@ -275,9 +276,21 @@ def test_a_wrong_send_strategy_is_caught(monkeypatch, choice):
     assert "one truth value per boundary edge" in one_sentence(error)
 
 
-def test_a_weight_is_for_later():
+def test_the_weight_reaches_the_strategy(monkeypatch):
+    asked = []
+
+    def choose(boundary, block, weight):
+        asked.append(weight)
+        return np.ones(len(boundary), dtype=bool)
+
+    monkeypatch.setattr("switchgnn.planner.build.SEND_STRATEGIES", {"mine": choose})
+    plan = plan_of(load_graph("karate"), send="mine", weight=0.25)
+    assert set(asked) == {plan.manifest.strategy.weight} == {0.25}
+
+
+def test_a_cover_without_a_weight():
     boundary = boundary_of(load_graph("karate"), np.arange(34) % 2)
-    with pytest.raises(PlannerError):
+    with pytest.raises(PlannerError, match="must be 0"):
         cover_edges(boundary, np.ones(len(boundary), dtype=np.int32), weight=1.0)
 
 

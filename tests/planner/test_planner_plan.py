@@ -283,6 +283,9 @@ def test_progress_tells_the_steps():
         ({"send": "best"}, "known: cover, multicast"),
         ({"directions": "backward"}, "known: both, forward"),
         ({"seed": -1}, "seed"),
+        ({"weight": -0.5}, "weight"),
+        ({"weight": float("nan")}, "weight"),
+        ({"weight": float("inf")}, "weight"),
         ({"assignment": np.zeros(3, dtype=int)}, "34 whole numbers"),
     ],
 )
