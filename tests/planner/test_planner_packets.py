@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planner_helpers import STEADY, boundary_of, one_sentence, random_graph, split_graphs
+from planner_helpers import STEADY, one_sentence, random_graph, split_graphs
 from planner_switch_model import PARTIAL_SUMS, ReplayError, check
 
 from switchgnn.planner import (
@@ -22,7 +22,6 @@ from switchgnn.planner import (
     reference_sums,
     write_plan,
 )
-from switchgnn.planner.cover import cover_edges
 from switchgnn.planner.strategies import SEND_STRATEGIES
 
 SLOTS = st.integers(2, 45)
@@ -286,12 +285,6 @@ def test_the_weight_reaches_the_strategy(monkeypatch):
     monkeypatch.setattr("switchgnn.planner.build.SEND_STRATEGIES", {"mine": choose})
     plan = plan_of(load_graph("karate"), send="mine", weight=0.25)
     assert set(asked) == {plan.manifest.strategy.weight} == {0.25}
-
-
-def test_a_cover_without_a_weight():
-    boundary = boundary_of(load_graph("karate"), np.arange(34) % 2)
-    with pytest.raises(PlannerError, match="must be 0"):
-        cover_edges(boundary, np.ones(len(boundary), dtype=np.int32), weight=1.0)
 
 
 @pytest.fixture(scope="module")
