@@ -137,9 +137,9 @@ def build_plan(
     whole = join_blocks(ordered)
 
     tell("give every destination a slot")
-    placement = place_destinations(
-        whole.packets.edges, whole.packets.block, room, whole.packets.count
-    )
+    served = whole.packets
+    counts = served.count if len(served.sums.block) else None
+    placement = place_destinations(served.edges, served.block, room, counts)
 
     tell("write the parts of the switch and the workers")
     switch = switch_part(whole.boundary, whole.packets, placement)

@@ -14,7 +14,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.groups import indptr_of
 from switchgnn.planner.order import SendOrder
-from switchgnn.planner.packets import Packets, PartialSums
+from switchgnn.planner.packets import Packets, PartialSums, ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +91,13 @@ def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
 
 def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets:
     sums = [each.sums for each in sets]
+    edges = _concatenate([each.edges for each in sets])
+    summing = any(len(each.block) for each in sums)
     return Packets(
         vertices=sets[0].vertices,
-        edges=_concatenate([each.edges for each in sets]),
+        edges=edges,
         block=_shifted([each.block for each in sets], shifts),
-        count=np.concatenate([each.count for each in sets]),
+        count=np.concatenate([e.count for e in sets]) if summing else ones(len(edges)),
         sums=PartialSums(
             block=_shifted([each.block for each in sums], shifts),
             source=np.concatenate([each.source for each in sums]),

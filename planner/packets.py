@@ -94,8 +94,7 @@ def make_packets(
     sizes = _group_sizes(block[order], boundary.source_worker[order], boundary.destination[order])
     order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]
     if not len(order):
-        ones = np.ones(len(boundary), dtype=np.int64)
-        return Packets(vertices, boundary, block, ones, _NO_SUMS)
+        return Packets(vertices, boundary, block, ones(len(boundary)), _NO_SUMS)
     first = order[np.cumsum(sizes) - sizes]
     worker = boundary.source_worker[first]
     rank = rank_in_group(block[first], worker)
@@ -174,6 +173,11 @@ def make_sends(
     into, out = indptr[summed], sums.indptr[place]
     vertex[ranges(into, sizes[summed])] = sums.vertex[ranges(out, sizes[summed])]
     return Sends(block, source, owner[vertex[indptr[:-1]]], indptr, vertex)
+
+
+def ones(length: int) -> NDArray[np.int64]:
+    """So many ones in the memory of one, read-only."""
+    return np.broadcast_to(np.int64(1), length)
 
 
 def wire_ids(source: NDArray[np.int32], vertices: int) -> NDArray[np.uint32]:

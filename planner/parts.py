@@ -134,11 +134,13 @@ def _sources(
     boundary: BoundaryEdges, packets: Packets
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Whatever a FEATURE can be of, ascending, and whose it is."""
-    summed = packets.edges.source >= packets.vertices
-    source = np.concatenate([boundary.source, packets.edges.source[summed]])
-    worker = np.concatenate([boundary.source_worker, packets.edges.source_worker[summed]])
-    source, first = np.unique(source, return_index=True)
-    return source, worker[first]
+    worker_of = np.full(packets.vertices, -1, dtype=np.int32)
+    worker_of[boundary.source] = boundary.source_worker
+    vertices = np.flatnonzero(worker_of >= 0)
+    sums = packets.sums
+    partial, first = np.unique(sums.source, return_index=True)
+    source = np.concatenate([vertices.astype(np.int32), partial])
+    return source, np.concatenate([worker_of[vertices], worker_of[sums.vertex[sums.indptr[first]]]])
 
 
 def _check_16_bits(what: str, numbers: NDArray[np.int64]) -> None:
