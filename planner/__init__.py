@@ -24,9 +24,11 @@ from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
+    SEND_STRATEGIES,
     BlockStrategy,
     OrderStrategy,
     PartitionStrategy,
+    SendStrategy,
 )
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "DIRECTIONS",
     "ORDER_STRATEGIES",
     "PARTITION_STRATEGIES",
+    "SEND_STRATEGIES",
     "BlockStrategy",
     "BoundaryEdges",
     "Direction",
@@ -45,6 +48,7 @@ __all__ = [
     "Plan",
     "PlannerError",
     "Prediction",
+    "SendStrategy",
     "SwitchPart",
     "WorkerPart",
     "boundary_edges",

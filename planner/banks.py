@@ -22,7 +22,7 @@ class Placement:
         block: int32[D], ascending.
         vertex: int32[D], ascending within a block.
         worker: int32[D], who holds the vertex.
-        expected: int64[D], how many sources contribute to it in this block.
+        expected: int64[D], how many rows are added up for it in this block.
         bank: int8[D].
         slot: int32[D]; no two rows of a block share (bank, slot).
         row: int64[E], the row of each boundary edge's destination.
@@ -44,7 +44,12 @@ def slots_per_bank(slots: int) -> int:
     return -(-slots // BANKS)
 
 
-def place_destinations(boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> Placement:
+def place_destinations(
+    boundary: BoundaryEdges,
+    block: NDArray[np.int32],
+    slots: int,
+    count: NDArray[np.int64] | None = None,
+) -> Placement:
     """Give each destination of each block a slot, with few passes per source.
 
     A source needs as many passes as it has destinations in its fullest bank. Destinations
@@ -56,6 +61,7 @@ def place_destinations(boundary: BoundaryEdges, block: NDArray[np.int32], slots:
         boundary: the boundary edges, length E.
         block: int32[E]; at most `slots` destinations per block.
         slots: all aggregators of the switch; fewer than 8 use as many banks.
+        count: int64[E], how many rows the source of each edge stands for; None: one each.
     """
     edges = np.lexsort((boundary.source, boundary.destination, block))
     ends = np.stack([block[edges], boundary.destination[edges]])
@@ -65,7 +71,7 @@ def place_destinations(boundary: BoundaryEdges, block: NDArray[np.int32], slots:
     row = np.empty(len(edges), dtype=np.int64)
     row[edges] = np.cumsum(first) - 1
     rows_block = block[edges[starts]]
-    expected = np.diff(np.append(starts, len(edges)))
+    fan_in = np.diff(np.append(starts, len(edges)))
     bank = np.zeros(len(starts), dtype=np.int8)
     slot = np.zeros(len(starts), dtype=np.int32)
     blocks = int(block.max(initial=0))
@@ -73,12 +79,12 @@ def place_destinations(boundary: BoundaryEdges, block: NDArray[np.int32], slots:
     for low, high in pairwise(bounds.tolist()):
         stop = starts[high] if high < len(starts) else len(edges)
         sources = boundary.source[edges[starts[low] : stop]]
-        bank[low:high], slot[low:high] = _place_block(sources, expected[low:high], slots)
+        bank[low:high], slot[low:high] = _place_block(sources, fan_in[low:high], slots)
     return Placement(
         block=rows_block,
         vertex=boundary.destination[edges[starts]],
         worker=boundary.destination_worker[edges[starts]],
-        expected=expected,
+        expected=fan_in if count is None else np.add.reduceat(count[edges], starts),
         bank=bank,
         slot=slot,
         row=row,
@@ -87,7 +93,7 @@ def place_destinations(boundary: BoundaryEdges, block: NDArray[np.int32], slots:
 
 
 def _place_block(
-    sources: NDArray[np.int32], expected: NDArray[np.int64], slots: int
+    sources: NDArray[np.int32], fan_in: NDArray[np.int64], slots: int
 ) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
     """(bank, slot) of the destinations of one block.
 
@@ -95,14 +101,14 @@ def _place_block(
     """
     banks, capacity = min(BANKS, slots), slots_per_bank(slots)
     ids, local = np.unique(sources, return_inverse=True)
-    ends = np.cumsum(expected)
+    ends = np.cumsum(fan_in)
     used = np.zeros((len(ids), banks), dtype=np.int32)
     passes = np.zeros((len(ids), 1), dtype=np.int32)
     fill = np.zeros(banks, dtype=np.int64)
-    bank = np.empty(len(expected), dtype=np.int8)
-    slot = np.empty(len(expected), dtype=np.int32)
-    for row in np.argsort(-expected, kind="stable").tolist():
-        who = local[ends[row] - expected[row] : ends[row]]
+    bank = np.empty(len(fan_in), dtype=np.int8)
+    slot = np.empty(len(fan_in), dtype=np.int32)
+    for row in np.argsort(-fan_in, kind="stable").tolist():
+        who = local[ends[row] - fan_in[row] : ends[row]]
         theirs = used[who]
         more_passes = (theirs == passes[who]).sum(axis=0)
         clashes = theirs.sum(axis=0)

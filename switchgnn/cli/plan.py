@@ -32,6 +32,10 @@ def plan(
     partition: Annotated[
         str, typer.Option(help="How vertices come to workers: metis, g3 or g3-literal.")
     ] = "metis",
+    send: Annotated[
+        str,
+        typer.Option(help="multicast, or cover: partial sums where workers then send less."),
+    ] = "multicast",
     directions: Annotated[
         str, typer.Option(help="forward, or both: training sums gradients backward.")
     ] = "forward",
@@ -52,6 +56,7 @@ def plan(
             program=program.digest,
             seed=seed,
             partition=partition,
+            send=send,
             directions=directions,
             progress=lambda step: status.update(f"planning: {step}"),
         )

@@ -26,11 +26,16 @@ def adjacency():
     return csr_matrix(dense.astype(np.int64))
 
 
+@pytest.fixture(params=["multicast", "cover"])
+def send(request):
+    return request.param
+
+
 @pytest.fixture(params=TARGETS)
-def directed_bed(request, adjacency, tmp_path):
+def directed_bed(request, send, adjacency, tmp_path):
     save_npz(tmp_path / "directed.npz", adjacency)
     options = {"graph": str(tmp_path / "directed.npz"), "slots": 12, "directions": "both"}
-    with bed(request.param, WORKERS, tmp_path, **options) as made:
+    with bed(request.param, WORKERS, tmp_path, send=send, **options) as made:
         yield made
 
 

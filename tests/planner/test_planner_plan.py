@@ -140,6 +140,7 @@ def test_a_contribution_added_twice_is_found(karate):
         "entry_source": switch.entry_source[row],
         "entry_hop": switch.entry_hop[row] + 1,
         "entry_last": True,
+        "entry_count": 1,
         "entry_slot": switch.entry_slot[row],
         "entry_expected": np.where(np.arange(8) == bank, switch.entry_expected[row], 0),
     }
@@ -215,7 +216,7 @@ def test_the_manifest_counts_what_is_there():
     boundary = boundary_edges(graph, plan.assignment)
     remote = np.bincount(boundary.destination)
     assert (manifest.workers, manifest.slots, manifest.slots_per_bank) == (4, 20, 3)
-    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 2, 8)
+    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 3, 8)
     assert manifest.max_fan_in == remote.max()
     assert manifest.program == PROGRAM
     assert manifest.graph.digest == graph.digest()
@@ -265,7 +266,7 @@ def test_the_same_arguments_give_the_same_plan():
 def test_progress_tells_the_steps():
     steps = []
     plan_of(load_graph("karate"), progress=steps.append)
-    assert len(steps) == 5
+    assert len(steps) == 6
     assert steps[0].startswith("partition")
 
 
@@ -279,8 +280,12 @@ def test_progress_tells_the_steps():
         ({"workers": 35}, "too many"),
         ({"blocks": "best"}, "known: mlgp"),
         ({"order": "best"}, "known: gamr"),
+        ({"send": "best"}, "known: cover, multicast"),
         ({"directions": "backward"}, "known: both, forward"),
         ({"seed": -1}, "seed"),
+        ({"weight": -0.5}, "weight"),
+        ({"weight": float("nan")}, "weight"),
+        ({"weight": float("inf")}, "weight"),
         ({"assignment": np.zeros(3, dtype=int)}, "34 whole numbers"),
     ],
 )

@@ -1,9 +1,44 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Minimum vertex covers of bipartite graphs, by König's theorem."""
+"""Minimum vertex covers of bipartite graphs, by König's theorem: what to send in a block."""
 
 import numpy as np
 from numpy.typing import NDArray
+
+from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.errors import PlannerError
+
+# At most 128 workers.
+_WORKER_BITS = 7
+
+
+def cover_edges(
+    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
+) -> NDArray[np.bool_]:
+    """Choose for every edge u→v between a multicast of u and a partial sum for v.
+
+    The edges of one worker in one block are a bipartite graph. An edge is served when u is
+    sent, or when the worker sends its own partial sum for v. So what is sent is a vertex
+    cover, and a minimum one is the fewest packets.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E].
+        weight: what a contribution costs, in packets; only 0 is possible.
+
+    Returns:
+        bool[E]: True where u is sent, False where the partial sum for v is.
+
+    Raises:
+        PlannerError: another weight.
+    """
+    if weight != 0.0:
+        raise PlannerError(f"the weight of a contribution must be 0, not {weight:g}")
+    # One vertex for each (block, source), one for each (block, destination, sending worker):
+    # blocks and workers do not touch each other, and one cover serves all.
+    number = block.astype(np.int64)
+    right = (number << 31 | boundary.destination) << _WORKER_BITS | boundary.source_worker
+    return cover_by_left(_numbered(number << 31 | boundary.source), _numbered(right))
 
 
 def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -42,3 +77,9 @@ def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[
         reached_left[frontier] = True
     by_left: NDArray[np.bool_] = ~reached_left[left]
     return by_left
+
+
+def _numbered(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the different keys from 0."""
+    numbers: NDArray[np.int64] = np.unique(keys, return_inverse=True)[1]
+    return numbers
