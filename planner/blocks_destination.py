@@ -20,6 +20,7 @@ from switchgnn.planner.cover import cover_edges, packets_up
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.incidence import Incidence
 from switchgnn.planner.metis import partition_vertices
+from switchgnn.planner.numbering import number_keys
 
 # Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
 Cut = Callable[["Destinations", int, int, int], NDArray[np.int32]]
@@ -37,13 +38,13 @@ class Destinations:
 
     Attributes:
         edges: which source contributes to which destination.
-        source_id: int32[N], vertex ids, ascending.
-        destination_id: int32[D], vertex ids, ascending.
+        source_id: int64[N], vertex ids, ascending.
+        destination_id: int64[D], vertex ids, ascending.
     """
 
     edges: Incidence
-    source_id: NDArray[np.int32]
-    destination_id: NDArray[np.int32]
+    source_id: NDArray[np.int64]
+    destination_id: NDArray[np.int64]
 
 
 def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
@@ -164,11 +165,12 @@ def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArr
 
 def number_ends(boundary: BoundaryEdges) -> Destinations:
     """Number the sources and destinations from 0."""
-    source_id, source = np.unique(boundary.source, return_inverse=True)
-    destination_id, into = np.unique(boundary.destination, return_inverse=True)
+    ids = int(max(boundary.source.max(initial=-1), boundary.destination.max(initial=-1))) + 1
+    source_id, source = number_keys(boundary.source, ids)
+    destination_id, into = number_keys(boundary.destination, ids)
     edges = Incidence(
-        source=source.astype(np.int32),
-        destination=into.astype(np.int32),
+        source=source,
+        destination=into,
         sources=len(source_id),
         destinations=len(destination_id),
     )

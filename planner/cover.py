@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.numbering import number_keys
 
 # Capacities of a flow are whole numbers; a packet is so many units.
 _PACKET = 1024
 # Above any sum of capacities that a cut could prefer, within the int32 of SciPy's flow.
 _UNCUTTABLE = 2**30
+_ALL = slice(None)
 
 
 def cover_edges(
@@ -40,13 +42,8 @@ def cover_edges(
     Returns:
         bool[E]: True where u is multicast, False where the partial sum for v serves the edge.
     """
-    edge_block = block.astype(np.int64)
-    blocks = int(block.max(initial=0)) + 1
-    left = dense_ids(boundary.source * np.int64(blocks) + edge_block)
-    workers = int(boundary.source_worker.max(initial=0)) + 1
-    right = dense_ids(
-        (boundary.destination * np.int64(blocks) + edge_block) * workers + boundary.source_worker
-    )
+    left = _sources(boundary, block)[1]
+    right = _partial_sums(boundary, block)[1]
     served = np.bincount(right)
     in_left, in_right = (
         _weighted_cover(left, right, served, weight) if weight else minimum_cover(left, right)
@@ -66,17 +63,13 @@ def packets_up(
         block: int32[E].
         multicast: bool[E], as `cover_edges` returns.
     """
-    workers = int(max(boundary.source_worker.max(initial=0), 0)) + 1
-    edge_block = block.astype(np.int64)
-    blocks = int(block.max(initial=0)) + 1
-    raw = np.unique((boundary.source * np.int64(blocks) + edge_block)[multicast], return_index=True)
-    partial = np.unique(
-        ((boundary.destination * np.int64(blocks) + edge_block) * workers + boundary.source_worker)[
-            ~multicast
-        ]
-    )
+    workers = int(boundary.source_worker.max(initial=0)) + 1
+    owner = np.zeros(int(boundary.source.max(initial=-1)) + 1, dtype=np.int32)
+    owner[boundary.source] = boundary.source_worker
+    raw = _sources(boundary, block, multicast)[0]
+    partial = _partial_sums(boundary, block, ~multicast)[0]
     return (
-        np.bincount(boundary.source_worker[multicast][raw[1]], minlength=workers),
+        np.bincount(owner[raw % max(len(owner), 1)], minlength=workers),
         np.bincount(partial % workers, minlength=workers),
     )
 
@@ -85,8 +78,8 @@ def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[
     """Cover all edges with as few vertices as there are.
 
     Args:
-        left: int64[E], the vertex at the left end of each edge, numbered from 0.
-        right: int64[E], at the right end. No edge occurs twice.
+        left: integers[E], the vertex at the left end of each edge, numbered from 0.
+        right: integers[E], at the right end. No edge occurs twice.
 
     Returns:
         bool[E]: whether the vertex at the left end is in the cover; where it is not, the one
@@ -97,7 +90,7 @@ def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[
 
 
 def minimum_cover(
-    left: NDArray[np.int64], right: NDArray[np.int64]
+    left: NDArray[np.integer], right: NDArray[np.integer]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """The vertices of a minimum vertex cover, on the left and on the right.
 
@@ -105,8 +98,8 @@ def minimum_cover(
     the unmatched vertices on the left, it is left without Z, and right within Z.
 
     Args:
-        left: int64[E], the vertex at the left end of each edge, numbered from 0 without gaps.
-        right: int64[E], at the right end. No edge occurs twice.
+        left: integers[E], the vertex at the left end of each edge, numbered from 0 without gaps.
+        right: integers[E], at the right end. No edge occurs twice.
     """
     if not len(left):
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
@@ -131,14 +124,28 @@ def minimum_cover(
     return ~reached_left, reached_right
 
 
-def dense_ids(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each key's rank among the distinct keys; equal keys get equal ids, from 0."""
-    ids: NDArray[np.int64] = np.unique(keys, return_inverse=True)[1].reshape(-1)
-    return ids
+def _sources(
+    boundary: BoundaryEdges, block: NDArray[np.int32], where: NDArray[np.bool_] | slice = _ALL
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The (block, source) pairs as block * sources + source, and that of each edge."""
+    sources = int(boundary.source.max(initial=-1)) + 1
+    bound = (int(block.max(initial=0)) + 1) * sources
+    return number_keys(block[where] * np.int64(sources) + boundary.source[where], bound)
+
+
+def _partial_sums(
+    boundary: BoundaryEdges, block: NDArray[np.int32], where: NDArray[np.bool_] | slice = _ALL
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The (block, destination, worker) triples as one number each, and that of each edge."""
+    destinations = int(boundary.destination.max(initial=-1)) + 1
+    workers = int(boundary.source_worker.max(initial=0)) + 1
+    keys = block[where] * np.int64(destinations) + boundary.destination[where]
+    bound = (int(block.max(initial=0)) + 1) * destinations * workers
+    return number_keys(keys * workers + boundary.source_worker[where], bound)
 
 
 def _weighted_cover(
-    left: NDArray[np.int64], right: NDArray[np.int64], served: NDArray[np.int64], weight: float
+    left: NDArray[np.integer], right: NDArray[np.integer], served: NDArray[np.int64], weight: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """The cover of least packets + weight * contributions, by a minimum cut.
 

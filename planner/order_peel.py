@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.numbering import number_keys
 from switchgnn.planner.order import SendOrder
 
-# The sources of a block leave in so many batches, or one by one where there are fewer.
-_BATCHES = 256
+# The sources of a block leave in so many batches, or one by one where there are fewer. Each
+# step sorts the sources that are left, in all blocks together at most about _SORTED.
+_LEAST_BATCHES, _MOST_BATCHES = 32, 256
+_SORTED = 1 << 23
 
 
 def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
@@ -32,32 +35,33 @@ def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
         block: int32[E], numbered from 1.
         seed: without effect.
     """
-    sent, packet = np.unique((block.astype(np.int64) << 32) | boundary.source, return_inverse=True)
-    sums, result = np.unique(
-        (block.astype(np.int64) << 32) | boundary.destination, return_inverse=True
-    )
-    numbers = (sent >> 32).astype(np.int32)
-    place = peel_places(numbers, packet.reshape(-1), result.reshape(-1), len(sums))
+    ids = int(max(boundary.source.max(initial=-1), boundary.destination.max(initial=-1))) + 1
+    bound = (int(block.max(initial=0)) + 1) * ids
+    sent, packet = number_keys(block * np.int64(ids) + boundary.source, bound)
+    sums, result = number_keys(block * np.int64(ids) + boundary.destination, bound)
+    numbers = (sent // max(ids, 1)).astype(np.int32)
+    place = peel_places(numbers, packet, result, len(sums))
     order = np.lexsort((place, numbers))
-    return SendOrder(block=numbers[order], source=(sent[order] & 0xFFFFFFFF).astype(np.int32))
+    return SendOrder(block=numbers[order], source=(sent[order] % max(ids, 1)).astype(np.int32))
 
 
 def peel_places(
     block: NDArray[np.int32],
-    packet: NDArray[np.int64],
-    result: NDArray[np.int64],
+    packet: NDArray[np.int32],
+    result: NDArray[np.int32],
     results: int,
 ) -> NDArray[np.int64]:
     """Where `peel` puts each packet: int64[S], larger is later; distinct within a block.
 
     Args:
         block: int32[S], ascending.
-        packet: int64[E], for each served edge the packet that serves it.
-        result: int64[E], and the sum that it contributes to.
+        packet: int32[E], for each served edge the packet that serves it.
+        result: int32[E], and the sum that it contributes to.
         results: the number of sums.
     """
     size = np.bincount(block)
-    batch = -(-size // _BATCHES)
+    batches = min(max(_SORTED // max(len(block), 1), _LEAST_BATCHES), _MOST_BATCHES)
+    batch = -(-size // batches)
     place = np.zeros(len(block), dtype=np.int64)
     free = np.bincount(packet, minlength=len(block))
     by_packet, packet_edges = _rows(packet, len(block))
@@ -120,14 +124,14 @@ def _rank_in_run(key: NDArray[np.integer]) -> NDArray[np.int64]:
     return rank
 
 
-def _rows(key: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows(key: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(indptr, edges): the edges of each key."""
     indptr = np.zeros(size + 1, dtype=np.int64)
     np.cumsum(np.bincount(key, minlength=size), out=indptr[1:])
     return indptr, np.argsort(key, kind="stable")
 
 
-def _slices(indptr: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _slices(indptr: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:
     """The positions of all entries of the given rows, one row after another."""
     counts = indptr[rows + 1] - indptr[rows]
     ends = np.cumsum(counts)

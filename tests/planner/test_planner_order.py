@@ -225,7 +225,8 @@ def test_peeling_against_the_literal_one(graph):
 
 def test_peeling_in_batches(monkeypatch):
     """Many at a time is another order, but still one of all sources."""
-    monkeypatch.setattr("switchgnn.planner.order_peel._BATCHES", 3)
+    monkeypatch.setattr("switchgnn.planner.order_peel._MOST_BATCHES", 3)
+    monkeypatch.setattr("switchgnn.planner.order_peel._LEAST_BATCHES", 3)
     graph = graph_from_edges(
         *np.random.default_rng(0).integers(0, 60, (2, 200)), name="g", vertices=60, directed=False
     )
