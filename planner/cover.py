@@ -31,8 +31,10 @@ def cover_edges(
     to v in the block. A partial sum of a single feature is never made: it would be that
     feature.
 
-    With `weight` 0, Hopcroft-Karp and König's theorem give the choice in O(E sqrt(V)); else a
-    minimum cut does, which takes several times as long, with the weight rounded to 1/1024.
+    With `weight` 0, Hopcroft-Karp and König's theorem give the choice in O(E sqrt(V)), and of
+    all choices with the fewest packets the one with the most partial sums, as those need fewer
+    contributions. With another weight a minimum cut does, which takes several times as long,
+    with the weight rounded to 1/1024.
 
     Args:
         boundary: the boundary edges, length E.
@@ -45,9 +47,11 @@ def cover_edges(
     left = _sources(boundary, block)[1]
     right = _partial_sums(boundary, block)[1]
     served = np.bincount(right)
-    in_left, in_right = (
-        _weighted_cover(left, right, served, weight) if weight else minimum_cover(left, right)
-    )
+    if weight:
+        in_left, in_right = _weighted_cover(left, right, served, weight)
+    else:
+        # Of all minimum covers the one with the most partial sums: fewer contributions.
+        in_right, in_left = minimum_cover(right, left)
     alone = served[right] == 1
     chosen: NDArray[np.bool_] = alone | (in_left[left] & ~in_right[right])
     return chosen

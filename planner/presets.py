@@ -12,8 +12,8 @@ from switchgnn.planner.graph import Graph
 
 # A slot is 32 lanes of four bytes; one fragment at a time shares the slots.
 SLOT_BYTES = 128
-# Up to so many directed edges Mt-KaHyPar's time and memory are small.
-_MOST_HYPERGRAPH_EDGES = 2_000_000
+# Up to so many directed edges Mt-KaHyPar takes seconds.
+_MOST_HYPERGRAPH_EDGES = 500_000
 # Up to so many directed edges a minimum cover takes seconds.
 _MOST_COVER_EDGES = 20_000_000
 # What a pass serves on average, measured on social graphs: about five contributions.
