@@ -16,7 +16,7 @@ BANKS = 8
 # Destinations are placed in so many steps over all blocks, but in no fewer and no more per
 # block; a block with fewer destinations than steps places them one by one.
 _STEPS = 1 << 15
-_LEAST_STEPS, _MOST_STEPS = 64, 1024
+_LEAST_STEPS, _MOST_STEPS = 64, 8192
 # One number holds (more passes, clashes, fill), in this order of importance.
 _PASS_SHIFT, _CLASH_SHIFT, _MOST = 40, 20, 2**20 - 1
 _NEVER = 2**62
