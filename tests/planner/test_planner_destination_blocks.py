@@ -160,6 +160,21 @@ def test_refinement_never_costs(graph, parts, seed):
     assert np.bincount(after, minlength=parts).max(initial=0) <= slots
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_where_nothing_helps_refinement_changes_nothing(seed):
+    """Moves that look good alone but disturb each other are not made."""
+    edges = number_ends(split(random_graph(200, 1500, seed), 4)).edges
+    part = np.random.default_rng(seed).permutation(np.arange(edges.destinations) % 8)
+    slots = -(-edges.destinations // 8) + 1
+    counts = [count_pairs(edges, part, 8)]
+    for _ in range(12):
+        part = refine(edges, part.astype(np.int32), 8, slots)
+        counts.append(count_pairs(edges, part, 8))
+        assert np.bincount(part).max() <= slots
+    assert counts == sorted(counts, reverse=True)
+    assert counts[1] < counts[0]
+
+
 def test_pairs_are_counted_as_a_set_counts_them():
     boundary = split(random_graph(60, 300, 2), 4)
     edges = number_ends(boundary).edges

@@ -78,14 +78,19 @@ def test_the_largest_load_falls():
     assert after.sum() <= partition_boundary.MOST_BOUNDARY * before.sum()
 
 
-def test_a_worse_run_is_not_taken(monkeypatch):
-    """All runs but the first one are random; the first one is what comes out."""
+@pytest.mark.parametrize("later", ["random", "no better"])
+def test_a_run_that_does_not_help_is_not_taken(monkeypatch, later):
+    """The first run is what comes out, whether the others have more or the same loads."""
     graph = uneven()
     first = partition_workers(graph, 8, 0)
     rng = np.random.default_rng(0)
 
     def poor(source, destination, *, vertices, parts, seed, weights):
-        return first if weights is None else rng.integers(0, parts, vertices).astype(np.int32)
+        if weights is None:
+            return first
+        if later == "random":
+            return rng.integers(0, parts, vertices).astype(np.int32)
+        return (first + 1) % 8
 
     monkeypatch.setattr(partition_boundary, "partition_vertices", poor)
     assert np.array_equal(balanced_boundary(graph, 8, 0), first)
