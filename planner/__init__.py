@@ -18,7 +18,9 @@ from switchgnn.planner.graph import Graph, graph_from_edges
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import DirectionRecord, Manifest, Prediction
 from switchgnn.planner.partition import partition_workers
+from switchgnn.planner.partition_given import load_assignment
 from switchgnn.planner.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.presets import PRESETS, Choice, Situation, choose
 from switchgnn.planner.reference import reference_sums
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
@@ -36,9 +38,11 @@ __all__ = [
     "DIRECTIONS",
     "ORDER_STRATEGIES",
     "PARTITION_STRATEGIES",
+    "PRESETS",
     "SEND_STRATEGIES",
     "BlockStrategy",
     "BoundaryEdges",
+    "Choice",
     "Direction",
     "DirectionRecord",
     "Graph",
@@ -49,11 +53,14 @@ __all__ = [
     "PlannerError",
     "Prediction",
     "SendStrategy",
+    "Situation",
     "SwitchPart",
     "WorkerPart",
     "boundary_edges",
     "build_plan",
+    "choose",
     "graph_from_edges",
+    "load_assignment",
     "load_graph",
     "partition_workers",
     "read_assignment",

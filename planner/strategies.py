@@ -13,14 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.blocks import mlgp
+from switchgnn.planner.blocks_destination import destination, destination_cover
+from switchgnn.planner.blocks_hypergraph import hypergraph, hypergraph_cover
 from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.cover import cover_edges
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
-from switchgnn.planner.order import SendOrder, gamr, random_order
+from switchgnn.planner.order import SendOrder, gamr, plain_bfs, random_order
+from switchgnn.planner.order_peel import peel
 from switchgnn.planner.packets import multicast
 from switchgnn.planner.partition import partition_workers
+from switchgnn.planner.partition_boundary import balanced_boundary
 from switchgnn.planner.partition_g3 import g3, g3_literal
+from switchgnn.planner.partition_plain import chunk, metis_volume, shuffled
 
 
 class PartitionStrategy(Protocol):
@@ -75,12 +80,27 @@ class OrderStrategy(Protocol):
 
 PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = {
     "metis": partition_workers,
+    "metis-volume": metis_volume,
+    "metis-boundary": balanced_boundary,
     "g3": g3,
     "g3-literal": g3_literal,
+    "random": shuffled,
+    "chunk": chunk,
 }
-BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {"mlgp": mlgp}
+BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {
+    "mlgp": mlgp,
+    "destination": destination,
+    "destination-cover": destination_cover,
+    "hypergraph": hypergraph,
+    "hypergraph-cover": hypergraph_cover,
+}
+ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {
+    "gamr": gamr,
+    "bfs": plain_bfs,
+    "peel": peel,
+    "random": random_order,
+}
 SEND_STRATEGIES: Mapping[str, SendStrategy] = {"multicast": multicast, "cover": cover_edges}
-ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {"gamr": gamr, "random": random_order}
 
 _Strategy = TypeVar("_Strategy")
 
