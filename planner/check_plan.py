@@ -105,7 +105,7 @@ def _check(plan: RawPlan, graph: Graph) -> CheckedPlan:
             blocks = _Blocks(name, first, last)
             _check_edges(one, served, blocks, "the switch serves")
             _check_edges(one, believed, blocks, "the workers expect")
-            _check_prediction(plan, one, blocks)
+            _check_prediction(plan, deliveries, one, blocks)
         edges += len(boundary[0])
     _check_same_blocks(served, believed)
     sums = len(plan.switch["result_block"])
@@ -195,7 +195,9 @@ def _check_same_blocks(served: _Served, believed: _Served) -> None:
     require(same, "a worker expects an edge in another block than the switch serves it in")
 
 
-def _check_prediction(plan: RawPlan, boundary: NDArray[np.int64], blocks: _Blocks) -> None:
+def _check_prediction(
+    plan: RawPlan, deliveries: Deliveries, boundary: NDArray[np.int64], blocks: _Blocks
+) -> None:
     name, first, last = blocks.name, blocks.first, blocks.last
     said: dict[str, Any] = plan.manifest["directions"][name]["prediction"]
     source, destination = boundary >> 32, boundary & 0xFFFFFFFF
@@ -205,6 +207,7 @@ def _check_prediction(plan: RawPlan, boundary: NDArray[np.int64], blocks: _Block
     host_down = np.bincount(copies & 0xFFFFFFFF, minlength=workers)
     block = plan.switch["entry_block"]
     entries = int(np.count_nonzero((block >= first) & (block <= last)))
+    added = plan.switch["result_block"][deliveries.result]
     counted = {
         "boundary_vertices": len(np.union1d(source, destination)),
         "boundary_edges": len(boundary),
@@ -212,6 +215,7 @@ def _check_prediction(plan: RawPlan, boundary: NDArray[np.int64], blocks: _Block
         "packets_down": [_rows(part["receive_indptr"], first, last) for part in plan.workers],
         "host_packets_up": host_up.tolist(),
         "host_packets_down": host_down.tolist(),
+        "contributions": int(np.count_nonzero((added >= first) & (added <= last))),
         "entries": entries,
         "passes": entries,
     }

@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers behind the paper's figures 1, 7, 9 and 18, for any graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges, boundary_edges
-from switchgnn.planner.build import build_plan
+from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.partition import MAX_WORKERS, partition_workers
 from switchgnn.planner.pool import simulate_pool
-from switchgnn.planner.presets import Preset
+from switchgnn.planner.presets import Preset, Situation
 
 # Shares of the boundary vertices that have a slot.
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -105,7 +105,7 @@ def share_of_most(counts: NDArray[np.int64], share: float) -> float:
 def study_memory(
     graph: Graph,
     assignment: NDArray[np.int32],
-    presets: dict[str, Preset],
+    presets: Mapping[str, Preset],
     seed: int,
     tell: Progress,
 ) -> list[MemoryPoint]:
@@ -113,7 +113,7 @@ def study_memory(
 
     Args:
         graph: what is planned for.
-        assignment: int32[V]; the partition of the presets is left out.
+        assignment: int32[V]; in place of the partition that the presets choose.
         presets: by name.
         seed: of the plans.
         tell: called at each size.
@@ -140,15 +140,8 @@ def study_memory(
 def _packets(
     graph: Graph, assignment: NDArray[np.int32], preset: Preset, slots: int, seed: int
 ) -> int:
-    plan = build_plan(
-        graph,
-        workers=int(assignment.max()) + 1,
-        slots=slots,
-        program="0",
-        seed=seed,
-        blocks=preset.blocks,
-        order=preset.order,
-        assignment=assignment,
-    )
+    situation = Situation(int(assignment.max()) + 1, slots)
+    choice = preset(graph, situation)
+    plan = build_chosen(graph, choice, situation, program="0", seed=seed, assignment=assignment)
     said = plan.manifest.direction(Direction.FORWARD).prediction
     return sum(said.packets_up) + sum(said.packets_down)

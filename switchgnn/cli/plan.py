@@ -17,10 +17,10 @@ from switchgnn.planner.check_plan import check_plan, name_of_graph
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
+from switchgnn.planner.presets import slots_of_memory
 from switchgnn.run.plan_job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.run.plan_plots import draw_plan_plots
 
-_SLOT_BYTES = 128
 _UNITS = {
     "": 1,
     "k": 10**3,
@@ -65,6 +65,13 @@ def plan(
     directions: Annotated[
         str, typer.Option(help="forward, or both: training sums gradients backward.")
     ] = "forward",
+    link_rate: Annotated[
+        float | None,
+        typer.Option(help="Packets per second on a worker's link, for `best` to weigh."),
+    ] = None,
+    recirculation_rate: Annotated[
+        float | None, typer.Option(help="Passes per second of the switch, for `best` to weigh.")
+    ] = None,
     plots: Annotated[
         Path | None,
         typer.Option(help="Folder for the paper's figures 1, 7, 9 and 18 of this graph."),
@@ -94,6 +101,8 @@ def plan(
         partition=partition,
         directions=directions,
         seed=seed,
+        link_rate=link_rate,
+        recirculation_rate=recirculation_rate,
     )
     steps = Steps()
     with steps:
@@ -118,10 +127,7 @@ def _slots(slots: int | None, memory: str | None) -> int | None:
     found = _SIZE.fullmatch(memory.strip())
     if found is None:
         raise PlannerError(f"cannot read --memory {memory}: write it as 10MB or 8MiB")
-    count = int(float(found[1]) * _UNITS[found[2]]) // _SLOT_BYTES
-    if count < 2:
-        raise PlannerError(f"--memory {memory} is too little: a block needs at least 2 slots")
-    return count
+    return slots_of_memory(int(float(found[1]) * _UNITS[found[2]]))
 
 
 def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:

@@ -3,16 +3,18 @@
 """What `switchgnn plan` shows: tables for people, one object for programs."""
 
 from dataclasses import asdict
+from textwrap import wrap
 from typing import Any
 
 from rich import box
 from rich.table import Table
 
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.presets import SLOT_BYTES
 from switchgnn.planner.report import COVER, HOST, ONCE, PLAN, STRAWMAN, DirectionReport, Load, Way
 from switchgnn.run.plan_job import PAPER, PlanReport
 
-_SLOT_BYTES = 128
+_COLUMNS = 80
 _MEGA = 1e6
 _ROWS = {
     PLAN: "this plan",
@@ -33,13 +35,13 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "graph": asdict(manifest.graph),
         "digest": manifest.digest,
         "strategy": made.options.strategy,
-        "why": made.preset.why,
+        "why": list(made.choice.because),
         "partition": manifest.partition.method,
         "block_strategy": manifest.strategy.blocks,
         "order": manifest.strategy.order,
         "workers": manifest.workers,
         "slots": manifest.slots,
-        "memory_bytes": manifest.slots * _SLOT_BYTES,
+        "memory_bytes": manifest.slots * SLOT_BYTES,
         "features": report.features,
         "fragments": report.frames.fragments,
         "frame_bytes": report.frames.size,
@@ -76,7 +78,7 @@ def facts(report: PlanReport) -> str:
     """A few lines about the plan as a whole."""
     manifest = report.made.plan.manifest
     graph = manifest.graph
-    slots = manifest.slots * _SLOT_BYTES
+    slots = manifest.slots * SLOT_BYTES
     return "\n".join(
         (
             f"{graph.name}: {graph.vertices:,} vertices, {graph.edges:,} directed edges; "
@@ -85,7 +87,7 @@ def facts(report: PlanReport) -> str:
             "a time uses them, so their",
             f"number does not depend on the width; {report.features:,} features are "
             f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
-            report.made.preset.why,
+            *(line for why in report.made.choice.because for line in wrap(why, _COLUMNS)),
         )
     )
 

@@ -4,7 +4,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,14 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.blocks import MIN_SLOTS
 from switchgnn.planner.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.bounds import Packets, multicast_packets
-from switchgnn.planner.build import build_plan
+from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.plan import Plan
-from switchgnn.planner.presets import Preset, find_preset
+from switchgnn.planner.presets import Choice, Situation, choose
 from switchgnn.planner.report import DirectionReport, Frames, report_direction
 from switchgnn.planner.stopwatch import METIS_TIME
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
@@ -48,6 +48,8 @@ class PlanOptions:
         partition: a key of PARTITION_STRATEGIES in place of the preset's, or None.
         directions: a key of DIRECTIONS.
         seed: for partition, blocks and order.
+        link_rate: packets per second on each worker's link, or None.
+        recirculation_rate: passes per second that the switch can make, or None.
     """
 
     graph: str
@@ -58,6 +60,8 @@ class PlanOptions:
     partition: str | None
     directions: str
     seed: int
+    link_rate: float | None
+    recirculation_rate: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +70,7 @@ class MadePlan:
 
     Attributes:
         options: what was asked for.
-        preset: what the strategy stands for.
+        choice: what the strategy stands for.
         graph: what it is for.
         plan: the plan.
         seconds: of planning, without loading the graph.
@@ -76,7 +80,7 @@ class MadePlan:
     """
 
     options: PlanOptions
-    preset: Preset
+    choice: Choice
     graph: Graph
     plan: Plan
     seconds: float
@@ -112,26 +116,31 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     Raises:
         PlannerError: options or a graph that do not do.
     """
-    preset = find_preset(options.strategy)
     tell(f"load {options.graph}")
     graph = load_graph(options.graph)
     program = load_program()
-    memory, start, metis = PeakMemory(), time.perf_counter(), METIS_TIME.seconds
-    plan = build_plan(
-        graph,
+    situation = Situation(
         workers=options.workers,
         slots=options.slots or program.slots,
+        link_rate=options.link_rate,
+        recirculation_rate=options.recirculation_rate,
+    )
+    choice = choose(options.strategy, graph, situation)
+    if options.partition is not None:
+        choice = replace(choice, partition=options.partition)
+    memory, start, metis = PeakMemory(), time.perf_counter(), METIS_TIME.seconds
+    plan = build_chosen(
+        graph,
+        choice,
+        situation,
         program=program.digest,
         seed=options.seed,
-        partition=options.partition or preset.partition,
-        blocks=preset.blocks,
-        order=preset.order,
         directions=options.directions,
         progress=tell,
     )
     return MadePlan(
         options=options,
-        preset=preset,
+        choice=choice,
         graph=graph,
         plan=plan,
         seconds=time.perf_counter() - start,
@@ -178,7 +187,7 @@ def _paper_packets(
     manifest = plan.manifest
     if len(boundary) > _COMPARED_EDGES or manifest.slots < MIN_SLOTS:
         return None
-    paper = find_preset(PAPER)
+    paper = choose(PAPER, graph, Situation(manifest.workers, manifest.slots))
     if manifest.partition.method != paper.partition:
         owner: NDArray[np.int32] = partition_workers(
             graph, manifest.workers, manifest.partition.seed

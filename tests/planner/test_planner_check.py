@@ -230,7 +230,15 @@ def test_a_packet_left_out_or_sent_twice_is_found(plan, graph, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "field", ["boundary_vertices", "boundary_edges", "entries", "packets_up", "host_packets_down"]
+    "field",
+    [
+        "boundary_vertices",
+        "boundary_edges",
+        "contributions",
+        "entries",
+        "packets_up",
+        "host_packets_down",
+    ],
 )
 def test_a_wrong_prediction_is_found(content, graph, tmp_path, field):
     said = content["manifest"]["directions"]["backward"]["prediction"]
@@ -327,6 +335,7 @@ def presummed():
     said = content["manifest"]["directions"]["forward"]["prediction"]
     said["packets_up"] = [2, 0]
     said["entries"] = said["passes"] = 2
+    said["contributions"] = 3
     content["manifest"]["version"] = 3
     return content
 

@@ -20,7 +20,7 @@ from switchgnn.planner.bounds import (
     once_each,
 )
 from switchgnn.planner.pool import simulate_pool
-from switchgnn.planner.presets import find_preset
+from switchgnn.planner.presets import PRESETS, Situation, choose
 from switchgnn.planner.report import Frames, report_direction
 from switchgnn.planner.stopwatch import METIS_TIME, Stopwatch
 from switchgnn.planner.study import (
@@ -177,7 +177,7 @@ def test_a_report_without_boundary_edges():
 
 def test_an_unknown_preset():
     with pytest.raises(PlannerError) as error:
-        find_preset("worst")
+        choose("worst", load_graph("karate"), Situation(2, 9))
     assert "known: best, paper" in one_sentence(error)
 
 
@@ -212,7 +212,7 @@ def test_studies_ask_for_each_size_and_agree_with_whole_plans():
     assert told == [f"partition for {n} workers" for n in (2, 4, 6)]
     assert all(p.largest_component <= p.boundary_vertices <= p.copies for p in points)
     plan = build_plan(graph, workers=6, slots=20, program="0")
-    presets = {"paper": find_preset("paper")}
+    presets = {"paper": PRESETS["paper"]}
     memory = study_memory(graph, plan.assignment, presets, 0, told.append)
     assert [point.slots for point in memory] == [8, 10, 20, 40, 100, 200]
     said = plan.manifest.direction(Direction.FORWARD).prediction

@@ -129,7 +129,7 @@ def test_a_plan_of_a_file_is_checked_with_the_file(tmp_path):
     ("options", "part"),
     [
         (["--memory", "10 parsec"], "write it as 10MB"),
-        (["--memory", "1B"], "at least 2 slots"),
+        (["--memory", "127B"], "127 bytes hold no slot"),
         (["--memory", "10MB", "--slots", 7], "not both"),
         (["--strategy", "worst"], "known: best, paper"),
         (["--partition", "worst"], "known: "),
