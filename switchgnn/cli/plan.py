@@ -133,13 +133,12 @@ def _slots(slots: int | None, memory: str | None) -> int | None:
 def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(facts(report))
-    title = "packets of a fragment; MB of whole features: mean and max of the workers"
     for names, each in by_blocks(report):
         console.print()
         if len(report.directions) > 1:
             console.print(f"{names}:")
         console.print(sizes(each))
-        Console(highlight=False).print(ways_table(title, each))
+        Console(highlight=False).print(ways_table(each))
         if each.left_out:
             console.print(left_out(each))
     console.print()

@@ -15,7 +15,7 @@ from switchgnn.planner.report import COVER, HOST, ONCE, PLAN, STRAWMAN, Directio
 from switchgnn.run.plan_job import PAPER, PlanReport
 
 _COLUMNS = 80
-_MEGA = 1e6
+_KILO, _MEGA = 1e3, 1e6
 _ROWS = {
     PLAN: "this plan",
     PAPER: "paper",
@@ -78,12 +78,12 @@ def facts(report: PlanReport) -> str:
     """A few lines about the plan as a whole."""
     manifest = report.made.plan.manifest
     graph = manifest.graph
-    slots = manifest.slots * SLOT_BYTES
+    memory = _size(manifest.slots * SLOT_BYTES)
     return "\n".join(
         (
             f"{graph.name}: {graph.vertices:,} vertices, {graph.edges:,} directed edges; "
             f"{manifest.workers} workers ({manifest.partition.method})",
-            f"{manifest.slots:,} slots ({slots / _MEGA:,.2f} MB): one fragment of 32 numbers at "
+            f"{manifest.slots:,} slots ({memory}): one fragment of 32 numbers at "
             "a time uses them, so their",
             f"number does not depend on the width; {report.features:,} features are "
             f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
@@ -117,11 +117,14 @@ def sizes(report: DirectionReport) -> str:
     )
 
 
-def ways_table(title: str, report: DirectionReport) -> Table:
+def ways_table(report: DirectionReport) -> Table:
     """The plan beside other ways to exchange the same features."""
+    heaviest = max(max(way.up.bytes_max, way.down.bytes_max) for way in report.ways.values())
+    unit, size = _unit(heaviest)
+    title = f"packets of a fragment; {unit} of whole features: mean and max of the workers"
     table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("", no_wrap=True)
-    for name in ("of host", "packets up", "down", "MB up", "max", "MB down", "max"):
+    for name in ("of host", "packets up", "down", f"{unit} up", "max", f"{unit} down", "max"):
         table.add_column(name, justify="right")
     for name, way in _sorted(report.ways):
         table.add_row(
@@ -129,8 +132,8 @@ def ways_table(title: str, report: DirectionReport) -> Table:
             f"{way.traffic_fraction:.1%}",
             f"{way.up.packets:,}",
             f"{way.down.packets:,}",
-            *_megabytes(way.up),
-            *_megabytes(way.down),
+            *_loads(way.up, size),
+            *_loads(way.down, size),
         )
     return table
 
@@ -146,7 +149,18 @@ def _sorted(ways: dict[str, Way]) -> list[tuple[str, Way]]:
     return [(name, ways[name]) for name in (*known, *(set(ways) - set(known)))]
 
 
-def _megabytes(load: Load) -> tuple[str, str]:
-    mean, largest = load.bytes_mean / _MEGA, load.bytes_max / _MEGA
+def _loads(load: Load, unit: float) -> tuple[str, str]:
+    """Mean and largest, with two digits where they fit."""
+    mean, largest = load.bytes_mean / unit, load.bytes_max / unit
     digits = 0 if largest >= 1000 else 2
     return f"{mean:,.{digits}f}", f"{largest:,.{digits}f}"
+
+
+def _unit(number: float) -> tuple[str, float]:
+    """The unit in which so many bytes are read best, and its size."""
+    return ("MB", _MEGA) if number >= _MEGA else ("kB", _KILO)
+
+
+def _size(number: float) -> str:
+    unit, size = _unit(number)
+    return f"{number / size:,.2f} {unit}"

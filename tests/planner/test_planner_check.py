@@ -231,6 +231,24 @@ def test_a_packet_left_out_or_sent_twice_is_found(plan, graph, tmp_path):
         assert "once each" in refused(content, graph, tmp_path / change)
 
 
+def test_two_destinations_in_one_slot_are_found(content, graph, tmp_path):
+    switch = content["switch"]
+    bank, slot = switch["result_bank"], switch["result_slot"]
+    same = (np.diff(switch["result_block"]) == 0) & (np.diff(bank) == 0)
+    slot[np.argmax(same) + 1] = slot[np.argmax(same)]
+    assert "share a slot" in refused(content, graph, tmp_path)
+
+
+def test_another_packet_than_the_switch_knows_in_this_block_is_found(content, graph, tmp_path):
+    part = content["workers"][1]
+    first = part["send_source"][0]
+    other = np.flatnonzero(~np.isin(part["send_source"], part["send_source"][:3]))[0]
+    assert part["send_source"][other] != first
+    for name in ("send_source", "send_row"):
+        part[name][0] = part[name][other]
+    assert "once each" in refused(content, graph, tmp_path)
+
+
 @pytest.mark.parametrize(
     "field",
     [
