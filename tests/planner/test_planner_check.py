@@ -390,3 +390,9 @@ def test_wrong_packets_of_several_rows_are_found(presummed, tmp_path, change, pa
 def test_counts_in_some_files_only_are_refused(presummed, tmp_path):
     del presummed["switch"]["entry_count"]
     assert "only some files" in refused(presummed, star(), tmp_path)
+
+
+def test_plans_for_the_strawman_are_checked_but_for_their_slots(graph, tmp_path):
+    plan = plan_of(graph, slots=8, blocks="strawman", order="random")
+    write_plan(plan, tmp_path / "plan")
+    assert check_plan(tmp_path / "plan", graph).blocks == 1
