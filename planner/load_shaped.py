@@ -40,7 +40,7 @@ class Shape:
 
 
 SHAPES: Mapping[str, Shape] = {
-    "reddit-like": Shape(232_965, 57_307_946, 16, 2.1, 0.006),
+    "reddit-like": Shape(232_965, 57_307_946, 16, 2.1, 0.01),
     "yelp-like": Shape(716_847, 6_977_410, 100, 1.2, 0.15),
     "products-like": Shape(2_449_029, 61_859_140, 47, 1.2, 0.05),
 }
