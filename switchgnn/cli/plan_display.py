@@ -38,6 +38,8 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "why": list(made.choice.because),
         "partition": manifest.partition.method,
         "block_strategy": manifest.strategy.blocks,
+        "send": manifest.strategy.send,
+        "weight": manifest.strategy.weight,
         "order": manifest.strategy.order,
         "workers": manifest.workers,
         "slots": manifest.slots,
