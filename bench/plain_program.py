@@ -68,6 +68,7 @@ def plain_switch_part(part: SwitchPart) -> SwitchPart:
             np.uint16
         ),
         entry_last=np.append(first[1:], True),
+        entry_count=part.entry_count[entry],
         entry_slot=slot,
         entry_expected=expected,
         result_bank=np.zeros_like(part.result_bank),

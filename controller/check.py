@@ -128,5 +128,6 @@ def _check_sources(plan: SwitchPlan, last_tags: Array | None) -> None:
     if last_tags is not None and sources > last_tags.size:
         raise PlanRefusedError(
             f"The plan has {sources:,} sources, the P4 program remembers {last_tags.size:,}: "
-            "partition the graph with a smaller boundary, or compile the program with more."
+            "partition the graph with a smaller boundary, send without partial sums, or compile "
+            "the program with more."
         )

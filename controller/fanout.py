@@ -11,8 +11,6 @@ from switchgnn.controller.record import Record, records
 from switchgnn.controller.rows import Rows, Value, make_rows
 
 ACTION = "set_slots"
-# Contributions that a packet of a source carries: every plan so far sends raw features.
-CONTRIBUTIONS_PER_SOURCE = 1
 
 
 class Fanout:
@@ -35,7 +33,7 @@ class Fanout:
             "block_id": switch.entry_block,
             "src_id": switch.entry_source,
             "hop": switch.entry_hop,
-            "count": CONTRIBUTIONS_PER_SOURCE,
+            "count": switch.entry_count,
             "last_hop": switch.entry_last.astype(np.uint8),
             "last_bank": _last_bank(used),
         }

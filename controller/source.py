@@ -21,7 +21,7 @@ class Source:
         self.table: Table = layout.table("source")
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
-        """Return one entry for each vertex that is sent; its place is its register index."""
+        """Return one entry per vertex and partial sum; its place is its register index."""
         switch = plan.switch
         ports = np.array(worker_ports(plan, network), np.int64)
         values: dict[str, Value] = {

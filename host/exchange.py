@@ -160,7 +160,7 @@ class Exchange:
         for schedule in self._schedules[blocks.start - 1 : blocks.stop - 1]:
             for fragment in range(lanes.shape[1]):
                 received = self._block.run(
-                    schedule, round_number, fragment, lanes[schedule.send_row, fragment]
+                    schedule, round_number, fragment, schedule.payloads(lanes[:, fragment])
                 )
                 sums[schedule.receive_row, fragment] += received
                 self._barrier.close_block(round_number, schedule.block_id, fragment)

@@ -12,8 +12,8 @@ from switchgnn.planner.plan import WorkerPart
 def expected_traffic(part: WorkerPart, blocks: range, width: int, group_size: int) -> Traffic:
     """Count the frames of one exchange, from the plan alone.
 
-    Up: the features, and one DONE per barrier. Down: the sums, one ACK per group of features,
-    and one ADVANCE per barrier. There is a barrier at the opening, and one behind each
+    Up: the features and partial sums, and one DONE per barrier. Down: the sums, one ACK per group
+    of features, and one ADVANCE per barrier. There is a barrier at the opening, and one behind each
     fragment of each block.
 
     Args:

@@ -42,6 +42,7 @@ class FeatureFrames:
         block_id: the block's number, from 1.
         sources: uint32[S], Src_id of each frame in send order.
         group_size: the switch acknowledges so many features together.
+        count: rows that each frame adds up, uint16[S] or one number for all.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class FeatureFrames:
         block_id: int,
         sources: NDArray[np.uint32],
         group_size: int,
+        count: NDArray[np.integer] | int = 1,
     ) -> None:
         size = len(sources)
         self._frames = np.zeros((size, FEATURE_FRAME_BYTES), dtype=np.uint8)
@@ -57,7 +59,7 @@ class FeatureFrames:
         self._frames[:, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
         self._write(_SRC_ID, sources.astype(">u4"))
         self._write(_BLOCK_ID, np.full(size, block_id, dtype=">u2"))
-        self._write(_COUNT, np.full(size, 1, dtype=">u2"))
+        self._write(_COUNT, np.full(size, count, dtype=">u2"))
         self._frames[:, _KIND] = Kind.FEATURE
         self._write(_GROUP, (np.arange(size) // group_size).astype(">u2"))
         echoes = np.zeros(size, dtype=np.bool_)
@@ -72,7 +74,7 @@ class FeatureFrames:
         Args:
             round_number: the round, from 1.
             fragment: the fragment's number, from 0.
-            lanes: int32[S, 32], the slice of each source's fixed-point feature.
+            lanes: int32[S, 32], the slice of each source's fixed-point feature or sum.
         """
         size = len(self.rows)
         self._write(_FRAGMENT, np.full(size, fragment, dtype=">u2"))

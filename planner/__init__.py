@@ -18,15 +18,19 @@ from switchgnn.planner.graph import Graph, graph_from_edges
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import DirectionRecord, Manifest, Prediction
 from switchgnn.planner.partition import partition_workers
+from switchgnn.planner.partition_given import load_assignment
 from switchgnn.planner.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.presets import PRESETS, Choice, Situation, choose
 from switchgnn.planner.reference import reference_sums
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
+    SEND_STRATEGIES,
     BlockStrategy,
     OrderStrategy,
     PartitionStrategy,
+    SendStrategy,
 )
 
 __all__ = [
@@ -34,8 +38,11 @@ __all__ = [
     "DIRECTIONS",
     "ORDER_STRATEGIES",
     "PARTITION_STRATEGIES",
+    "PRESETS",
+    "SEND_STRATEGIES",
     "BlockStrategy",
     "BoundaryEdges",
+    "Choice",
     "Direction",
     "DirectionRecord",
     "Graph",
@@ -45,11 +52,15 @@ __all__ = [
     "Plan",
     "PlannerError",
     "Prediction",
+    "SendStrategy",
+    "Situation",
     "SwitchPart",
     "WorkerPart",
     "boundary_edges",
     "build_plan",
+    "choose",
     "graph_from_edges",
+    "load_assignment",
     "load_graph",
     "partition_workers",
     "read_assignment",

@@ -3,6 +3,7 @@
 """From a graph to a plan."""
 
 import hashlib
+import math
 import re
 from collections.abc import Callable
 
@@ -26,21 +27,25 @@ from switchgnn.planner.manifest import (
     StrategyRecord,
     seal,
 )
+from switchgnn.planner.packets import make_packets, make_sends
 from switchgnn.planner.partition import check_assignment, check_workers
-from switchgnn.planner.parts import switch_part, worker_part
+from switchgnn.planner.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan import Plan
 from switchgnn.planner.predict import direction_records
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
+    SEND_STRATEGIES,
     check_blocks,
     check_order,
+    check_sends,
     find_strategy,
 )
 from switchgnn.planner.strawman import most_destinations, one_block
 
 Progress = Callable[[str], None]
+_MULTICAST = "multicast"
 
 
 def build_plan(
@@ -52,6 +57,8 @@ def build_plan(
     seed: int = 0,
     partition: str = "metis",
     blocks: str = "mlgp",
+    send: str = _MULTICAST,
+    weight: float = 0.0,
     order: str = "gamr",
     directions: str = "forward",
     assignment: NDArray[np.integer] | None = None,
@@ -70,6 +77,8 @@ def build_plan(
         blocks: a key of BLOCK_STRATEGIES, or `strawman`: one block for each set of edges,
             whose destinations compete for the slots. Such a plan is for the P4 program of the
             strawman.
+        send: a key of SEND_STRATEGIES; `multicast` for the strawman.
+        weight: what a contribution costs the switch, in packets; for the send strategy.
         order: a key of ORDER_STRATEGIES.
         directions: a key of DIRECTIONS: `forward` sums over in-neighbours; `both` also sums
             over out-neighbours, as training needs it. Both have the same assignment and the
@@ -82,8 +91,16 @@ def build_plan(
         PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
     """
     _check_arguments(graph, slots, program, seed)
+    if not 0 <= weight < math.inf:
+        raise PlannerError(f"the weight of a contribution must be a number from 0, not {weight}")
+    if blocks == STRAWMAN and send != _MULTICAST:
+        raise PlannerError(
+            f"the strawman's switch passes features on as they are: its workers send {_MULTICAST}, "
+            f"not {send}"
+        )
     make_assignment = find_strategy("partition", partition, PARTITION_STRATEGIES)
     make_blocks = find_strategy("block", blocks, {**BLOCK_STRATEGIES, STRAWMAN: one_block})
+    choose = find_strategy("send", send, SEND_STRATEGIES)
     make_order = find_strategy("order", order, ORDER_STRATEGIES)
     wanted = find_directions(directions)
     tell = progress or (lambda _step: None)
@@ -101,29 +118,35 @@ def build_plan(
     for each, numbers in zip(sets, block, strict=True):
         check_blocks(blocks, each.boundary, numbers, room)
 
-    tell("order the sources")
+    tell("choose what to send")
+    by_vertex = [choose(each.boundary, b, weight) for each, b in zip(sets, block, strict=True)]
+    for each, choice in zip(sets, by_vertex, strict=True):
+        check_sends(send, each.boundary, choice)
+    packets = [
+        make_packets(each.boundary, b, choice, vertices=graph.vertices, workers=workers)
+        for each, b, choice in zip(sets, block, by_vertex, strict=True)
+    ]
+
+    tell("order the packets")
     ordered = [
-        OrderedBlocks(each.boundary, numbers, make_order(each.boundary, numbers, seed))
-        for each, numbers in zip(sets, block, strict=True)
+        OrderedBlocks(each.boundary, b, served, make_order(served.edges, served.block, seed))
+        for each, b, served in zip(sets, block, packets, strict=True)
     ]
     for done in ordered:
-        check_order(order, done.boundary, done.block, done.order)
+        check_order(order, done.packets.edges, done.packets.block, done.order)
     whole = join_blocks(ordered)
 
     tell("give every destination a slot")
-    placement = place_destinations(whole.boundary, whole.block, room)
+    served = whole.packets
+    counts = served.count if len(served.sums.block) else None
+    placement = place_destinations(served.edges, served.block, room, counts)
 
     tell("write the parts of the switch and the workers")
-    switch = switch_part(whole.boundary, whole.block, placement)
+    switch = switch_part(whole.boundary, whole.packets, placement)
+    sends = make_sends(whole.packets, whole.order.block, whole.order.source, owner)
+    sums = awaited_sums(whole.boundary, whole.block, whole.packets, placement)
     parts = tuple(
-        worker_part(
-            owner == worker,
-            whole.boundary,
-            whole.order,
-            placement,
-            worker=worker,
-            blocks=whole.blocks,
-        )
+        worker_part(owner == worker, sends, sums, worker=worker, blocks=whole.blocks)
         for worker in range(workers)
     )
     manifest = Manifest(
@@ -142,7 +165,7 @@ def build_plan(
             seed=seed,
             digest=hashlib.sha256(owner.astype("<i4").data).hexdigest(),
         ),
-        strategy=StrategyRecord(blocks, order, seed),
+        strategy=StrategyRecord(blocks, send, float(weight), order, seed),
         program=program,
         files={
             name: hashlib.sha256(data).hexdigest()

@@ -12,7 +12,9 @@ from switchgnn.planner.blocks import MAX_BLOCKS
 from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.groups import indptr_of
 from switchgnn.planner.order import SendOrder
+from switchgnn.planner.packets import Packets, PartialSums, ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +32,13 @@ class OrderedBlocks:
     Attributes:
         boundary: the edges, length E.
         block: int32[E], numbered from 1 without gaps.
-        order: the sources of each block.
+        packets: what serves them.
+        order: the packets of each block.
     """
 
     boundary: BoundaryEdges
     block: NDArray[np.int32]
+    packets: Packets
     order: SendOrder
 
     @property
@@ -71,15 +75,40 @@ def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
         raise PlannerError(
             f"{blocks} blocks are too many, at most {MAX_BLOCKS} fit; give the switch more slots"
         )
+    if len(sets) == 1:
+        return sets[0]
     shifts = np.array(before, dtype=np.int32)
     return OrderedBlocks(
         boundary=_concatenate([each.boundary for each in sets]),
-        block=np.concatenate([s.block + n for s, n in zip(sets, shifts, strict=True)]),
+        block=_shifted([each.block for each in sets], shifts),
+        packets=_join_packets([each.packets for each in sets], shifts),
         order=SendOrder(
-            block=np.concatenate([s.order.block + n for s, n in zip(sets, shifts, strict=True)]),
+            block=_shifted([each.order.block for each in sets], shifts),
             source=np.concatenate([each.order.source for each in sets]),
         ),
     )
+
+
+def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets:
+    sums = [each.sums for each in sets]
+    edges = _concatenate([each.edges for each in sets])
+    summing = any(len(each.block) for each in sums)
+    return Packets(
+        vertices=sets[0].vertices,
+        edges=edges,
+        block=_shifted([each.block for each in sets], shifts),
+        count=np.concatenate([e.count for e in sets]) if summing else ones(len(edges)),
+        sums=PartialSums(
+            block=_shifted([each.block for each in sums], shifts),
+            source=np.concatenate([each.source for each in sums]),
+            indptr=indptr_of(np.concatenate([np.diff(each.indptr) for each in sums])),
+            vertex=np.concatenate([each.vertex for each in sums]),
+        ),
+    )
+
+
+def _shifted(blocks: Sequence[NDArray[np.int32]], shifts: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.concatenate([block + n for block, n in zip(blocks, shifts, strict=True)])
 
 
 def _concatenate(edges: Sequence[BoundaryEdges]) -> BoundaryEdges:

@@ -10,6 +10,7 @@ from switchgnn.planner import (
     load_npz,
     load_planetoid,
     load_random,
+    load_shaped,
 )
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
@@ -21,10 +22,10 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     """Load the graph that `spec` names.
 
     Args:
-        spec: `digits`, `karate`, `random:VERTICES:EDGES:SEED`, or a path: an edge list (.txt
-            .csv .tsv .edges .el), a SciPy or NumPy archive (.npz), or a Planetoid data set
-            (`ind.NAME.graph`, or `FOLDER/NAME`). A file of the same name as a bundled graph
-            needs a `./`.
+        spec: `digits`, `karate`, `random:VERTICES:EDGES:SEED`, `reddit-like:SCALE:SEED` (also
+            `yelp-like`, `products-like`), or a path: an edge list (.txt .csv .tsv .edges .el),
+            a SciPy or NumPy archive (.npz), or a Planetoid data set (`ind.NAME.graph`, or
+            `FOLDER/NAME`). A file of the same name as a bundled graph needs a `./`.
         directed: None does what the format says: an edge list is undirected, an archive is
             taken as stored, the others are undirected. True or False overrides that for
             edge lists and archives.
@@ -38,6 +39,9 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     if spec.startswith(load_random.PREFIX):
         _refuse_directed(spec, directed)
         return load_random.load_random(spec)
+    if load_shaped.is_shaped(spec):
+        _refuse_directed(spec, directed)
+        return load_shaped.load_shaped(spec)
     path = Path(spec)
     planetoid = load_planetoid.find_planetoid(path)
     if planetoid is not None:

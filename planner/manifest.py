@@ -11,7 +11,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 # The block strategy whose plans are for a switch with a pool of slots.
 STRAWMAN = "strawman"
 
@@ -43,9 +43,11 @@ class PartitionRecord:
 
 @dataclass(frozen=True)
 class StrategyRecord:
-    """The strategies by name, and their seed."""
+    """The strategies by name, their seed, and the weight of a contribution."""
 
     blocks: str
+    send: str
+    weight: float
     order: str
     seed: int
 
@@ -60,14 +62,14 @@ class Prediction:
     Attributes:
         boundary_vertices: vertices with a neighbour on another worker.
         boundary_edges: edges between workers.
-        packets_up: features that each worker sends.
+        packets_up: features and partial sums that each worker sends.
         packets_down: sums that each worker receives; with the strawman, whose switch may pass
             on features instead, these are the least.
         host_packets_up: copies that each worker would send.
         host_packets_down: copies that each worker would receive.
         passes: trips through ingress per fragment; a pass that completes a slot before its
             last one ends there and costs one more, which is not counted here.
-        contributions: additions per fragment.
+        contributions: additions per fragment: one per edge, or one per partial sum.
         entries: table entries of the direction's blocks, one per pass.
     """
 
@@ -207,7 +209,7 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
 
 
 def _decode(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - any JSON value
-    """`value` as `kind`: a dataclass, int, str, tuple[int, ...] or dict[str, ...]."""
+    """`value` as `kind`: a dataclass, int, float, str, tuple[int, ...] or dict[str, ...]."""
     if isinstance(kind, type) and is_dataclass(kind):
         names = {field.name for field in fields(kind)}
         if not isinstance(value, dict) or set(value) != names:
@@ -218,6 +220,6 @@ def _decode(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - any 
         return tuple(_decode(get_args(kind)[0], item, where) for item in value)
     if get_origin(kind) is dict and isinstance(value, dict):
         return {key: _decode(get_args(kind)[1], item, where) for key, item in value.items()}
-    if kind in (int, str) and type(value) is kind:
+    if kind in (int, float, str) and type(value) is kind:
         return value
     raise PlannerError(f"{where} holds a value of the wrong kind: {value!r}")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.stopwatch import METIS_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,8 @@ def partition_vertices(
     if parts >= vertices or len(adjacency[1]) == 0:
         # Nothing to optimise, and outside what METIS is made for.
         return (np.arange(vertices) % parts).astype(np.int32)
-    part = _part_graph(*adjacency, parts, seed=seed, weights=weights, volume=volume)
+    with METIS_TIME.running():
+        part = _part_graph(*adjacency, parts, seed=seed, weights=weights, volume=volume)
     return np.asarray(part, dtype=np.int32)
 
 

@@ -41,18 +41,15 @@ def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
         block: int32[E], numbered from 1.
         seed: of the random starts, which also depend on the block's number.
     """
-    by_block = np.argsort(block, kind="stable")
-    blocks = int(block.max(initial=0))
-    bounds = np.searchsorted(block[by_block], np.arange(1, blocks + 2))
-    sources = []
-    for number in range(1, blocks + 1):
-        edges = by_block[bounds[number - 1] : bounds[number]]
-        rng = np.random.default_rng([seed, number])
-        sources.append(_order_block(boundary.source[edges], boundary.destination[edges], rng))
-    return SendOrder(
-        block=np.repeat(np.arange(1, blocks + 1, dtype=np.int32), [len(s) for s in sources]),
-        source=np.concatenate([np.empty(0, dtype=np.int32), *sources]),
-    )
+    return _search_blocks(boundary, block, seed, by_degree=True)
+
+
+def plain_bfs(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+    """Breadth-first search without a priority: who has waited longest is taken.
+
+    What `gamr` is without its second idea. Arguments and starts are those of `gamr`.
+    """
+    return _search_blocks(boundary, block, seed, by_degree=False)
 
 
 def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
@@ -74,20 +71,46 @@ def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -
     return SendOrder(block=numbers, source=sources)
 
 
+def _search_blocks(
+    boundary: BoundaryEdges, block: NDArray[np.int32], seed: int, *, by_degree: bool
+) -> SendOrder:
+    by_block = np.argsort(block, kind="stable")
+    blocks = int(block.max(initial=0))
+    bounds = np.searchsorted(block[by_block], np.arange(1, blocks + 2))
+    sources = []
+    for number in range(1, blocks + 1):
+        edges = by_block[bounds[number - 1] : bounds[number]]
+        rng = np.random.default_rng([seed, number])
+        ends = boundary.source[edges], boundary.destination[edges]
+        sources.append(_order_block(*ends, rng, by_degree=by_degree))
+    return SendOrder(
+        block=np.repeat(np.arange(1, blocks + 1, dtype=np.int32), [len(s) for s in sources]),
+        source=np.concatenate([np.empty(0, dtype=np.int32), *sources]),
+    )
+
+
 def _order_block(
-    source: NDArray[np.int32], destination: NDArray[np.int32], rng: np.random.Generator
+    source: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    rng: np.random.Generator,
+    *,
+    by_degree: bool,
 ) -> NDArray[np.int32]:
     ids, ends = np.unique(np.concatenate([source, destination]), return_inverse=True)
     u, v = ends[: len(source)], ends[len(source) :]
     indptr, indices = symmetric_rows(u, v, len(ids))
-    sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)))
+    sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)), by_degree=by_degree)
     sends = np.zeros(len(ids), dtype=bool)
     sends[u] = True
     return ids[sequence[sends[sequence]]]
 
 
 def priority_bfs(
-    indptr: NDArray[np.int64], indices: NDArray[np.int64], starts: NDArray[np.int64]
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    *,
+    by_degree: bool = True,
 ) -> NDArray[np.int64]:
     """Breadth-first search that takes the waiting vertex with the highest degree first.
 
@@ -99,12 +122,13 @@ def priority_bfs(
         indices: int64[2E].
         starts: a permutation of the vertices; when none is waiting, the search goes on at
             the first of them that it has not seen.
+        by_degree: False takes who has waited longest, whatever its degree.
 
     Returns:
         int64[V], the vertices in the order in which they are taken.
     """
     first, adjacent = indptr.tolist(), indices.tolist()
-    degree = np.diff(indptr).tolist()
+    degree = (np.diff(indptr) if by_degree else np.zeros(len(starts), dtype=np.int64)).tolist()
     enqueued = [False] * len(degree)
     sequence: list[int] = []
     arrivals = 0

@@ -52,7 +52,7 @@ def _predict(
         host_packets_up=_per_worker(copies_from, len(parts)),
         host_packets_down=_per_worker(copies_to, len(parts)),
         passes=entries,
-        contributions=len(boundary),
+        contributions=int(np.count_nonzero(switch.entry_expected[inside])),
         entries=entries,
     )
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can be chosen by name: who holds a vertex, how to form blocks, in which order to send.
+"""What can be chosen by name: who holds a vertex, how to form blocks, what to send, and when.
 
 To add a strategy, write a function with the signature of the protocol and give it a name in
 the mapping. `build_plan` checks what it returns.
@@ -13,12 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.blocks import mlgp
+from switchgnn.planner.blocks_destination import destination, destination_cover
+from switchgnn.planner.blocks_hypergraph import hypergraph, hypergraph_cover
 from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.cover import cover_edges
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
-from switchgnn.planner.order import SendOrder, gamr, random_order
+from switchgnn.planner.order import SendOrder, gamr, plain_bfs, random_order
+from switchgnn.planner.order_peel import peel
+from switchgnn.planner.packets import multicast
 from switchgnn.planner.partition import partition_workers
+from switchgnn.planner.partition_boundary import balanced_boundary
 from switchgnn.planner.partition_g3 import g3, g3_literal
+from switchgnn.planner.partition_plain import chunk, metis_volume, shuffled
 
 
 class PartitionStrategy(Protocol):
@@ -43,11 +50,28 @@ class BlockStrategy(Protocol):
         """See the class."""
 
 
-class OrderStrategy(Protocol):
-    """Orders the sources of each block.
+class SendStrategy(Protocol):
+    """Chooses what serves each boundary edge u→v in its block.
 
-    Returns every (block, source) that has an edge exactly once, blocks ascending. The same
-    arguments give the same order.
+    `weight` is what a contribution costs the switch, in packets: a multicast makes one for each
+    destination, a partial sum makes one.
+
+    Returns bool[E]: True where u is sent, False where the worker of u sends its partial sum
+    for v. The same arguments give the same choice.
+    """
+
+    def __call__(
+        self, boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
+    ) -> NDArray[np.bool_]:
+        """See the class."""
+
+
+class OrderStrategy(Protocol):
+    """Orders the packets of each block.
+
+    The edges lead from packets to destinations: to a strategy partial sums are sources like
+    vertices. Returns every (block, source) that has an edge exactly once, blocks ascending.
+    The same arguments give the same order.
     """
 
     def __call__(self, boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
@@ -56,11 +80,27 @@ class OrderStrategy(Protocol):
 
 PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = {
     "metis": partition_workers,
+    "metis-volume": metis_volume,
+    "metis-boundary": balanced_boundary,
     "g3": g3,
     "g3-literal": g3_literal,
+    "random": shuffled,
+    "chunk": chunk,
 }
-BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {"mlgp": mlgp}
-ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {"gamr": gamr, "random": random_order}
+BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {
+    "mlgp": mlgp,
+    "destination": destination,
+    "destination-cover": destination_cover,
+    "hypergraph": hypergraph,
+    "hypergraph-cover": hypergraph_cover,
+}
+ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {
+    "gamr": gamr,
+    "bfs": plain_bfs,
+    "peel": peel,
+    "random": random_order,
+}
+SEND_STRATEGIES: Mapping[str, SendStrategy] = {"multicast": multicast, "cover": cover_edges}
 
 _Strategy = TypeVar("_Strategy")
 
@@ -88,6 +128,12 @@ def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], s
         raise PlannerError(
             f"block strategy {name} made a block of {fullest} destinations for {slots} slots"
         )
+
+
+def check_sends(name: str, boundary: BoundaryEdges, by_vertex: NDArray[np.bool_]) -> None:
+    """Raise PlannerError unless `by_vertex` is what SendStrategy promises."""
+    if by_vertex.shape != (len(boundary),) or by_vertex.dtype != np.bool_:
+        raise PlannerError(f"send strategy {name} must give one truth value per boundary edge")
 
 
 def check_order(

@@ -64,6 +64,7 @@ class Bed:
         slots=16,
         directions="forward",
         strawman=False,
+        send="multicast",
     ):
         self.target = target
         self.network = star_network(workers)
@@ -74,6 +75,7 @@ class Bed:
         self.program = load_strawman() if strawman else load_program()
         self.graph = load_graph(graph)
         self.directions = directions
+        self.send = send
         self.plan = self.plan_for(slots)
         self._udp = free_udp_ports(2 * workers)
         self._tag = f"b{os.getpid() % 0xFFFF:x}"
@@ -87,6 +89,7 @@ class Bed:
             slots=slots,
             program=self.program.digest,
             directions=self.directions,
+            send=self.send,
             **({"blocks": "strawman", "order": "random"} if self.strawman else {}),
         )
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.cover import cover_by_left
 from switchgnn.planner.graph import Graph
-from switchgnn.transports.cover import cover_by_left
 from switchgnn.transports.host_schedule import MOST_WORKERS, HostSchedule, host_schedules
 
 

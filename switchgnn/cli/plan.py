@@ -1,78 +1,179 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn plan`: write a plan folder."""
+"""`switchgnn plan`: plan, report, and check plans."""
 
 import json
-from dataclasses import asdict
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.direction import Direction
+from switchgnn.cli.plan_display import as_json as report_as_json
+from switchgnn.cli.plan_display import by_blocks, costs, facts, left_out, sizes, ways_table
+from switchgnn.cli.steps import Steps
+from switchgnn.planner.check_plan import check_plan, name_of_graph
+from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
-from switchgnn.planner.manifest import Manifest
+from switchgnn.planner.presets import slots_of_memory
+from switchgnn.run.plan_job import PlanOptions, PlanReport, make_plan, report_plan
+from switchgnn.run.plan_plots import draw_plan_plots
+
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "ki": 2**10,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMG]i?|)B?")
 
 
 def plan(
     graph: Annotated[
-        str, typer.Argument(help="digits, karate, random:VERTICES:EDGES:SEED, or a file.")
-    ],
-    workers: Annotated[int, typer.Option(min=1, max=128, help="Number of workers.")],
-    out: Annotated[Path, typer.Option(help="Folder to write.")],
+        str | None,
+        typer.Argument(
+            help="digits, karate, random:VERTICES:EDGES:SEED, reddit-like:SCALE:SEED, "
+            "yelp-like:..., products-like:..., or a file."
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=128, help="Number of workers.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write the plan to.")] = None,
+    strategy: Annotated[str, typer.Option(help="paper or best.")] = "paper",
     slots: Annotated[
         int | None,
         typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
     ] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Instead of --slots, as 10MB: 128 bytes are a slot.")
+    ] = None,
+    features: Annotated[
+        int | None,
+        typer.Option(min=1, help="Numbers per feature, for the bytes; default: the graph's."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
     partition: Annotated[
-        str, typer.Option(help="How vertices come to workers: metis, g3 or g3-literal.")
-    ] = "metis",
+        str | None,
+        typer.Option(help="How vertices come to workers, in place of the strategy's choice."),
+    ] = None,
+    send: Annotated[
+        str | None,
+        typer.Option(help="multicast or cover, in place of the strategy's choice."),
+    ] = None,
     directions: Annotated[
         str, typer.Option(help="forward, or both: training sums gradients backward.")
     ] = "forward",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest.")] = False,
+    link_rate: Annotated[
+        float | None,
+        typer.Option(help="Packets per second on a worker's link, for `best` to weigh."),
+    ] = None,
+    recirculation_rate: Annotated[
+        float | None, typer.Option(help="Passes per second of the switch, for `best` to weigh.")
+    ] = None,
+    plots: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the paper's figures 1, 7, 9 and 18 of this graph."),
+    ] = None,
+    check: Annotated[
+        Path | None, typer.Option(help="Check the plan in this folder, and make none.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Partition GRAPH over workers, form blocks, order them, and write the plan.
+    """Partition GRAPH over workers, form blocks, order them, and say what that costs.
 
-    The switch's tables are installed from the folder with `switchgnn controller
-    install`; each worker reads its own part of it.
+    The switch's tables are installed from the folder OUT with `switchgnn controller
+    install`; each worker reads its own part of it. With --check, a plan on disk is
+    compared with GRAPH, edge by edge.
     """
-    console = Console(stderr=True)
-    program = load_program()
-    with console.status("planning") as status:
-        made = build_plan(
-            load_graph(graph),
-            workers=workers,
-            slots=slots or program.slots,
-            program=program.digest,
-            seed=seed,
-            partition=partition,
-            directions=directions,
-            progress=lambda step: status.update(f"planning: {step}"),
-        )
-        write_plan(made, out)
-    manifest = made.manifest
-    if as_json:
-        typer.echo(json.dumps(asdict(manifest)))
+    if check is not None:
+        _check(check, graph, as_json=as_json)
         return
-    boundary = manifest.direction(Direction.FORWARD).prediction.boundary_vertices
-    packets = "; ".join(_packets(manifest, name) for name in manifest.directions)
-    Console().print(
-        f"{out}: {manifest.workers} workers, {manifest.blocks} blocks, {boundary:,} boundary "
-        f"vertices, {len(made.switch.entry_block):,} table entries; {packets}",
-        soft_wrap=True,
+    if graph is None or workers is None:
+        raise typer.BadParameter("give a GRAPH and --workers, or a folder to --check")
+    options = PlanOptions(
+        graph=graph,
+        workers=workers,
+        slots=_slots(slots, memory),
+        features=features,
+        strategy=strategy,
+        partition=partition,
+        send=send,
+        directions=directions,
+        seed=seed,
+        link_rate=link_rate,
+        recirculation_rate=recirculation_rate,
     )
+    steps = Steps()
+    with steps:
+        made = make_plan(options, steps.tell)
+        if out is not None:
+            steps.tell(f"write {out}")
+            with steps.finishing():
+                write_plan(made.plan, out)
+        report = report_plan(made, steps.tell)
+        drawn = draw_plan_plots(made, plots, steps.tell) if plots else []
+    if as_json:
+        typer.echo(json.dumps(report_as_json(report)))
+        return
+    _show(report, out, drawn)
 
 
-def _packets(manifest: Manifest, direction: str) -> str:
-    """What an exchange of the direction sends; the direction is named if there are two."""
-    prediction = manifest.directions[direction].prediction
-    ours = sum(prediction.packets_up) + sum(prediction.packets_down)
-    theirs = sum(prediction.host_packets_up) + sum(prediction.host_packets_down)
-    name = f"{direction}: " if len(manifest.directions) > 1 else ""
-    return f"{name}{ours:,} packets per fragment, {theirs:,} if hosts did it alone"
+def _slots(slots: int | None, memory: str | None) -> int | None:
+    if memory is None:
+        return slots
+    if slots is not None:
+        raise PlannerError("give --slots or --memory, not both: a slot has 128 bytes")
+    found = _SIZE.fullmatch(memory.strip())
+    if found is None:
+        raise PlannerError(f"cannot read --memory {memory}: write it as 10MB or 8MiB")
+    return slots_of_memory(int(float(found[1]) * _UNITS[found[2]]))
+
+
+def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(facts(report))
+    for names, each in by_blocks(report):
+        console.print()
+        if len(report.directions) > 1:
+            console.print(f"{names}:")
+        console.print(sizes(each))
+        Console(highlight=False).print(ways_table(each))
+        if each.left_out:
+            console.print(left_out(each))
+    console.print()
+    console.print(costs(report))
+    if out is not None:
+        console.print(f"Plan: {out}")
+    if drawn:
+        console.print(f"Plots: {len(drawn)} files in {drawn[0].parent}")
+
+
+def _check(folder: Path, graph: str | None, *, as_json: bool) -> None:
+    """Check a plan; the graph is the one that its manifest names, unless it is given."""
+    name = graph if graph is not None else name_of_graph(folder)
+    steps = Steps()
+    with steps:
+        steps.tell(f"load {name}")
+        try:
+            loaded = load_graph(name)
+        except PlannerError as error:
+            if graph is not None:
+                raise
+            raise PlannerError(
+                f"{error}; name the graph of the plan: switchgnn plan GRAPH --check {folder}"
+            ) from error
+        steps.tell(f"check {folder}")
+        found = check_plan(folder, loaded)
+    if as_json:
+        typer.echo(json.dumps({"right": True, **vars(found)}))
+        return
+    Console(highlight=False, markup=False, soft_wrap=True).print(
+        f"{folder} is right: {found.edges:,} boundary edges, each served once, in {found.blocks:,} "
+        f"blocks by {found.packets:,} packets and {found.sums:,} sums of {found.workers} workers."
+    )

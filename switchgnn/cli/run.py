@@ -67,6 +67,10 @@ def run(
     partition: Annotated[
         str, typer.Option(help="How vertices come to workers: metis, g3 or g3-literal.")
     ] = "metis",
+    send: Annotated[
+        str,
+        typer.Option(help="multicast, or cover: partial sums where workers then send less."),
+    ] = "multicast",
     bandwidth: Annotated[
         float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
     ] = None,
@@ -124,6 +128,7 @@ def run(
         faults=faults,
         tls=tls,
         partition=partition,
+        send=send,
     )
     console = Console(stderr=True)
     # A terminated run cleans up like an interrupted one.

@@ -109,6 +109,13 @@ def train(
         PartitionOption | None,
         typer.Option(help="Who holds which vertex. Default: g3 for the transport g3, else metis."),
     ] = None,
+    send: Annotated[
+        str,
+        typer.Option(
+            help="multicast, or cover: partial sums where workers then send less; for the "
+            "transport switch."
+        ),
+    ] = "multicast",
     bin_memory: Annotated[
         int, typer.Option(min=1, help="Bytes that two bins take, for the transport g3.")
     ] = 1_000_000,
@@ -194,6 +201,7 @@ def train(
             bandwidth=bandwidth,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
             partition=None if partition is None else partition.value,
+            send=send,
         )
         with ExitStack() as stack:
             shown = stack.enter_context(

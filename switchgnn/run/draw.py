@@ -13,6 +13,7 @@ from switchgnn.topologies import Choice
 _WORKERS = (2, 5)
 _ROUNDS = (1, 3)
 _SLOTS = (8, 16, 64, 256, 1024)
+_SENDS = ("multicast", "cover")
 _WIDTHS = (1, 31, 32, 33, 64, 100)
 _RATES = {"loss": 0.10, "duplicate": 0.05, "reorder": 0.05, "corrupt": 0.01}
 # A kind of fault is left out of a direction now and then: some mistakes need quiet.
@@ -39,6 +40,7 @@ def draw_run(seed: int, number: int, choice: Choice) -> RunOptions:
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(),
         faults=_faults(source, workers),
+        send=source.choice(_SENDS),
     )
 
 
@@ -46,7 +48,7 @@ def summary_of(run: RunOptions) -> str:
     """Return one line for progress messages."""
     width = "its own" if run.features is None else run.features
     return (
-        f"{run.graph}, {run.workers} workers, {run.slots} slots, "
+        f"{run.graph}, {run.workers} workers, {run.slots} slots, {run.send}, "
         f"{run.rounds} round{'s' if run.rounds != 1 else ''} of {width} features"
     )
 
@@ -59,6 +61,7 @@ def command_of(run: RunOptions) -> list[str]:
         "features": run.features,
         "rounds": run.rounds,
         "slots": run.slots,
+        "send": run.send,
         "target": run.target,
         "fabric": run.fabric,
         "window": run.pace.window,

@@ -69,6 +69,7 @@ class RunOptions:
         faults: what to inject on every link, as ``Faults.parse`` takes it.
         tls: folder with certificates for P4Runtime, or None for plain gRPC.
         partition: how vertices come to workers, a key of PARTITION_STRATEGIES.
+        send: what workers send, a key of SEND_STRATEGIES.
     """
 
     graph: str
@@ -87,6 +88,7 @@ class RunOptions:
     faults: str = ""
     tls: Path | None = None
     partition: str = "metis"
+    send: str = "multicast"
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared
         program=load_program().digest,
         seed=options.seed,
         partition=options.partition,
+        send=options.send,
         progress=lambda what: step(f"planning: {what}", 0, 0),
     )
     write_plan(plan, folder / "plan")

@@ -68,6 +68,7 @@ class TrainJob:
         background: TCP flows from each worker to the next.
         partition: a key of the planner's partition strategies; None takes that of the
             transport: G3's for ``g3``, and METIS.
+        send: what workers send over the switch, a key of the planner's send strategies.
     """
 
     task: TrainTask
@@ -79,6 +80,7 @@ class TrainJob:
     ecn_threshold: int
     background: int = 0
     partition: str | None = None
+    send: str = "multicast"
 
 
 def run_training(
@@ -152,6 +154,7 @@ def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
         directions="both",
         partition=_partition(job),
         blocks=blocks,
+        send=job.send if job.task.transport == SWITCH else "multicast",
         order=order,
     )
     write_plan(plan, folder / "plan")

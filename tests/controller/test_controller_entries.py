@@ -92,7 +92,7 @@ def test_fanout_entries_hold_count_flags_and_slots(layout):
         used = np.flatnonzero(switch.entry_expected[row])
         assert record["block_id"] == switch.entry_block[row]
         assert record["hop"] == switch.entry_hop[row]
-        assert record["count"] == 1
+        assert record["count"] == switch.entry_count[row]
         assert record["last_hop"] == int(switch.entry_last[row])
         assert record["last_bank"] == used.max(initial=0)
         assert record["slots"] == " ".join(

@@ -128,6 +128,12 @@ def test_a_partition_that_nobody_knows(command, tmp_path):
     assert "known: g3, g3-literal, metis" in message
 
 
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_send_strategy_that_nobody_knows(command, tmp_path):
+    start = {"plan": ("karate", "--workers", 2, "--out", tmp_path / "plan"), "run": LOOPBACK}
+    assert "known: cover, multicast" in refused(command, *start[command], "--send", "best")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

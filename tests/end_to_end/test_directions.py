@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward and backward rounds in turns, through a real switch, on a directed graph."""
 
+import json
 from contextlib import ExitStack
 
 import numpy as np
@@ -26,11 +27,16 @@ def adjacency():
     return csr_matrix(dense.astype(np.int64))
 
 
+@pytest.fixture(params=["multicast", "cover"])
+def send(request):
+    return request.param
+
+
 @pytest.fixture(params=TARGETS)
-def directed_bed(request, adjacency, tmp_path):
+def directed_bed(request, send, adjacency, tmp_path):
     save_npz(tmp_path / "directed.npz", adjacency)
     options = {"graph": str(tmp_path / "directed.npz"), "slots": 12, "directions": "both"}
-    with bed(request.param, WORKERS, tmp_path, **options) as made:
+    with bed(request.param, WORKERS, tmp_path, send=send, **options) as made:
         yield made
 
 
@@ -91,10 +97,12 @@ def test_backward_blocks_with_forward_edges_are_noticed(monkeypatch, tmp_path, a
 def test_the_command_line_predicts_each_direction(adjacency, tmp_path):
     save_npz(tmp_path / "directed.npz", adjacency)
     options = ("--workers", 3, "--slots", 12, "--out", tmp_path / "plan", "--directions", "both")
-    result = switchgnn("plan", tmp_path / "directed.npz", *options)
+    result = switchgnn("plan", tmp_path / "directed.npz", *options, "--json")
     assert result.returncode == 0, result.stderr
+    reported = json.loads(result.stdout)["directions"]
     manifest = read_manifest(tmp_path / "plan")
     for direction in Direction:
         prediction = manifest.direction(direction).prediction
-        packets = sum(prediction.packets_up) + sum(prediction.packets_down)
-        assert f"{direction.value}: {packets:,} packets per fragment" in result.stdout
+        ours = reported[direction.value]["ways"]["plan"]
+        assert ours["up"]["packets"] == sum(prediction.packets_up)
+        assert ours["down"]["packets"] == sum(prediction.packets_down)

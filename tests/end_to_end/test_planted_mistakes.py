@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison with the reference fails when the tables are wrong."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +17,17 @@ from switchgnn.host.worker import WorkerTask
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.files import write_plan
+from switchgnn.planner.graph import FIRST_RESERVED_ID
 from switchgnn.planner.load import load_graph
 from switchgnn.run.reference import RoundResult, judge
 from switchgnn.run.workers import run_workers
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+from tests.beds import TARGETS, Team, bed
+from tests.host.test_partial_sums import (
+    add_a_row_twice,
+    claim_one_more,
+    speak_for_another,
+)
 
 WORKERS = 3
 
@@ -69,6 +77,7 @@ def _replace_contribution(part, entry, bank, other):
         entry_source=np.append(part.entry_source, source),
         entry_hop=np.append(part.entry_hop, np.uint16(hops.max() + 1)),
         entry_last=np.append(last, True),
+        entry_count=np.append(part.entry_count, part.entry_count[other]),
         entry_slot=np.vstack([part.entry_slot, slot]),
         entry_expected=np.vstack([expected, more]),
     )
@@ -93,6 +102,21 @@ def swap_two_destinations(part):
     raise AssertionError("no two slots to swap")
 
 
+def await_one_more(part):
+    """The entry of a partial sum expects another Count than its packet has."""
+    count = part.entry_count.copy()
+    count[np.flatnonzero(count > 1)[0]] += 1
+    return replace(part, entry_count=count)
+
+
+def give_a_partial_sum_to_another(part):
+    """The switch takes a partial sum for another worker's."""
+    owner = part.source_worker.copy()
+    at = np.flatnonzero(part.source_vertex >= FIRST_RESERVED_ID)[0]
+    owner[at] = (owner[at] + 1) % WORKERS
+    return replace(part, source_worker=owner)
+
+
 def _shared_slot(part):
     """An entry that is the source's last, and a bank whose slot has several sources."""
     for entry, bank in np.argwhere(part.entry_expected > 1):
@@ -113,9 +137,19 @@ def _same_slot(part, entry, bank):
     "mistake", [drop_a_contribution, add_one_twice, swap_two_destinations, unchanged]
 )
 def test_the_oracle_fails_on(mistake, tmp_path):
+    assert verdict_on(mistake, "multicast", tmp_path) == (mistake is unchanged)
+
+
+@pytest.mark.parametrize("mistake", [await_one_more, give_a_partial_sum_to_another, unchanged])
+def test_the_oracle_fails_with_partial_sums_on(mistake, tmp_path):
+    assert verdict_on(mistake, "cover", tmp_path) == (mistake is unchanged)
+
+
+def verdict_on(mistake, send, tmp_path):
+    """Return whether one round is exact with a mistake in the switch's tables."""
     graph = load_graph("karate")
     program = load_program()
-    plan = build_plan(graph, workers=WORKERS, slots=64, program=program.digest)
+    plan = build_plan(graph, workers=WORKERS, slots=64, program=program.digest, send=send)
     write_plan(plan, tmp_path / "plan")
     features = np.random.default_rng(0).standard_normal((34, 4)).astype(np.float32)
     star = Star(star_network(WORKERS), Target.EMBEDDED, f"127.0.0.1:{free_tcp_port()}")
@@ -126,8 +160,22 @@ def test_the_oracle_fails_on(mistake, tmp_path):
             star.network,
             program=program,
         )
-        verdict = exchange_once(fabric, plan, graph, features, tmp_path)
-    assert verdict == (mistake is unchanged)
+        return exchange_once(fabric, plan, graph, features, tmp_path)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "mistake",
+    [unchanged, add_a_row_twice, claim_one_more, speak_for_another],
+)
+def test_a_worker_that_sends_other_partial_sums_is_noticed(target, mistake, tmp_path):
+    options = {"graph": "random:60:120:1", "slots": 64, "send": "cover"}
+    with bed(target, WORKERS, tmp_path, **options) as made, ExitStack() as stack:
+        made.install()
+        first, *others = made.plan.workers
+        made.plan = replace(made.plan, workers=(mistake(first), *others))
+        wrong = Team(made, stack, pace=Pace(patience=1.0)).run(1)
+    assert (wrong == 0) == (mistake is unchanged)
 
 
 def exchange_once(fabric, plan, graph, features, folder):

@@ -55,12 +55,21 @@ def test_any_partition(combination, partition):
     check(report, graph="karate", workers=3, slots=16, fragments=1, partition=partition)
 
 
-def check(report, *, graph="digits", workers, slots=None, fragments, partition="metis"):
+@pytest.mark.parametrize("graph", ["karate", "random:60:120:1"])
+def test_partial_sums(combination, graph):
+    options = ("--graph", graph, "--workers", 3, "--slots", 16, "--send", "cover")
+    report = run_json(combination, *options)
+    check(report, graph=graph, workers=3, slots=16, fragments=1, send="cover")
+    sent = predicted(graph, 3, 16, send="multicast").packets_up
+    assert sum(predicted(graph, 3, 16, send="cover").packets_up) < sum(sent)
+
+
+def check(report, *, graph="digits", workers, slots=None, fragments, **options):
     for name, kind in REQUIRED.items():
         assert isinstance(report[name], kind), name
     assert report["exact"] is True
     assert report["max_error"] <= report["error_bound"]
-    prediction = predicted(graph, workers, slots, partition)
+    prediction = predicted(graph, workers, slots, **options)
     frames = fragments * report["rounds"]
     assert report["contributions"] == prediction.contributions * frames
     # A pass that completes a slot before its last bank costs one more; an
@@ -97,14 +106,14 @@ def check_bytes(report, prediction, frames):
         assert worker["bytes_down"] >= at_least
 
 
-def predicted(graph, workers, slots, partition="metis"):
+def predicted(graph, workers, slots, **options):
     program = load_program()
     plan = build_plan(
         load_graph(graph),
         workers=workers,
         slots=slots or program.slots,
         program=program.digest,
-        partition=partition,
+        **options,
     )
     return plan.manifest.direction(Direction.FORWARD).prediction
 

@@ -62,6 +62,16 @@ def test_every_transport_trains_like_one_process(combination, plain, transport, 
         assert all(link["up"] and link["down"] for link in report["bytes_per_link"])
 
 
+@pytest.mark.parametrize("combination", COMBINATIONS)
+def test_partial_sums_train_like_one_process(combination):
+    losses, _, _ = train_plainly(
+        load_dataset("karate"), model="gcn", layers=2, hidden=8, epochs=3, seed=0
+    )
+    named = ("--data", "karate", "--workers", "3", "--send", "cover", "--slots", "16")
+    (report,) = finished(train(combination, *named, epochs=3))
+    assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
+
+
 def test_a_training_goes_on_where_it_stopped(tmp_path):
     where = ("embedded", "loopback")
     named = ("--data", "karate", "--workers", "2", "--evaluate-every", "2", "--dropout", "0.5")

@@ -94,6 +94,7 @@ class Generator:
             for mac in (*macs, target, BROADCAST, "02:00:00:00:77:77")
             for frame in ordinary_packets(source, mac)
         ]
+        self._sources = sorted(world.counts)
         self._sums = sorted(world.sums)
         self._vertices = sorted({*world.owner, *(vertex for _, vertex in self._sums)})
         self._mutations: list[Callable[[bytearray], None]] = [
@@ -144,9 +145,9 @@ class Generator:
 
     def _numbers(self, kind: int) -> dict[str, int]:
         draw, world = self.random, self._world
-        block, vertex = draw.choice(world.sources)
+        block, vertex = draw.choice(self._sources)
         sum_block, destination = draw.choice(self._sums)
-        count = 1
+        count = world.counts[block, vertex]
         if kind in (Kind.SUM, Kind.RECALL, Kind.FETCH, Kind.MISSING):
             block = sum_block
             count = world.sums[block, destination][1] if kind == Kind.SUM else 0

@@ -64,7 +64,7 @@ def forge_all_features(ground):
             kind=Kind.FEATURE,
             src_id=source,
             block_id=1,
-            count=1,
+            count=ground.world.counts[1, source],
             feature_group=place // PATIENT.group_size,
             round=1,
         )

@@ -20,11 +20,11 @@ SCALE = 10 if os.environ.get("SWITCHGNN_FULL") == "1" else 1
 
 @dataclass(frozen=True)
 class World:
-    """A plan, its graph, and a network with one port more than the plan has workers.
+    """A plan with partial sums, its graph, and a network with one port more than it has workers.
 
     Attributes:
-        owner: worker of each source vertex.
-        sources: (block, vertex) of every feature that is sent.
+        owner: worker of each source, vertex or partial sum.
+        counts: the Count of every (block, source) that is sent.
         sums: (block, vertex) of every sum, with its worker and its count.
     """
 
@@ -33,7 +33,7 @@ class World:
     plan_id: int
     network: Network
     owner: dict[int, int]
-    sources: list[tuple[int, int]]
+    counts: dict[tuple[int, int], int]
     sums: dict[tuple[int, int], tuple[int, int]]
 
     @property
@@ -48,7 +48,7 @@ class World:
 
 def make_world(program_digest: str, *, slots: int = 16) -> World:
     graph = load_graph("karate")
-    plan = build_plan(graph, workers=WORKERS, slots=slots, program=program_digest)
+    plan = build_plan(graph, workers=WORKERS, slots=slots, program=program_digest, send="cover")
     part = plan.switch
     return World(
         graph=graph,
@@ -56,9 +56,15 @@ def make_world(program_digest: str, *, slots: int = 16) -> World:
         plan_id=plan_id(plan.manifest),
         network=star_network(WORKERS + 1),
         owner=dict(zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)),
-        sources=sorted(
-            set(zip(part.entry_block.tolist(), part.entry_source.tolist(), strict=True))
-        ),
+        counts={
+            (block, source): count
+            for block, source, count in zip(
+                part.entry_block.tolist(),
+                part.entry_source.tolist(),
+                part.entry_count.tolist(),
+                strict=True,
+            )
+        },
         sums={
             (block, vertex): (worker, count)
             for block, vertex, worker, count in zip(

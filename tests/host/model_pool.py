@@ -42,7 +42,8 @@ class ModelPool(ModelSwitch):
         self.barrier_place, self.barrier_done = (0, 0, 0), set()
         self.opened = (0, 0)
 
-    def _add(self, place, source, vertex, owner, expected, lanes):
+    def _add(self, place, feature, vertex, owner, expected, lanes):
+        source = feature.src_id
         key = (*place, vertex)
         seen = self.counts.get(key, 0)
         if seen >= expected:

@@ -47,6 +47,8 @@ class ModelSwitch:
                 strict=True,
             )
         }
+        keys = zip(switch_part.entry_block.tolist(), switch_part.entry_source.tolist(), strict=True)
+        self.count = dict(zip(keys, switch_part.entry_count.tolist(), strict=True))
         self.fanout: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
         for row, key in enumerate(
             zip(switch_part.entry_block.tolist(), switch_part.entry_source.tolist(), strict=True)
@@ -63,6 +65,7 @@ class ModelSwitch:
         self.opened = (0, 0)
         self.accepted: dict[tuple, int] = {}
         self.released: set[tuple] = set()
+        self.refused = 0
         self.lose_inside: set[tuple[int, int]] = set()
         self.destination = {
             (block, vertex): (worker, expected)
@@ -112,6 +115,9 @@ class ModelSwitch:
         self._send(worker, header, frame[BODY_AT : BODY_AT + 128])
 
     def _take_feature(self, worker, header, place, frame) -> None:
+        if header.count != self.count.get((header.block_id, header.src_id)):
+            self.refused += 1
+            return
         last = self.seen.get(header.src_id, (0, 0, 0))
         group = (worker, place, header.feature_group)
         if place > last:
@@ -120,7 +126,7 @@ class ModelSwitch:
             lanes = np.frombuffer(frame, dtype=">i4", count=32, offset=BODY_AT).astype(np.int32)
             for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
                 if (header.src_id, vertex) not in self.lose_inside:
-                    self._add(place, header.src_id, vertex, owner, expected, lanes)
+                    self._add(place, header, vertex, owner, expected, lanes)
         if place >= last and header.echo:
             ack = Header(
                 kind=Kind.ACK,
@@ -134,13 +140,13 @@ class ModelSwitch:
             )
             self._send(worker, ack, b"")
 
-    def _add(self, place, source, vertex, owner, expected, lanes) -> None:
+    def _add(self, place, feature, vertex, owner, expected, lanes) -> None:
         key = (*place, vertex)
         if key in self.released:
             return
         count, total = self.sums.get(key, (0, np.zeros(32, dtype=np.int32)))
-        self.sums[key] = count + 1, total + lanes
-        if count + 1 == expected:
+        self.sums[key] = count + feature.count, total + lanes
+        if count + feature.count == expected:
             self._send_sum(place, vertex, owner)
 
     def _send_sum(self, place, vertex, owner) -> None:

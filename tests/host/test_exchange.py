@@ -29,6 +29,7 @@ from tests.host.model_switch import ModelSwitch, undisturbed
 
 QUICK = Pace(window=4, patience=0.5)
 STEADY = Pace(window=4, patience=20.0)
+every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
 # Every change of direction, and no change.
 TURNS = [
     Direction.FORWARD,
@@ -44,8 +45,8 @@ def graph():
     return load_graph("karate")
 
 
-def plan_of(graph, workers, slots=8, directions="forward"):
-    return build_plan(graph, workers=workers, slots=slots, program="ab" * 32, directions=directions)
+def plan_of(graph, workers, slots=8, **options):
+    return build_plan(graph, workers=workers, slots=slots, program="ab" * 32, **options)
 
 
 def one_way_graph():
@@ -139,16 +140,18 @@ def check_rounds(team, graph, width, rounds=2):
         assert np.array_equal(total, expected(team.plan, graph, features, results[0]))
 
 
+@every_send
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 8])
-def test_sums_are_exact(graph, workers):
-    check_rounds(Team(plan_of(graph, workers)), graph, 5)
+def test_sums_are_exact(graph, workers, send):
+    check_rounds(Team(plan_of(graph, workers, send=send)), graph, 5)
 
 
+@every_send
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("faults", [None, "loss=0.05,reorder=0.2,corrupt=0.05"])
-def test_rounds_in_both_directions_are_exact(faults, seed):
+def test_rounds_in_both_directions_are_exact(faults, seed, send):
     graph = one_way_graph()
-    plan = plan_of(graph, 4, directions="both")
+    plan = plan_of(graph, 4, directions="both", send=send)
     assert plan.manifest.direction(Direction.BACKWARD).first_block > 2
     team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}") if faults else None)
     for index, direction in enumerate(TURNS):
@@ -181,9 +184,10 @@ def test_a_direction_that_was_not_planned_is_refused(graph):
     check_rounds(team, graph, 4)
 
 
+@every_send
 @pytest.mark.parametrize("width", [1, 31, 32, 33, 128])
-def test_every_width_is_exact(graph, width):
-    check_rounds(Team(plan_of(graph, 3)), graph, width)
+def test_every_width_is_exact(graph, width, send):
+    check_rounds(Team(plan_of(graph, 3, send=send)), graph, width)
 
 
 def test_aggregate_decodes_within_the_bound(graph):
@@ -239,9 +243,11 @@ def test_sums_that_overtake_the_advance_are_kept(graph):
 
 @pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM])
 @pytest.mark.parametrize("how_many", [1, 7])
-def test_lost_features_and_sums_are_repaired(graph, kind, how_many):
+@every_send
+def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send):
     direction = "up" if kind is Kind.FEATURE else "down"
-    team = Team(plan_of(graph, 4), disturb=drop_first(kind, direction, how_many))
+    plan = plan_of(graph, 4, send=send)
+    team = Team(plan, disturb=drop_first(kind, direction, how_many))
     check_rounds(team, graph, 33)
     tally = team.total()
     assert tally["features_resent" if kind is Kind.FEATURE else "sums_recalled"] >= 1
@@ -263,9 +269,16 @@ def test_a_contribution_lost_in_the_switch_is_fetched(graph):
     assert len(team.switch.released) == tally["sums_made"]
 
 
-def test_a_fetched_feature_serves_every_sum_that_needs_it(graph):
-    """Lose everything inside: each worker fetches each remote neighbour once."""
-    plan = plan_of(graph, 3, slots=64)
+@every_send
+def test_a_fetched_feature_serves_every_sum_that_needs_it(graph, send):
+    """Lose everything inside: each worker fetches each remote neighbour once.
+
+    Also those that are never sent as they are, but in partial sums only.
+    """
+    plan = plan_of(graph, 3, slots=64, send=send)
+    sent = {int(source) for part in plan.workers for source in part.send_source}
+    neighbours = {int(source) for part in plan.workers for source in part.neighbour_vertex}
+    assert bool(neighbours - sent) == (send == "cover")
     team = Team(plan)
     team.switch.lose_inside = {
         (source, vertex)
@@ -287,8 +300,9 @@ def test_fetches_that_are_lost_are_repeated(graph):
     check_rounds(team, graph, 4)
 
 
+@every_send
 @pytest.mark.parametrize("when", [3, 20, 60, 150])
-def test_a_switch_that_forgets_everything(graph, when):
+def test_a_switch_that_forgets_everything(graph, when, send):
     """Kill and restart the switch after so many frames: the sums are exact."""
     seen = []
 
@@ -296,7 +310,7 @@ def test_a_switch_that_forgets_everything(graph, when):
         seen.append(way)
         return [frame]
 
-    team = Team(plan_of(graph, 3, slots=64), disturb=count)
+    team = Team(plan_of(graph, 3, slots=64, send=send), disturb=count)
     stop = threading.Event()
 
     def restart():
@@ -313,6 +327,7 @@ def test_a_switch_that_forgets_everything(graph, when):
         thread.join()
 
 
+@every_send
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     "faults",
@@ -324,8 +339,8 @@ def test_a_switch_that_forgets_everything(graph, when):
         "loss=0.05,reorder=0.2,corrupt=0.05",
     ],
 )
-def test_faulty_links_cost_nothing_but_time(graph, faults, seed):
-    plan = plan_of(graph, 4)
+def test_faulty_links_cost_nothing_but_time(graph, faults, seed, send):
+    plan = plan_of(graph, 4, send=send)
     team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}"))
     check_rounds(team, graph, 33)
 

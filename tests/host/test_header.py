@@ -132,7 +132,7 @@ def test_other_traffic_is_refused():
 
 
 @given(
-    st.lists(u32, min_size=1, max_size=9, unique=True),
+    st.dictionaries(u32, st.integers(1, 2**16 - 2), min_size=1, max_size=9),
     st.integers(1, 2**16 - 1),
     st.integers(1, 2**32 - 1),
     u16,
@@ -141,17 +141,18 @@ def test_other_traffic_is_refused():
 )
 def test_feature_frames_are_scapys(sources, block, number, fragment, group_size, data):
     lanes = [data.draw(st.lists(lane, min_size=32, max_size=32)) for _ in sources]
-    frames = FeatureFrames(ADDRESSES, block, np.array(sources, dtype=np.uint32), group_size)
+    ids, counts = np.array(list(sources), dtype=np.uint32), np.array(list(sources.values()))
+    frames = FeatureFrames(ADDRESSES, block, ids, group_size, counts)
     # A second fill must leave nothing of the first.
     frames.fill(7, 7, np.full((len(sources), 32), -7, dtype=np.int32))
     frames.fill(number, fragment, np.array(lanes, dtype=np.int32))
-    for place, source in enumerate(sources):
+    for place, (source, count) in enumerate(sources.items()):
         echo = (place + 1) % group_size == 0 or place == len(sources) - 1
         header = Header(
             kind=Kind.FEATURE,
             src_id=source,
             block_id=block,
-            count=1,
+            count=count,
             fragment=fragment,
             feature_group=place // group_size,
             round=number,

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch and its workers, as slow and as plain as possible: the judge of whole plans."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from switchgnn.planner import Direction
+
+PARTIAL_SUMS = 2**31
 
 
 class ReplayError(Exception):
@@ -21,8 +25,8 @@ def replay(plan, features, shuffle_seed=0, direction=Direction.FORWARD):
     for block in plan.manifest.direction(direction).block_numbers:
         arrived = [{} for _ in plan.workers]
         slots = {}
-        for source in _interleave(plan, block, rng):
-            _through_switch(plan.switch, block, source, features[source], slots, arrived)
+        for packet in _interleave(plan, block, features, rng):
+            _through_switch(plan.switch, block, packet, slots, arrived)
         for part in plan.workers:
             _receive(part, block, arrived[part.worker], total)
     return total
@@ -34,41 +38,62 @@ def check(plan, features, expected, shuffle_seed=0, direction=Direction.FORWARD)
         raise ReplayError("wrong sums")
 
 
-def _interleave(plan, block, rng):
-    queues = []
-    for part in plan.workers:
-        rows = slice(part.send_indptr[block - 1], part.send_indptr[block])
-        sent = part.send_source[rows].tolist()
-        if part.vertices[part.send_row[rows]].tolist() != sent:
-            raise ReplayError("send_row and send_source disagree")
-        queues.append(sent)
+@dataclass(frozen=True)
+class Packet:
+    """What a worker sends: its id, who sends it, its Count and its payload."""
+
+    source: int
+    worker: int
+    count: int
+    payload: np.ndarray
+
+
+def _interleave(plan, block, features, rng):
+    queues = [_packets(part, block, features) for part in plan.workers]
     turns = np.repeat(np.arange(len(queues)), [len(q) for q in queues])
     iterators = [iter(q) for q in queues]
     for turn in rng.permutation(turns):
         yield next(iterators[turn])
 
 
-def _through_switch(switch, block, source, feature, slots, arrived):
-    hop = 0
+def _packets(part, block, features):
+    packets = []
+    for row in range(part.send_indptr[block - 1], part.send_indptr[block]):
+        source = int(part.send_source[row])
+        bounds = part.send_row_indptr[row : row + 2]
+        added = part.vertices[part.send_row[bounds[0] : bounds[1]]]
+        if source < PARTIAL_SUMS and added.tolist() != [source]:
+            raise ReplayError("send_row and send_source disagree")
+        packets.append(Packet(source, part.worker, len(added), features[added].sum(axis=0)))
+    return packets
+
+
+def _through_switch(switch, block, packet, slots, arrived):
+    hop, source = 0, packet.source
+    known = np.flatnonzero(switch.source_vertex == source)
+    if len(known) != 1 or switch.source_worker[known[0]] != packet.worker:
+        raise ReplayError(f"{source} is not of worker {packet.worker}")
     while True:
         key = (switch.entry_block == block) & (switch.entry_source == source)
         rows = np.flatnonzero(key & (switch.entry_hop == hop))
         if len(rows) != 1:
             raise ReplayError(f"{len(rows)} entries for {block, source, hop}")
         row = rows[0]
+        if switch.entry_count[row] != packet.count:
+            raise ReplayError(f"Count {packet.count} of {source}")
         for bank in range(8):
             expected = int(switch.entry_expected[row, bank])
             if expected:
                 where = (bank, int(switch.entry_slot[row, bank]))
-                _add(switch, block, where, feature, expected, slots, arrived)
+                _add(switch, block, where, packet, expected, slots, arrived)
         if switch.entry_last[row]:
             return
         hop += 1
 
 
-def _add(switch, block, where, feature, expected, slots, arrived):
+def _add(switch, block, where, packet, expected, slots, arrived):
     value, count = slots.get(where, (0, 0))
-    value, count = value + feature, count + 1
+    value, count = value + packet.payload, count + packet.count
     slots[where] = (value, count)
     if count > expected:
         raise ReplayError(f"slot {where} overfull")

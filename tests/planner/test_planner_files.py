@@ -146,7 +146,7 @@ def edit(folder, **changes):
     [
         ({"slots": 10}, "changed"),
         ({"digest": "00"}, "changed"),
-        ({"version": 1}, "version 1"),
+        ({"version": 2}, "version 2, but only version 3 can be read; plan again"),
         ({"version": "1"}, "version '1'"),
         ({"format": "other"}, "not the manifest"),
         ({"extra": 1}, "must have the fields"),

@@ -12,7 +12,8 @@ from planner_helpers import STEADY, boundary_of, graphs
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.blocks import mlgp
 from switchgnn.planner.metis import symmetric_rows
-from switchgnn.planner.order import gamr, priority_bfs
+from switchgnn.planner.order import gamr, plain_bfs, priority_bfs
+from switchgnn.planner.order_peel import peel
 
 
 def search(edges, starts):
@@ -152,3 +153,94 @@ def test_degree_counts_neighbours_in_the_block_only():
     in_second = order.source[order.block == 2].tolist()
     assert 3 in in_second[:2]
     assert set(in_second) == {0, 3, 4, 5, 6}
+
+
+@STEADY
+@given(graphs(), st.integers(2, 30), st.integers(0, 3), st.sampled_from([plain_bfs, peel]))
+def test_other_orders_send_each_source_of_each_block_once(graph, slots, seed, make):
+    boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
+    block = mlgp(boundary, slots, seed)
+    order = make(boundary, block, seed)
+    sent = list(zip(order.block.tolist(), order.source.tolist(), strict=True))
+    needed = set(zip(block.tolist(), boundary.source.tolist(), strict=True))
+    assert len(sent) == len(needed)
+    assert set(sent) == needed
+    assert order.block.tolist() == sorted(order.block.tolist())
+    assert np.array_equal(order.source, make(boundary, block, seed).source)
+
+
+@STEADY
+@given(graphs(), st.integers(0, 5))
+def test_plain_search_against_the_literal_one(graph, seed):
+    """Without degrees the queue is first in, first out."""
+    u, v = graph.edges()
+    neighbours = rows(list(zip(u.tolist(), v.tolist(), strict=True)), graph.vertices)
+    starts = np.random.default_rng(seed).permutation(graph.vertices)
+    expected, enqueued = [], set()
+    for start in starts.tolist():
+        queue = [] if start in enqueued else [start]
+        enqueued.add(start)
+        while queue:
+            vertex = queue.pop(0)
+            expected.append(vertex)
+            fresh = [near for near in sorted(neighbours[vertex]) if near not in enqueued]
+            queue += fresh
+            enqueued.update(fresh)
+    indptr, indices = symmetric_rows(u, v, graph.vertices)
+    assert priority_bfs(indptr, indices, starts, by_degree=False).tolist() == expected
+
+
+def literal_peel(destinations):
+    """The sources of one block, made from the last to the first with sets and a credit."""
+    left = {u: set(taken) for u, taken in destinations.items()}
+    pace = min(len(set().union(*left.values())) / len(left), 1)
+    credit, backwards = 0.0, []
+    while left:
+        credit += pace
+        few = sorted(left, key=lambda u: (len(left[u]), u))
+        fits = [u for u in few if 0 < len(left[u]) <= credit]
+        nothing = [u for u in few if not left[u]]
+        last = (fits + nothing + few)[0]
+        taken = left.pop(last)
+        credit -= len(taken)
+        left = {u: others - taken for u, others in left.items()}
+        backwards.append(last)
+    return backwards[::-1]
+
+
+@STEADY
+@given(graphs())
+def test_peeling_against_the_literal_one(graph):
+    boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
+    block = np.unique(boundary.destination % 2, return_inverse=True)[1].reshape(-1) + 1
+    order = peel(boundary, block.astype(np.int32), 0)
+    for number in range(1, block.max(initial=0) + 1):
+        destinations = {}
+        edges = zip(boundary.source.tolist(), boundary.destination.tolist(), block, strict=True)
+        for u, v, b in edges:
+            if b == number:
+                destinations.setdefault(u, set()).add(v)
+        assert order.source[order.block == number].tolist() == literal_peel(destinations)
+
+
+def test_peeling_in_batches(monkeypatch):
+    """Many at a time is another order, but still one of all sources."""
+    monkeypatch.setattr("switchgnn.planner.order_peel._MOST_BATCHES", 3)
+    monkeypatch.setattr("switchgnn.planner.order_peel._LEAST_BATCHES", 3)
+    graph = graph_from_edges(
+        *np.random.default_rng(0).integers(0, 60, (2, 200)), name="g", vertices=60, directed=False
+    )
+    boundary = boundary_of(graph, np.arange(60) % 3)
+    order = peel(boundary, np.ones(len(boundary), dtype=np.int32), 0)
+    assert sorted(order.source.tolist()) == sorted(set(boundary.source.tolist()))
+    degree = np.bincount(boundary.source)[order.source]
+    assert degree[-5:].max() <= degree[:5].min()
+
+
+def test_a_star_is_peeled_from_its_centre():
+    boundary = boundary_of(
+        graph_from_edges(*np.array(star(9)).T, name="s", vertices=9, directed=False), np.arange(9)
+    )
+    order = peel(boundary, np.ones(len(boundary), dtype=np.int32), 0)
+    neighbours = rows(star(9), 9)
+    assert completion_time(neighbours, order.source.tolist()) <= 10

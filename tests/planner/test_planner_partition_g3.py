@@ -277,7 +277,7 @@ def test_a_plan_names_its_partition(name):
 def test_an_unknown_partition_is_refused():
     with pytest.raises(PlannerError) as error:
         build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition="best")
-    assert "known: g3, g3-literal, metis" in one_sentence(error)
+    assert "known: chunk, g3, g3-literal, metis" in one_sentence(error)
 
 
 @pytest.mark.parametrize(

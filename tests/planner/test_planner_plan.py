@@ -14,6 +14,7 @@ from planner_switch_model import ReplayError, check, replay
 from switchgnn.planner import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
+    PARTITION_STRATEGIES,
     Direction,
     PlannerError,
     boundary_edges,
@@ -24,6 +25,7 @@ from switchgnn.planner import (
     strategies,
 )
 from switchgnn.planner import parts as parts_module
+from switchgnn.planner.blocks_hypergraph import has_mtkahypar
 from switchgnn.planner.layout import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.manifest import manifest_digest
 from switchgnn.planner.order import SendOrder
@@ -59,6 +61,29 @@ def test_larger_plans(workers, slots, directed):
     plan = plan_of(graph, workers, slots)
     features = random_features(graph)
     check(plan, features, reference_sums(graph, plan.assignment, features))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(
+    "names",
+    [
+        *({"partition": name} for name in PARTITION_STRATEGIES),
+        *({"blocks": name} for name in BLOCK_STRATEGIES),
+        *({"order": name} for name in ORDER_STRATEGIES),
+        {"partition": "metis-boundary", "blocks": "destination-cover", "order": "peel"},
+    ],
+    ids=lambda names: " ".join(names.values()),
+)
+def test_plans_of_every_strategy(names, directed):
+    """The features come back summed, in both directions, whatever is chosen."""
+    if names.get("blocks", "").startswith("hypergraph") and not has_mtkahypar():
+        pytest.skip("Mt-KaHyPar is not installed")
+    graph = random_graph(120, 500, 7, directed=directed)
+    plan = plan_of(graph, 4, 30, directions="both", **names)
+    features = random_features(graph)
+    for direction in Direction:
+        expected = reference_sums(graph, plan.assignment, features, direction)
+        check(plan, features, expected, direction=direction)
 
 
 def test_the_reference_is_the_sum_over_remote_in_neighbours():
@@ -140,6 +165,7 @@ def test_a_contribution_added_twice_is_found(karate):
         "entry_source": switch.entry_source[row],
         "entry_hop": switch.entry_hop[row] + 1,
         "entry_last": True,
+        "entry_count": 1,
         "entry_slot": switch.entry_slot[row],
         "entry_expected": np.where(np.arange(8) == bank, switch.entry_expected[row], 0),
     }
@@ -215,7 +241,7 @@ def test_the_manifest_counts_what_is_there():
     boundary = boundary_edges(graph, plan.assignment)
     remote = np.bincount(boundary.destination)
     assert (manifest.workers, manifest.slots, manifest.slots_per_bank) == (4, 20, 3)
-    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 2, 8)
+    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 3, 8)
     assert manifest.max_fan_in == remote.max()
     assert manifest.program == PROGRAM
     assert manifest.graph.digest == graph.digest()
@@ -265,7 +291,7 @@ def test_the_same_arguments_give_the_same_plan():
 def test_progress_tells_the_steps():
     steps = []
     plan_of(load_graph("karate"), progress=steps.append)
-    assert len(steps) == 5
+    assert len(steps) == 6
     assert steps[0].startswith("partition")
 
 
@@ -277,10 +303,14 @@ def test_progress_tells_the_steps():
         ({"slots": 2**32}, "not possible"),
         ({"workers": 0}, "not possible"),
         ({"workers": 35}, "too many"),
-        ({"blocks": "best"}, "known: mlgp"),
-        ({"order": "best"}, "known: gamr"),
+        ({"blocks": "best"}, "known: destination, "),
+        ({"order": "best"}, "known: bfs, gamr"),
+        ({"send": "best"}, "known: cover, multicast"),
         ({"directions": "backward"}, "known: both, forward"),
         ({"seed": -1}, "seed"),
+        ({"weight": -0.5}, "weight"),
+        ({"weight": float("nan")}, "weight"),
+        ({"weight": float("inf")}, "weight"),
         ({"assignment": np.zeros(3, dtype=int)}, "34 whole numbers"),
     ],
 )

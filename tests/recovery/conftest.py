@@ -11,9 +11,15 @@ from tests.beds import TARGETS, Team, bed
 WORKERS = 4
 
 
+@pytest.fixture(scope="module")
+def send(request):
+    """What workers send: features as they are, unless a test asks for partial sums."""
+    return getattr(request, "param", "multicast")
+
+
 @pytest.fixture(scope="module", params=TARGETS)
-def shared_bed(request, tmp_path_factory):
-    with bed(request.param, WORKERS, tmp_path_factory.mktemp("bed")) as made:
+def shared_bed(request, send, tmp_path_factory):
+    with bed(request.param, WORKERS, tmp_path_factory.mktemp("bed"), send=send) as made:
         yield made
 
 

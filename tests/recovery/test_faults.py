@@ -34,6 +34,15 @@ def test_every_sum_is_exact(team, loss, duplicate, reorder, number):
         assert rate or not injected[name]
 
 
+@pytest.mark.parametrize("send", ["cover"], indirect=True)
+@pytest.mark.parametrize("number", seeds(1))
+@pytest.mark.parametrize("faults", ["", "loss=0.05", "loss=0.1,duplicate=0.05,reorder=0.05"])
+def test_partial_sums_are_exact(shared_bed, team, faults, number):
+    assert max(shared_bed.plan.switch.entry_count) > 1
+    workers = team(faults=faults and f"{faults},seed={number}")
+    assert workers.run(ROUNDS, seed=number) == 0, (workers.errors, workers.total())
+
+
 def test_one_bad_link_slows_but_does_not_break(team):
     workers = team(faults="w2.up.loss=0.3,w2.down.loss=0.3,seed=5")
     assert workers.run(ROUNDS) == 0

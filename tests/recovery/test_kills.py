@@ -20,8 +20,8 @@ WORKERS = 3
 
 
 @pytest.fixture(params=TARGETS)
-def own_bed(request, tmp_path):
-    with bed(request.param, WORKERS, tmp_path) as made:
+def own_bed(request, send, tmp_path):
+    with bed(request.param, WORKERS, tmp_path, send=send) as made:
         made.install()
         yield made
 
@@ -56,6 +56,7 @@ class Watched:
         )
 
 
+@pytest.mark.parametrize("send", ["multicast", "cover"], indirect=True)
 @pytest.mark.parametrize("seed", seeds(4, 40))
 def test_the_switch_is_killed_and_started_again(own_bed, seed):
     """The controller installs again, the round completes, the sums are exact."""

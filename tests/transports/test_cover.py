@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.boundary import boundary_edges
+from switchgnn.planner.cover import cover_by_left
 from switchgnn.transports import ScheduleError, copy_schedules, partial_schedules, rows_per_pair
-from switchgnn.transports.cover import cover_by_left
 from tests.planner.planner_helpers import STEADY, graphs
 from tests.transports.crew import random_case
 

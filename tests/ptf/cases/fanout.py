@@ -76,6 +76,26 @@ class FanoutDependsOnBlock(SwitchTest):
             self.check_sum(901, SOURCES, block=2, worker=0)
 
 
+class PartialSumDependsOnBlock(SwitchTest):
+    """The same partial sum's id stands for other rows in another block, and for its worker only."""
+
+    def runTest(self) -> None:
+        partial = 2**31 + 5
+        self.add_source(partial, worker=0)
+        for block, count in ((1, 3), (2, 2)):
+            slots = {0: (6 + block, count)}
+            self.entries.add_fanout(block=block, source=partial, slots=slots, count=count)
+            self.add_destination(899 + block, worker=2, slot=6 + block, block=block)
+        with self.counted({Outcome.WRONG_COUNT: 2, Outcome.WRONG_PORT: 1}):
+            self.send_feature(partial, worker=0, block=1, count=2)
+            self.send_feature(partial, worker=0, block=2, count=3)
+            self.send_feature(partial, worker=1, block=1, count=3)
+        with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 2}):
+            for block, count in ((1, 3), (2, 2)):
+                packet, lanes = self.send_feature(partial, worker=0, block=block, count=count)
+                self.expect(3, sum_to(3, 899 + block, lanes, count=count, completed_by=packet))
+
+
 class MissingHopEndsTheWay(SwitchTest):
     """A hole in the hops: what came before counts, nothing comes after, and no ACK tells lies."""
 

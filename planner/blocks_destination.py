@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Destination blocks: each is a set of destinations with all their in-edges.
+
+Only destinations occupy slots. Where a block holds all in-edges of its destinations, every
+destination is returned once, and what is left to choose is how often sources are sent: the
+number of (source, block) pairs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.blocks import MAX_BLOCKS
+from switchgnn.planner.blocks_refine import count_pairs, fit, refinable, refine
+from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.cover import cover_edges, packets_up
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.incidence import Incidence
+from switchgnn.planner.metis import partition_vertices
+from switchgnn.planner.numbering import number_keys
+
+# Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
+Cut = Callable[["Destinations", int, int, int], NDArray[np.int32]]
+
+# Blocks and cover are improved in turn so often, or until a turn gains less than this share.
+_TURNS = 12
+_LEAST_GAIN = 5e-4
+# Up to so many edges METIS runs with both of its objectives.
+_MOST_EDGES_TWICE = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Destinations:
+    """The boundary edges with their ends numbered from 0.
+
+    Attributes:
+        edges: which source contributes to which destination.
+        source_id: int64[N], vertex ids, ascending.
+        destination_id: int64[D], vertex ids, ascending.
+    """
+
+    edges: Incidence
+    source_id: NDArray[np.int64]
+    destination_id: NDArray[np.int64]
+
+
+def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+    """Destination blocks by METIS, then refined: few (source, block) pairs.
+
+    METIS cuts the boundary graph, in which only destinations have weight: once for few cut
+    edges, and where there are not too many edges once for little communication volume, the
+    number of other blocks in which a vertex has a neighbour. That is the number of pairs, but
+    for those in a source's own block.
+
+    Args:
+        boundary: the boundary edges, length E.
+        slots: the aggregators of the switch; the most destinations of a block.
+        seed: of METIS.
+
+    Returns:
+        int32[E], blocks numbered from 1 without gaps.
+
+    Raises:
+        PlannerError: more than 65,535 blocks.
+    """
+    return destination_blocks(boundary, slots, seed, cut_by_metis)
+
+
+def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+    """`destination`, then refined for workers that send a minimum cover.
+
+    Arguments, result and errors are those of :func:`destination`.
+    """
+    block = destination(boundary, slots, seed)
+    return refine_for_cover(boundary, block, slots)
+
+
+def destination_blocks(
+    boundary: BoundaryEdges, slots: int, seed: int, cut: Cut
+) -> NDArray[np.int32]:
+    """As few blocks as there can be, cut by `cut`, made to fit and refined."""
+    known = number_ends(boundary)
+    sets = -(-len(known.destination_id) // slots)
+    if sets > MAX_BLOCKS:
+        raise PlannerError(
+            f"with {slots} slots the graph needs {sets} blocks, at most {MAX_BLOCKS} fit; "
+            "give the switch more slots"
+        )
+    if sets <= 1:
+        return np.ones(len(boundary), dtype=np.int32)
+    part = cut(known, sets, slots, seed)
+    part = refine(known.edges, fit(known.edges, part, sets, slots), sets, slots)
+    return _number(part[known.edges.destination])
+
+
+def refine_for_cover(
+    boundary: BoundaryEdges, block: NDArray[np.int32], slots: int
+) -> NDArray[np.int32]:
+    """Change destination blocks so that a minimum cover needs fewer packets.
+
+    In turn, the cover is chosen for the blocks, and the blocks are refined for the edges that
+    the cover serves by multicast; the others cost the same in whatever block their
+    destination is. Neither step makes more packets.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E]; all edges of a destination are in one block.
+        slots: the most destinations of a block.
+
+    Returns:
+        int32[E], with as many blocks or fewer.
+    """
+    known = number_ends(boundary)
+    sets = int(block.max(initial=0))
+    if sets <= 1 or not refinable(known.edges, sets):
+        return block
+    part = np.empty(len(known.destination_id), dtype=np.int32)
+    part[known.edges.destination] = block - 1
+    packets = None
+    for _ in range(_TURNS):
+        now = (part[known.edges.destination] + 1).astype(np.int32)
+        multicast = cover_edges(boundary, now)
+        count = sum(int(each.sum()) for each in packets_up(boundary, now, multicast))
+        if packets is not None and packets - count < _LEAST_GAIN * packets:
+            break
+        packets = count
+        raw = Incidence(
+            source=known.edges.source[multicast],
+            destination=known.edges.destination[multicast],
+            sources=known.edges.sources,
+            destinations=known.edges.destinations,
+        )
+        part = refine(raw, part, sets, slots)
+    return _number(part[known.edges.destination])
+
+
+def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
+    """The sets that METIS finds, refined; of few edges with either objective, the better ones."""
+    ids = np.union1d(known.source_id, known.destination_id)
+    u = np.searchsorted(ids, known.source_id)[known.edges.source]
+    at = np.searchsorted(ids, known.destination_id)
+    v = at[known.edges.destination]
+    weights = np.zeros(len(ids), dtype=np.int64)
+    weights[at] = 1
+    found = []
+    for volume in (False, True) if len(u) <= _MOST_EDGES_TWICE else (False,):
+        part = partition_vertices(
+            u,
+            v,
+            vertices=len(ids),
+            parts=sets,
+            seed=seed,
+            weights=None if weights.all() else weights,
+            volume=volume,
+        )[at]
+        part = fit(known.edges, part, sets, slots)
+        found.append(refine(known.edges, part, sets, slots))
+    if len(found) == 1:
+        return found[0]
+    return min(found, key=lambda part: count_pairs(known.edges, part, sets))
+
+
+def number_ends(boundary: BoundaryEdges) -> Destinations:
+    """Number the sources and destinations from 0."""
+    ids = int(max(boundary.source.max(initial=-1), boundary.destination.max(initial=-1))) + 1
+    source_id, source = number_keys(boundary.source, ids)
+    destination_id, into = number_keys(boundary.destination, ids)
+    edges = Incidence(
+        source=source,
+        destination=into,
+        sources=len(source_id),
+        destinations=len(destination_id),
+    )
+    return Destinations(edges, source_id, destination_id)
+
+
+def _number(part: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Sets that are in use, numbered from 1 without gaps."""
+    number = np.unique(part, return_inverse=True)[1].reshape(-1)
+    return (number + 1).astype(np.int32)

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a plan as the checker reads them: by the page docs/planner.md alone.
+
+The reader of plans (`files.py`) is not used, so that a mistake there cannot hide one in a plan.
+"""
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.planner.errors import PlannerError
+
+Arrays = dict[str, NDArray[Any]]
+
+_VERSIONS = (2, 3)
+_SWITCH = {
+    "source_vertex": "<u4",
+    "source_worker": "<u2",
+    "entry_block": "<u2",
+    "entry_source": "<u4",
+    "entry_hop": "<u2",
+    "entry_last": "|b1",
+    "entry_slot": "<u4",
+    "entry_expected": "<u2",
+    "result_block": "<u2",
+    "result_bank": "|u1",
+    "result_slot": "<u4",
+    "result_vertex": "<u4",
+    "result_worker": "<u2",
+    "result_expected": "<u2",
+}
+_WORKER = {
+    "vertices": "<i8",
+    "send_indptr": "<i8",
+    "send_source": "<u4",
+    "send_row": "<i8",
+    "receive_indptr": "<i8",
+    "receive_vertex": "<u4",
+    "receive_row": "<i8",
+    "receive_count": "<u2",
+    "neighbour_indptr": "<i8",
+    "neighbour_vertex": "<u4",
+    "neighbour_worker": "<u2",
+}
+# A plan without these has packets of one row each.
+_OPTIONAL = {"entry_count": "<u2", "send_row_indptr": "<i8"}
+
+
+class PlanCheckError(PlannerError):
+    """A plan that does not do what it promises; the sentence names the first thing found."""
+
+
+@dataclass(frozen=True)
+class RawPlan:
+    """What the files of a plan hold.
+
+    Attributes:
+        manifest: plan.json.
+        assignment: int32[V].
+        switch: the arrays of switch.npz; `entry_count` is filled in where it is missing.
+        workers: the arrays of each worker's file; `send_row_indptr` is filled in likewise.
+    """
+
+    manifest: dict[str, Any]
+    assignment: NDArray[np.int32]
+    switch: Arrays
+    workers: list[Arrays]
+
+
+def require(holds: bool, problem: str) -> None:
+    """Raise PlanCheckError with that sentence unless it holds."""
+    if not holds:
+        raise PlanCheckError(problem)
+
+
+def read_raw_plan(folder: Path) -> RawPlan:
+    """Read all files and compare their digests.
+
+    Raises:
+        PlanCheckError: a file is missing, strange, or has another digest.
+    """
+    manifest = read_raw_manifest(folder)
+    try:
+        workers, files = int(manifest["workers"]), dict(manifest["files"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise PlanCheckError(f"{folder}/plan.json lacks workers or files") from error
+    own = [f"worker-{worker:03d}.npz" for worker in range(workers)]
+    expected = {"switch.npz", "assignment.npy", *own}
+    require(set(files) == expected, f"{folder}/plan.json does not list the files of a plan")
+    present = {path.name for path in folder.iterdir()} - {"plan.json"}
+    strange = sorted(present ^ expected)
+    require(not strange, f"{folder} should hold the files that plan.json lists, see {strange[:1]}")
+    content = {name: _read_listed(folder / name, digest) for name, digest in files.items()}
+    switch = _arrays(content["switch.npz"], _SWITCH, folder / "switch.npz")
+    parts = [_arrays(content[name], _WORKER, folder / name) for name in own]
+    counted = ["entry_count" in switch, *("send_row_indptr" in part for part in parts)]
+    require(all(counted) or not any(counted), f"{folder}: only some files say what packets carry")
+    switch.setdefault("entry_count", np.ones(len(switch["entry_block"]), dtype=np.uint16))
+    for part in parts:
+        part.setdefault("send_row_indptr", np.arange(len(part["send_row"]) + 1))
+    return RawPlan(manifest, _assignment(content["assignment.npy"], folder), switch, parts)
+
+
+def read_raw_manifest(folder: Path) -> dict[str, Any]:
+    """Read plan.json and compare its digest; errors as read_raw_plan."""
+    where = folder / "plan.json"
+    try:
+        manifest: dict[str, Any] = json.loads(where.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise PlanCheckError(f"cannot read {where}: {error}") from error
+    require(
+        isinstance(manifest, dict) and manifest.get("format") == "switchgnn-plan",
+        f"{where} is not the manifest of a plan",
+    )
+    version = manifest.get("version")
+    require(version in _VERSIONS, f"{where} has version {version!r}, which cannot be checked")
+    content = {key: value for key, value in manifest.items() if key != "digest"}
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(canonical.encode("ascii")).hexdigest()
+    require(digest == manifest.get("digest"), f"{where} was changed: its digest does not agree")
+    return manifest
+
+
+def _read_listed(path: Path, digest: object) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise PlanCheckError(f"cannot read {path}: {error.strerror}") from error
+    require(
+        hashlib.sha256(data).hexdigest() == digest,
+        f"{path} was changed: its digest is not that of plan.json",
+    )
+    return data
+
+
+def _arrays(data: bytes, kinds: Mapping[str, str], where: Path) -> Arrays:
+    try:
+        arrays = read_npz(io.BytesIO(data))
+    except (OSError, NotArraysError) as error:
+        raise PlanCheckError(f"{where} is not an archive of arrays") from error
+    for name, kind in kinds.items():
+        found = arrays[name].dtype.str if name in arrays else "missing"
+        require(found == kind, f"{where}: array {name} should be {kind} but is {found}")
+    for name in set(arrays) - set(kinds):
+        known = _OPTIONAL.get(name) == arrays[name].dtype.str
+        require(known, f"{where}: array {name} is none of a plan's")
+    return arrays
+
+
+def _assignment(data: bytes, folder: Path) -> NDArray[np.int32]:
+    where = folder / "assignment.npy"
+    try:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise PlanCheckError(f"{where} is not an array") from error
+    plain = isinstance(array, np.ndarray) and array.dtype.str == "<i4" and array.ndim == 1
+    require(plain, f"{where} is not int32[V]")
+    return np.asarray(array, dtype=np.int32)

@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Minimum vertex covers of bipartite graphs: raw features or partial sums, whichever are fewer."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.numbering import number_keys
+
+# Capacities of a flow are whole numbers; a packet is so many units.
+_PACKET = 1024
+# Above any sum of capacities that a cut could prefer, within the int32 of SciPy's flow.
+_UNCUTTABLE = 2**30
+_ALL = slice(None)
+
+
+def cover_edges(
+    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
+) -> NDArray[np.bool_]:
+    """Choose for every edge u→v between multicasting u and a partial sum for v.
+
+    In each block a worker serves an edge by sending u raw, or by adding up its sources of v
+    and sending that sum. The edges of one worker in one block are a bipartite graph, and what
+    is sent is a vertex cover of it. The choice has the least
+
+        packets + weight * contributions
+
+    where an edge that a multicast serves is one contribution, and a partial sum is one,
+    however many edges it serves. So a partial sum, once sent, serves every edge of its worker
+    to v in the block. A partial sum of a single feature is never made: it would be that
+    feature.
+
+    With `weight` 0, Hopcroft-Karp and König's theorem give the choice in O(E sqrt(V)), and of
+    all choices with the fewest packets the one with the most partial sums, as those need fewer
+    contributions. With another weight a minimum cut does, which takes several times as long,
+    with the weight rounded to 1/1024.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E], from 1.
+        weight: what a contribution costs, in packets: how scarce the switch's recirculation is.
+
+    Returns:
+        bool[E]: True where u is multicast, False where the partial sum for v serves the edge.
+    """
+    left = _sources(boundary, block)[1]
+    right = _partial_sums(boundary, block)[1]
+    served = np.bincount(right)
+    if weight:
+        in_left, in_right = _weighted_cover(left, right, served, weight)
+    else:
+        # Of all minimum covers the one with the most partial sums: fewer contributions.
+        in_right, in_left = minimum_cover(right, left)
+    alone = served[right] == 1
+    chosen: NDArray[np.bool_] = alone | (in_left[left] & ~in_right[right])
+    return chosen
+
+
+def packets_up(
+    boundary: BoundaryEdges, block: NDArray[np.int32], multicast: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many features and how many partial sums each worker sends, int64[workers] each.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E].
+        multicast: bool[E], as `cover_edges` returns.
+    """
+    workers = int(boundary.source_worker.max(initial=0)) + 1
+    owner = np.zeros(int(boundary.source.max(initial=-1)) + 1, dtype=np.int32)
+    owner[boundary.source] = boundary.source_worker
+    raw = _sources(boundary, block, multicast)[0]
+    partial = _partial_sums(boundary, block, ~multicast)[0]
+    return (
+        np.bincount(owner[raw % max(len(owner), 1)], minlength=workers),
+        np.bincount(partial % workers, minlength=workers),
+    )
+
+
+def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Cover all edges with as few vertices as there are.
+
+    Args:
+        left: integers[E], the vertex at the left end of each edge, numbered from 0.
+        right: integers[E], at the right end. No edge occurs twice.
+
+    Returns:
+        bool[E]: whether the vertex at the left end is in the cover; where it is not, the one
+        at the right end is.
+    """
+    by_left: NDArray[np.bool_] = minimum_cover(left, right)[0][left]
+    return by_left
+
+
+def minimum_cover(
+    left: NDArray[np.integer], right: NDArray[np.integer]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The vertices of a minimum vertex cover, on the left and on the right.
+
+    The cover is that of König's proof: with Z the vertices that alternating paths reach from
+    the unmatched vertices on the left, it is left without Z, and right within Z.
+
+    Args:
+        left: integers[E], the vertex at the left end of each edge, numbered from 0 without gaps.
+        right: integers[E], at the right end. No edge occurs twice.
+    """
+    if not len(left):
+        return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
+
+    shape = (int(left.max()) + 1, int(right.max()) + 1)
+    edges = csr_matrix((np.ones(len(left), dtype=np.int8), (left, right)), shape=shape)
+    right_of = maximum_bipartite_matching(edges, perm_type="column")
+    left_of = np.full(shape[1], -1, dtype=np.int64)
+    matched = np.flatnonzero(right_of >= 0)
+    left_of[right_of[matched]] = matched
+    reached_left = right_of < 0
+    reached_right = np.zeros(shape[1], dtype=np.bool_)
+    frontier = np.flatnonzero(reached_left)
+    while len(frontier):
+        found = np.unique(edges[frontier].indices)
+        found = found[~reached_right[found]]
+        reached_right[found] = True
+        frontier = left_of[found]
+        reached_left[frontier] = True
+    return ~reached_left, reached_right
+
+
+def _sources(
+    boundary: BoundaryEdges, block: NDArray[np.int32], where: NDArray[np.bool_] | slice = _ALL
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The (block, source) pairs as block * sources + source, and that of each edge."""
+    sources = int(boundary.source.max(initial=-1)) + 1
+    bound = (int(block.max(initial=0)) + 1) * sources
+    return number_keys(block[where] * np.int64(sources) + boundary.source[where], bound)
+
+
+def _partial_sums(
+    boundary: BoundaryEdges, block: NDArray[np.int32], where: NDArray[np.bool_] | slice = _ALL
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The (block, destination, worker) triples as one number each, and that of each edge."""
+    destinations = int(boundary.destination.max(initial=-1)) + 1
+    workers = int(boundary.source_worker.max(initial=0)) + 1
+    keys = block[where] * np.int64(destinations) + boundary.destination[where]
+    bound = (int(block.max(initial=0)) + 1) * destinations * workers
+    return number_keys(keys * workers + boundary.source_worker[where], bound)
+
+
+def _weighted_cover(
+    left: NDArray[np.integer], right: NDArray[np.integer], served: NDArray[np.int64], weight: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The cover of least packets + weight * contributions, by a minimum cut.
+
+    Without the partial sum for v all its edges are contributions, with it there is one. So
+    the partial sum costs 1 + weight - weight * edges over what v costs without it, and is
+    free of cost where that is negative. A multicast vertex costs one packet.
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # noqa: PLC0415
+
+    price = np.rint(_PACKET * (1 + weight * (1 - served.astype(np.float64)))).astype(np.int64)
+    in_right = price <= 0
+    in_left = np.zeros(int(left.max(initial=-1)) + 1, dtype=np.bool_)
+    open_edges = np.flatnonzero(~in_right[right])
+    if not len(open_edges):
+        return in_left, in_right
+    sources, u = np.unique(left[open_edges], return_inverse=True)
+    sinks, v = np.unique(right[open_edges], return_inverse=True)
+    start, end = len(sources) + len(sinks), len(sources) + len(sinks) + 1
+    tails = np.concatenate([np.full(len(sources), start), u, len(sources) + np.arange(len(sinks))])
+    heads = np.concatenate([np.arange(len(sources)), len(sources) + v, np.full(len(sinks), end)])
+    capacity = np.concatenate(
+        [np.full(len(sources), _PACKET), np.full(len(u), _UNCUTTABLE), price[sinks]]
+    ).astype(np.int32)
+    network = csr_array((capacity, (tails, heads)), shape=(end + 1, end + 1))
+    # The flow against an edge is negative, so this also holds the way back.
+    residual = csr_array(network - maximum_flow(network, start, end).flow)
+    residual.eliminate_zeros()
+    reached = np.zeros(end + 1, dtype=np.bool_)
+    reached[breadth_first_order(residual, start, return_predecessors=False)] = True
+    in_left[sources] = ~reached[: len(sources)]
+    in_right[sinks] = reached[len(sources) : start]
+    return in_left, in_right

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Strategies chosen together: `paper` as the paper has it, `best` with the fewest packets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from switchgnn.planner.blocks_hypergraph import has_mtkahypar
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graph import Graph
+
+# A slot is 32 lanes of four bytes; one fragment at a time shares the slots.
+SLOT_BYTES = 128
+# Up to so many directed edges Mt-KaHyPar takes seconds.
+_MOST_HYPERGRAPH_EDGES = 500_000
+# Up to so many directed edges a minimum cover takes seconds.
+_MOST_COVER_EDGES = 20_000_000
+# What a pass serves on average, measured on social graphs: about five contributions.
+_CONTRIBUTIONS_PER_PASS = 5
+# A partial sum that saves no packet is not worth more than this.
+_MOST_WEIGHT = 1.0
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a choice depends on.
+
+    Attributes:
+        workers: their number.
+        slots: the aggregators of the switch.
+        link_rate: packets per second on each worker's link; None: not known.
+        recirculation_rate: passes per second that the switch can make; None: not known.
+    """
+
+    workers: int
+    slots: int
+    link_rate: float | None = None
+    recirculation_rate: float | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy of each kind.
+
+    Attributes:
+        partition: a key of PARTITION_STRATEGIES.
+        blocks: a key of BLOCK_STRATEGIES.
+        send: `multicast`, or `cover`: partial sums of the workers where they are fewer.
+        weight: of `cover_edges`: what a contribution costs, in packets.
+        order: a key of ORDER_STRATEGIES.
+        because: a sentence for each part of the choice.
+    """
+
+    partition: str
+    blocks: str
+    send: str
+    weight: float
+    order: str
+    because: tuple[str, ...]
+
+
+class Preset(Protocol):
+    """Chooses the strategies for a graph."""
+
+    def __call__(self, graph: Graph, situation: Situation) -> Choice:
+        """See the class."""
+
+
+def paper(graph: Graph, situation: Situation) -> Choice:
+    """The paper's own: METIS, MLGP, GAMR, and every source multicast."""
+    return Choice(
+        partition="metis",
+        blocks="mlgp",
+        send="multicast",
+        weight=0.0,
+        order="gamr",
+        because=("This is the paper's method, sections 3.2 and 3.3.",),
+    )
+
+
+def best(graph: Graph, situation: Situation) -> Choice:
+    """What measured best, as far as the graph's size allows it.
+
+    Args:
+        graph: only its size counts.
+        situation: with the rates, the switch's recirculation is weighed against the links.
+    """
+    blocks, why_blocks = _blocks(graph, situation)
+    send, weight, why_send = _send(graph, situation)
+    if send == "cover" and blocks in ("destination", "hypergraph"):
+        blocks += "-cover"
+    return Choice(
+        partition="metis",
+        blocks=blocks,
+        send=send,
+        weight=weight,
+        order="peel",
+        because=(
+            "Workers by METIS: few edges between workers are few boundary vertices.",
+            why_blocks,
+            why_send,
+            "Order peel: sums that complete late are few, so the queue is short at the end.",
+        ),
+    )
+
+
+PRESETS: Mapping[str, Preset] = {"paper": paper, "best": best}
+
+
+def choose(name: str, graph: Graph, situation: Situation) -> Choice:
+    """The choice of the preset of that name, or a PlannerError that lists the known ones."""
+    if name not in PRESETS:
+        raise PlannerError(f"no preset {name!r}; known: {', '.join(sorted(PRESETS))}")
+    for rate in (situation.link_rate, situation.recirculation_rate):
+        if rate is not None and not rate > 0:
+            raise PlannerError(f"a rate must be above 0 packets per second, but it is {rate}")
+    return PRESETS[name](graph, situation)
+
+
+def slots_of_memory(memory: int) -> int:
+    """The slots that so many bytes of switch memory hold.
+
+    The width of the features does not matter: one fragment at a time shares the slots.
+    """
+    slots = memory // SLOT_BYTES
+    if slots < 1:
+        raise PlannerError(f"{memory} bytes hold no slot of {SLOT_BYTES} bytes")
+    return slots
+
+
+def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
+    edges = len(graph.indices)
+    if situation.slots >= graph.vertices:
+        return (
+            "destination",
+            f"One block: {situation.slots:,} slots hold all {graph.vertices:,} vertices.",
+        )
+    if edges > _MOST_HYPERGRAPH_EDGES:
+        return (
+            "destination",
+            f"Destination blocks by METIS: {edges:,} edges are too many for Mt-KaHyPar.",
+        )
+    if not has_mtkahypar():
+        return (
+            "destination",
+            "Destination blocks by METIS: Mt-KaHyPar, which makes fewer packets, is not "
+            "installed (pip install mtkahypar).",
+        )
+    return (
+        "hypergraph",
+        "Destination blocks by Mt-KaHyPar: sources are sent in the fewest blocks.",
+    )
+
+
+def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
+    if len(graph.indices) > _MOST_COVER_EDGES:
+        return (
+            "multicast",
+            0.0,
+            f"Every source is multicast: a minimum cover of {len(graph.indices):,} edges takes "
+            "too long.",
+        )
+    link, passes = situation.link_rate, situation.recirculation_rate
+    if link is None or passes is None:
+        return (
+            "cover",
+            0.0,
+            "Workers send a minimum cover of sources and partial sums: the fewest packets, as "
+            "no link and recirculation rates are given.",
+        )
+    # All links carry packets at once, while one switch makes all passes.
+    weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS)
+    weight = min(round(weight, 3), _MOST_WEIGHT)
+    return (
+        "cover",
+        weight,
+        f"Workers send a cover in which a contribution costs {weight:g} packets: the links "
+        f"carry {situation.workers * link:,.0f} packets per second and the switch makes "
+        f"{passes:,.0f} passes.",
+    )

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `switchgnn plan` shows: tables for people, one object for programs."""
+
+from dataclasses import asdict
+from textwrap import wrap
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.presets import SLOT_BYTES
+from switchgnn.planner.report import COVER, HOST, ONCE, PLAN, STRAWMAN, DirectionReport, Load, Way
+from switchgnn.run.plan_job import PAPER, PlanReport
+
+_COLUMNS = 80
+_KILO, _MEGA = 1e3, 1e6
+_ROWS = {
+    PLAN: "this plan",
+    PAPER: "paper",
+    STRAWMAN: "strawman",
+    HOST: "host-based",
+    ONCE: "each once",
+    COVER: "lower bound",
+}
+
+
+def as_json(report: PlanReport) -> dict[str, Any]:
+    """The report as plain data; the numbers at its top are those of the forward sums."""
+    made, forward = report.made, report.directions[Direction.FORWARD.value]
+    manifest = made.plan.manifest
+    plan, host = forward.ways[PLAN], forward.ways[HOST]
+    return {
+        "graph": asdict(manifest.graph),
+        "digest": manifest.digest,
+        "strategy": made.options.strategy,
+        "why": list(made.choice.because),
+        "partition": manifest.partition.method,
+        "block_strategy": manifest.strategy.blocks,
+        "send": manifest.strategy.send,
+        "weight": manifest.strategy.weight,
+        "order": manifest.strategy.order,
+        "workers": manifest.workers,
+        "slots": manifest.slots,
+        "memory_bytes": manifest.slots * SLOT_BYTES,
+        "features": report.features,
+        "fragments": report.frames.fragments,
+        "frame_bytes": report.frames.size,
+        "traffic_fraction": plan.traffic_fraction,
+        "packets_up": plan.up.packets,
+        "packets_down": plan.down.packets,
+        "host_packets": host.up.packets + host.down.packets,
+        "boundary_vertices": forward.boundary_vertices,
+        "boundary_edges": forward.boundary_edges,
+        "copies_per_vertex": forward.copies_per_vertex,
+        "blocks": manifest.blocks,
+        "entries": sum(each.entries for _, each in by_blocks(report)),
+        "passes": forward.passes,
+        "contributions": forward.contributions,
+        "seconds": made.seconds,
+        "metis_seconds": made.metis_seconds,
+        "peak_memory_bytes": made.peak_memory_bytes,
+        "memory_before_bytes": made.memory_before_bytes,
+        "graph_bytes": made.graph.indptr.nbytes + made.graph.indices.nbytes,
+        "directions": {name: asdict(each) for name, each in report.directions.items()},
+    }
+
+
+def by_blocks(report: PlanReport) -> list[tuple[str, DirectionReport]]:
+    """The reports and their names; directions that share their blocks come as one."""
+    distinct = {id(each): each for each in report.directions.values()}
+    return [
+        (" and ".join(name for name, other in report.directions.items() if other is each), each)
+        for each in distinct.values()
+    ]
+
+
+def facts(report: PlanReport) -> str:
+    """A few lines about the plan as a whole."""
+    manifest = report.made.plan.manifest
+    graph = manifest.graph
+    memory = _size(manifest.slots * SLOT_BYTES)
+    return "\n".join(
+        (
+            f"{graph.name}: {graph.vertices:,} vertices, {graph.edges:,} directed edges; "
+            f"{manifest.workers} workers ({manifest.partition.method})",
+            f"{manifest.slots:,} slots ({memory}): one fragment of 32 numbers at "
+            "a time uses them, so their",
+            f"number does not depend on the width; {report.features:,} features are "
+            f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
+            *(line for why in report.made.choice.because for line in wrap(why, _COLUMNS)),
+        )
+    )
+
+
+def costs(report: PlanReport) -> str:
+    """One line about what planning took."""
+    made = report.made
+    extra = made.peak_memory_bytes - made.memory_before_bytes
+    return (
+        f"Planned in {made.seconds:.2f} s, {made.metis_seconds:.2f} s of it in METIS; at most "
+        f"{made.peak_memory_bytes / _MEGA:,.0f} MB\n"
+        f"of memory, {extra / _MEGA:,.0f} MB more than before."
+    )
+
+
+def sizes(report: DirectionReport) -> str:
+    """A few lines about a direction's blocks and tables."""
+    return "\n".join(
+        (
+            f"{report.boundary_vertices:,} boundary vertices, {report.boundary_edges:,} boundary "
+            f"edges, {report.copies_per_vertex:.1f} copies per vertex",
+            f"{report.blocks:,} blocks of up to {report.slots_used_max:,} slots (mean "
+            f"{report.slots_used_mean:,.0f}); {report.entries:,} table entries",
+            f"{report.passes:,} passes for {report.contributions:,} contributions: "
+            f"{report.passes_per_contribution:.3f} each",
+        )
+    )
+
+
+def ways_table(report: DirectionReport) -> Table:
+    """The plan beside other ways to exchange the same features."""
+    heaviest = max(max(way.up.bytes_max, way.down.bytes_max) for way in report.ways.values())
+    unit, size = _unit(heaviest)
+    title = f"packets of a fragment; {unit} of whole features: mean and max of the workers"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("of host", "packets up", "down", f"{unit} up", "max", f"{unit} down", "max"):
+        table.add_column(name, justify="right")
+    for name, way in _sorted(report.ways):
+        table.add_row(
+            _ROWS.get(name, name),
+            f"{way.traffic_fraction:.1%}",
+            f"{way.up.packets:,}",
+            f"{way.down.packets:,}",
+            *_loads(way.up, size),
+            *_loads(way.down, size),
+        )
+    return table
+
+
+def left_out(report: DirectionReport) -> str:
+    """One line about what is missing in the table, or nothing."""
+    names = [_ROWS.get(name, name) for name in report.left_out]
+    return f"Left out, as the graph is too large for it: {', '.join(names)}." if names else ""
+
+
+def _sorted(ways: dict[str, Way]) -> list[tuple[str, Way]]:
+    known = [name for name in _ROWS if name in ways]
+    return [(name, ways[name]) for name in (*known, *(set(ways) - set(known)))]
+
+
+def _loads(load: Load, unit: float) -> tuple[str, str]:
+    """Mean and largest, with two digits where they fit."""
+    mean, largest = load.bytes_mean / unit, load.bytes_max / unit
+    digits = 0 if largest >= 1000 else 2
+    return f"{mean:,.{digits}f}", f"{largest:,.{digits}f}"
+
+
+def _unit(number: float) -> tuple[str, float]:
+    """The unit in which so many bytes are read best, and its size."""
+    return ("MB", _MEGA) if number >= _MEGA else ("kB", _KILO)
+
+
+def _size(number: float) -> str:
+    unit, size = _unit(number)
+    return f"{number / size:,.2f} {unit}"

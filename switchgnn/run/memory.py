@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How much memory the process holds at most."""
+
+import re
+import resource
+import sys
+from pathlib import Path
+
+_CLEAR = Path("/proc/self/clear_refs")
+_STATUS = Path("/proc/self/status")
+# Writing this makes Linux forget the peak so far.
+_FORGET_PEAK = "5"
+_KILO = 1024
+
+
+class PeakMemory:
+    """The peak of resident memory since it was made.
+
+    Where the system cannot forget an earlier peak (it is no Linux, or forbids it), the peak
+    is that of the whole process so far.
+
+    Attributes:
+        before: bytes held when it was made.
+    """
+
+    def __init__(self) -> None:
+        self._fresh = _forget_peak()
+        self.before = _status("VmRSS") or _process_peak()
+
+    def peak(self) -> int:
+        """The most bytes held since."""
+        return (_status("VmHWM") if self._fresh else None) or _process_peak()
+
+
+def _forget_peak() -> bool:
+    try:
+        _CLEAR.write_text(_FORGET_PEAK)
+    except OSError:
+        return False
+    return True
+
+
+def _status(field: str) -> int | None:
+    try:
+        found = re.search(rf"^{field}:\s*(\d+) kB", _STATUS.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) * _KILO if found else None
+
+
+def _process_peak() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * _KILO

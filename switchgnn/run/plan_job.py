@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of `switchgnn plan`: load and plan, then compare."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES, fragments_of
+from switchgnn.p4src import load_program
+from switchgnn.planner.blocks import MIN_SLOTS
+from switchgnn.planner.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.bounds import Packets, multicast_packets
+from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graph import Graph
+from switchgnn.planner.load import load_graph
+from switchgnn.planner.partition import partition_workers
+from switchgnn.planner.plan import Plan
+from switchgnn.planner.presets import Choice, Situation, choose
+from switchgnn.planner.report import DirectionReport, Frames, report_direction
+from switchgnn.planner.stopwatch import METIS_TIME
+from switchgnn.planner.strategies import BLOCK_STRATEGIES
+from switchgnn.run.memory import PeakMemory
+
+# The comparison with the paper's plan cuts the boundary graph once more, level by level.
+_COMPARED_EDGES = 20_000_000
+PAPER = "paper"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What to plan.
+
+    Attributes:
+        graph: as load_graph takes it.
+        workers: their number.
+        slots: aggregators that a block may use; None: all of the switch.
+        features: width F of what is exchanged; None: the graph's own, or as many as a
+            fragment holds.
+        strategy: a key of PRESETS.
+        partition: a key of PARTITION_STRATEGIES in place of the preset's, or None.
+        send: a key of SEND_STRATEGIES in place of the preset's, or None.
+        directions: a key of DIRECTIONS.
+        seed: for partition, blocks and order.
+        link_rate: packets per second on each worker's link, or None.
+        recirculation_rate: passes per second that the switch can make, or None.
+    """
+
+    graph: str
+    workers: int
+    slots: int | None
+    features: int | None
+    strategy: str
+    partition: str | None
+    send: str | None
+    directions: str
+    seed: int
+    link_rate: float | None
+    recirculation_rate: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class MadePlan:
+    """A plan, and what it took to make it.
+
+    Attributes:
+        options: what was asked for.
+        choice: what the strategy stands for.
+        graph: what it is for.
+        plan: the plan.
+        seconds: of planning, without loading the graph.
+        metis_seconds: of those, inside METIS.
+        peak_memory_bytes: the most that the process held while planning, graph included.
+        memory_before_bytes: what it held before.
+    """
+
+    options: PlanOptions
+    choice: Choice
+    graph: Graph
+    plan: Plan
+    seconds: float
+    metis_seconds: float
+    peak_memory_bytes: int
+    memory_before_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class PlanReport:
+    """A plan in numbers.
+
+    Attributes:
+        made: the plan, and what it took.
+        directions: the numbers, by direction.
+        features: width F of the bytes.
+        frames: what a packet weighs.
+    """
+
+    made: MadePlan
+    directions: dict[str, DirectionReport]
+    features: int
+    frames: Frames
+
+
+def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
+    """Load the graph and plan.
+
+    Args:
+        options: what to plan.
+        tell: called with a few words at the start of each step.
+
+    Raises:
+        PlannerError: options or a graph that do not do.
+    """
+    tell(f"load {options.graph}")
+    graph = load_graph(options.graph)
+    program = load_program()
+    situation = Situation(
+        workers=options.workers,
+        slots=options.slots or program.slots,
+        link_rate=options.link_rate,
+        recirculation_rate=options.recirculation_rate,
+    )
+    choice = choose(options.strategy, graph, situation)
+    if options.partition is not None:
+        choice = replace(choice, partition=options.partition)
+    if options.send is not None:
+        choice = replace(choice, send=options.send)
+    memory, start, metis = PeakMemory(), time.perf_counter(), METIS_TIME.seconds
+    plan = build_chosen(
+        graph,
+        choice,
+        situation,
+        program=program.digest,
+        seed=options.seed,
+        directions=options.directions,
+        progress=tell,
+    )
+    return MadePlan(
+        options=options,
+        choice=choice,
+        graph=graph,
+        plan=plan,
+        seconds=time.perf_counter() - start,
+        metis_seconds=METIS_TIME.seconds - metis,
+        peak_memory_bytes=memory.peak(),
+        memory_before_bytes=memory.before,
+    )
+
+
+def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
+    """Count what the plan costs, and what other ways would.
+
+    Args:
+        made: the plan.
+        tell: called with a few words at the start of each step.
+    """
+    own = made.graph.features.shape[1] if made.graph.features is not None else LANES
+    features = made.options.features or own
+    frames = Frames(FEATURE_FRAME_BYTES, fragments_of(features))
+    return PlanReport(made, _report(made.graph, made.plan, frames, tell), features, frames)
+
+
+def _report(graph: Graph, plan: Plan, frames: Frames, tell: Progress) -> dict[str, DirectionReport]:
+    """The numbers of each direction; directions with the same edges share them."""
+    boundary = boundary_edges(graph, plan.assignment)
+    shared: dict[tuple[int, int], DirectionReport] = {}
+    reports = {}
+    for direction in map(Direction, plan.manifest.directions):
+        record = plan.manifest.direction(direction)
+        key = record.first_block, record.last_block
+        if key not in shared:
+            edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+            tell(f"compare the {direction.value} sums with other ways")
+            paper = {PAPER: _paper_packets(graph, plan, edges, direction)}
+            shared[key] = report_direction(plan, direction, edges, frames, paper)
+        reports[direction.value] = shared[key]
+    return reports
+
+
+def _paper_packets(
+    graph: Graph, plan: Plan, boundary: BoundaryEdges, direction: Direction
+) -> Packets | None:
+    """What the paper's plan sends: METIS, MLGP, all sources multicast."""
+    manifest = plan.manifest
+    if len(boundary) > _COMPARED_EDGES or manifest.slots < MIN_SLOTS:
+        return None
+    paper = choose(PAPER, graph, Situation(manifest.workers, manifest.slots))
+    if manifest.partition.method != paper.partition:
+        owner: NDArray[np.int32] = partition_workers(
+            graph, manifest.workers, manifest.partition.seed
+        )
+        boundary = boundary_edges(graph, owner)
+        if direction is Direction.BACKWARD:
+            boundary = boundary.transposed()
+    elif manifest.strategy.blocks == paper.blocks:
+        said = manifest.direction(direction).prediction
+        return Packets(np.array(said.packets_up), np.array(said.packets_down))
+    make_blocks = BLOCK_STRATEGIES[paper.blocks]
+    try:
+        block = make_blocks(boundary, manifest.slots, manifest.strategy.seed)
+    except PlannerError:  # too many blocks: the paper has no plan here
+        return None
+    return multicast_packets(boundary, block, manifest.workers)

@@ -1,0 +1,214 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn plan` as its user meets it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from switchgnn.cli.application import app
+from switchgnn.cli.steps import Steps
+from switchgnn.errors import SwitchGNNError
+from switchgnn.planner import load_graph, read_manifest
+from switchgnn.planner.check_files import PlanCheckError
+from switchgnn.planner.check_plan import check_plan
+from switchgnn.run.memory import PeakMemory
+
+COMMAND = [sys.executable, "-m", "switchgnn.cli", "plan"]
+
+
+def plan(*arguments, width=80):
+    """The output; errors are raised as they are."""
+    result = CliRunner().invoke(
+        app, ["plan", *map(str, arguments)], env={"COLUMNS": str(width)}, catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def plan_json(*arguments):
+    return json.loads(plan(*arguments, "--json"))
+
+
+def refused(*arguments):
+    with pytest.raises(SwitchGNNError) as error:
+        plan(*arguments)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_the_numbers_agree_with_one_another(tmp_path):
+    found = plan_json(
+        "karate", "--workers", 4, "--slots", 9, "--features", 33, "--out", tmp_path / "plan"
+    )
+    manifest = read_manifest(tmp_path / "plan")
+    said = manifest.directions["forward"].prediction
+    assert found["digest"] == manifest.digest
+    assert found["packets_up"] == sum(said.packets_up)
+    assert found["packets_down"] == sum(said.packets_down)
+    assert found["host_packets"] == sum(said.host_packets_up) + sum(said.host_packets_down)
+    ours = found["packets_up"] + found["packets_down"]
+    assert found["traffic_fraction"] == pytest.approx(ours / found["host_packets"])
+    assert (found["blocks"], found["passes"]) == (manifest.blocks, said.passes)
+    assert found["contributions"] == said.contributions
+    assert found["fragments"] == 2
+    assert 0 < found["metis_seconds"] < found["seconds"]
+    assert found["peak_memory_bytes"] >= found["memory_before_bytes"] > found["graph_bytes"]
+    forward = found["directions"]["forward"]
+    assert list(forward["ways"]) == ["plan", "host", "paper", "strawman", "once", "cover-bound"]
+    assert forward["ways"]["paper"] == forward["ways"]["plan"]
+
+
+def test_memory_is_counted_in_slots_whatever_the_width():
+    for features in (1, 1000):
+        found = plan_json("karate", "--workers", 2, "--memory", "1.28kB", "--features", features)
+        assert (found["slots"], found["memory_bytes"]) == (10, 1280)
+    assert plan_json("karate", "--workers", 2, "--memory", "1KiB")["slots"] == 8
+
+
+def test_the_paper_has_its_own_partition():
+    """A plan on another partition stands beside the paper's on METIS."""
+    found = plan_json("digits", "--workers", 4, "--slots", 64, "--partition", "g3")
+    paper = plan_json("digits", "--workers", 4, "--slots", 64)
+    ways = found["directions"]["forward"]["ways"]
+    assert ways["paper"]["up"]["packets"] == paper["packets_up"]
+    assert ways["plan"]["up"]["packets"] != paper["packets_up"]
+
+
+@pytest.mark.parametrize("options", [[], ["--directions", "both"]])
+def test_the_words_fit_80_columns(tmp_path, options):
+    ends = np.random.default_rng(1).integers(0, 3000, (20_000, 2))
+    np.savetxt(tmp_path / "edges.txt", ends, fmt="%d")
+    text = plan(tmp_path / "edges.txt", "--workers", 16, "--slots", 500, *options)
+    assert "this plan" in text
+    assert "lower bound" in text
+    assert ("forward and backward:" in text) == bool(options)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_both_directions_of_a_directed_graph(tmp_path):
+    source, destination = np.array([[0, 4], [0, 5], [1, 4], [2, 5], [3, 0]]).T
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=6))])
+    np.savez(tmp_path / "directed.npz", indptr=indptr, indices=destination)
+    found = plan_json(
+        tmp_path / "directed.npz", "--workers", 3, "--slots", 4, "--directions", "both"
+    )
+    assert set(found["directions"]) == {"forward", "backward"}
+    assert found["entries"] == sum(each["entries"] for each in found["directions"].values())
+    text = plan(tmp_path / "directed.npz", "--workers", 3, "--slots", 4, "--directions", "both")
+    assert "backward:" in text
+
+
+def test_a_plan_is_checked(tmp_path):
+    folder = tmp_path / "plan"
+    plan("karate", "--workers", 3, "--slots", 9, "--out", folder)
+    assert "is right" in plan("--check", folder)
+    assert plan_json("karate", "--check", folder)["right"]
+    with pytest.raises(PlanCheckError, match="not for this digits"):
+        plan("digits", "--check", folder)
+    (folder / "switch.npz").write_bytes(b"")
+    assert "was changed" in refused("--check", folder)
+
+
+def test_a_plan_of_a_file_is_checked_with_the_file(tmp_path):
+    (tmp_path / "edges.txt").write_text("0 1\n1 2\n2 3\n")
+    plan(tmp_path / "edges.txt", "--workers", 2, "--slots", 4, "--out", tmp_path / "plan")
+    assert "switchgnn plan GRAPH --check" in refused("--check", tmp_path / "plan")
+    assert "is right" in plan(tmp_path / "edges.txt", "--check", tmp_path / "plan")
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--memory", "10 parsec"], "write it as 10MB"),
+        (["--memory", "127B"], "127 bytes hold no slot"),
+        (["--memory", "10MB", "--slots", 7], "not both"),
+        (["--strategy", "worst"], "known: best, paper"),
+        (["--partition", "worst"], "known: "),
+        (["--out", "/proc/plan"], "cannot write"),
+    ],
+)
+def test_wrong_options_are_answered_in_a_sentence(options, part):
+    assert part in refused("karate", "--workers", 2, *options)
+
+
+def test_a_graph_and_workers_are_needed():
+    result = CliRunner().invoke(app, ["plan"])
+    assert result.exit_code == 2
+    assert "--check" in result.output
+
+
+def test_plots_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    text = plan("karate", "--workers", 4, "--slots", 9, "--plots", tmp_path / "plots")
+    names = ("boundary-and-traffic", "neighbour-counts", "connected-boundary", "traffic-and-memory")
+    drawn = {path.name for path in (tmp_path / "plots").iterdir()}
+    assert drawn == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
+    assert all((tmp_path / "plots" / name).stat().st_size > 2000 for name in drawn)
+    assert "Plots: 8 files" in text
+    plan("karate", "--workers", 1, "--plots", tmp_path / "alone")
+
+
+def test_an_interrupted_plan_leaves_the_old_one(tmp_path):
+    folder = tmp_path / "plan"
+    plan("karate", "--workers", 3, "--slots", 9, "--out", folder)
+    process = subprocess.Popen(
+        [*COMMAND, "products-like:0.05:0", "--workers", "8", "--out", str(folder)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
+    with process:
+        # What takes longer than a few seconds says so: then it has not nearly ended.
+        assert " s  " in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == -signal.SIGINT
+    assert check_plan(folder, load_graph("karate")).workers == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["plan"]
+
+
+def test_short_work_says_nothing(capsys):
+    with Steps() as steps:
+        steps.tell("blink")
+    assert capsys.readouterr().err == ""
+
+
+def test_long_work_says_each_step_once(capsys, monkeypatch):
+    monkeypatch.setattr("switchgnn.cli.steps._QUIET_SECONDS", 0.0)
+    with Steps() as steps:
+        for step in ("one", "two"):
+            deadline = time.monotonic() + 10
+            while time.monotonic() == steps._start and time.monotonic() < deadline:
+                pass
+            steps.tell(step)
+    err = capsys.readouterr().err
+    assert (err.count("one"), err.count("two")) == (1, 1)
+
+
+def test_ctrl_c_ends_steps_at_once_but_lets_writing_clean_up():
+    before = signal.getsignal(signal.SIGINT)
+    steps = Steps()
+    with steps:
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        with pytest.raises(KeyboardInterrupt), steps.finishing():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_peak_of_memory_is_that_of_the_work():
+    big = np.ones(30_000_000)
+    del big
+    memory = PeakMemory()
+    small = np.ones(5_000_000)
+    grown = memory.peak() - memory.before
+    assert 30e6 < grown < 150e6
+    del small
