@@ -106,7 +106,8 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
     if not networked:
         return None
     title = "kB of exchanges on each worker's link, up / down"
-    table = Table(title=title, box=box.SIMPLE_HEAD)
+    # A title is broken to the width of its table.
+    table = Table(title=title, box=box.SIMPLE_HEAD, min_width=len(title))
     table.add_column("worker", justify="right")
     for report in networked:
         table.add_column(report.transport, justify="right")
