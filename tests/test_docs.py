@@ -17,6 +17,10 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 MAKE_TARGET = re.compile(r"`make ([a-z0-9]+)")
 
 
+# As after `. .venv/bin/activate`.
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
 def blocks(page, language):
     return [text for kind, text in BLOCK.findall(page.read_text()) if kind == language]
 
@@ -41,11 +45,10 @@ def folder(tmp_path_factory):
 def test_command(command, folder):
     if command.startswith("make "):
         command = f"{command} --directory {ROOT}"
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     result = subprocess.run(
         ["bash", "-euc", command],
         cwd=folder,
-        env=environment,
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
@@ -59,12 +62,13 @@ def test_python(page, tmp_path):
     programs = blocks(page, "python")
     if not programs:
         pytest.skip("no Python on this page")
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     plan = ["switchgnn", "plan", "digits", "--workers", "4", "--slots", "256", "--out"]
     subprocess.run(
-        [*plan, "digits-plan"], cwd=tmp_path, env=environment, check=True, capture_output=True
+        [*plan, "digits-plan"], cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True
     )
-    subprocess.run([sys.executable, "-c", "\n".join(programs)], cwd=tmp_path, check=True)
+    subprocess.run(
+        [sys.executable, "-c", "\n".join(programs)], cwd=tmp_path, env=ENVIRONMENT, check=True
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -22,15 +22,16 @@ class PeakMemory:
 
     Attributes:
         before: bytes held when it was made.
+        forgot: whether the system forgot the earlier peak.
     """
 
     def __init__(self) -> None:
-        self._fresh = _forget_peak()
+        self.forgot = _forget_peak()
         self.before = _status("VmRSS") or _process_peak()
 
     def peak(self) -> int:
         """The most bytes held since."""
-        return (_status("VmHWM") if self._fresh else None) or _process_peak()
+        return (_status("VmHWM") if self.forgot else None) or _process_peak()
 
 
 def _forget_peak() -> bool:

@@ -125,7 +125,7 @@ def test_directions_that_cannot_be_planned(tmp_path):
 def test_a_partition_that_nobody_knows(command, tmp_path):
     start = {"plan": ("karate", "--workers", 2, "--out", tmp_path / "plan"), "run": LOOPBACK}
     message = refused(command, *start[command], "--partition", "best")
-    assert "known: g3, g3-literal, metis" in message
+    assert "known: chunk, g3, g3-literal, metis, metis-boundary" in message
 
 
 @pytest.mark.parametrize("command", ["plan", "run"])
