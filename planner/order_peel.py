@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
-from switchgnn.planner.numbering import number_keys
+from switchgnn.planner.numbering import number_keys, pair_keys
 from switchgnn.planner.order import SendOrder
+from switchgnn.planner.rows import sort_by_key
 
 # The sources of a block leave in so many batches, or one by one where there are fewer. Each
 # step sorts the sources that are left, in all blocks together at most about _SORTED.
@@ -37,8 +38,8 @@ def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
     """
     ids = int(max(boundary.source.max(initial=-1), boundary.destination.max(initial=-1))) + 1
     bound = (int(block.max(initial=0)) + 1) * ids
-    sent, packet = number_keys(block * np.int64(ids) + boundary.source, bound)
-    sums, result = number_keys(block * np.int64(ids) + boundary.destination, bound)
+    sent, packet = number_keys(pair_keys(block, boundary.source, ids), bound)
+    sums, result = number_keys(pair_keys(block, boundary.destination, ids), bound)
     numbers = (sent // max(ids, 1)).astype(np.int32)
     place = peel_places(numbers, packet, result, len(sums))
     order = np.lexsort((place, numbers))
@@ -64,8 +65,8 @@ def peel_places(
     batch = -(-size // batches)
     place = np.zeros(len(block), dtype=np.int64)
     free = np.bincount(packet, minlength=len(block))
-    by_packet, packet_edges = _rows(packet, len(block))
-    by_result, result_edges = _rows(result, results)
+    by_packet, packet_edges = sort_by_key(packet, len(block))
+    by_result, result_edges = sort_by_key(result, results)
     home = block[packet[result_edges[by_result[:-1]]]] if results else block[:0]
     pace = np.minimum(np.bincount(home, minlength=len(size)) / np.maximum(size, 1), 1)
     credit = np.zeros(len(size))
@@ -122,13 +123,6 @@ def _rank_in_run(key: NDArray[np.integer]) -> NDArray[np.int64]:
     """The place of each row among the rows of its key; `key` is ascending."""
     rank: NDArray[np.int64] = np.arange(len(key)) - np.searchsorted(key, key)
     return rank
-
-
-def _rows(key: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(indptr, edges): the edges of each key."""
-    indptr = np.zeros(size + 1, dtype=np.int64)
-    np.cumsum(np.bincount(key, minlength=size), out=indptr[1:])
-    return indptr, np.argsort(key, kind="stable")
 
 
 def _slices(indptr: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:
