@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.compiled import Compiled
-from switchgnn.planner.numbering import number_keys, pair_keys
+from switchgnn.planner.numbering import number_pairs
 from switchgnn.planner.rows import sort_by_key
 
 # The number of register arrays in the P4 program; a pass touches each at most once.
@@ -73,8 +73,8 @@ def place_destinations(
         slots: all aggregators of the switch; fewer than 8 use as many banks.
         count: int64[E], how many rows the source of each edge stands for; None: one each.
     """
-    row_block, row_vertex, row = _number_pairs(block, boundary.destination)
-    packet_block, packet_source, packet = _number_pairs(block, boundary.source)
+    (row_block, row_vertex), row = number_pairs(block, boundary.destination)
+    (packet_block, packet_source), packet = number_pairs(block, boundary.source)
     indptr, edges = sort_by_key(row, len(row_block))
     del row
     fan_in = np.diff(indptr)
@@ -91,7 +91,7 @@ def place_destinations(
     return Placement(
         block=row_block,
         vertex=row_vertex,
-        worker=boundary.destination_worker[edges[starts]],
+        worker=boundary.destination_worker[edges[starts]].astype(np.int32),
         expected=fan_in if count is None else np.add.reduceat(count[edges], starts),
         bank=bank,
         slot=slot,
@@ -102,17 +102,6 @@ def place_destinations(
         packet_source=packet_source,
         packet_passes=passes,
     )
-
-
-def _number_pairs(
-    block: NDArray[np.int32], vertex: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """The (block, vertex) pairs in ascending order, and which one each edge has."""
-    ids = int(vertex.max(initial=0)) + 1
-    bound = (int(block.max(initial=0)) + 1) * ids
-    pairs, number = number_keys(pair_keys(block, vertex, ids), bound)
-    blocks, vertices = np.divmod(pairs, ids)
-    return blocks.astype(np.int32), vertices.astype(np.int32), number
 
 
 @Compiled

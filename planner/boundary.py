@@ -19,14 +19,14 @@ class BoundaryEdges:
     Attributes:
         source: int32[E], vertex ids.
         destination: int32[E], vertex ids.
-        source_worker: int32[E], the worker that holds the source.
-        destination_worker: int32[E], another worker.
+        source_worker: uint8[E], the worker that holds the source.
+        destination_worker: uint8[E], another worker.
     """
 
     source: NDArray[np.int32]
     destination: NDArray[np.int32]
-    source_worker: NDArray[np.int32]
-    destination_worker: NDArray[np.int32]
+    source_worker: NDArray[np.uint8]
+    destination_worker: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.source)
@@ -81,7 +81,8 @@ class BoundaryEdges:
 def boundary_edges(graph: Graph, assignment: NDArray[np.int32]) -> BoundaryEdges:
     """The edges of `graph` whose ends are on different workers."""
     source, destination = graph.edges()
-    from_worker, to_worker = assignment[source], assignment[destination]
+    holder = assignment.astype(np.uint8)
+    from_worker, to_worker = holder[source], holder[destination]
     crosses = from_worker != to_worker
     return BoundaryEdges(
         source=source[crosses],

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.rows import indptr_of_keys, is_symmetric
+from switchgnn.planner.rows import indptr_of_keys, is_symmetric, strange_row
 from switchgnn.planner.stopwatch import METIS_TIME
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def symmetric_rows(
     """
     u = source.astype(np.int32, copy=False)
     v = destination.astype(np.int32, copy=False)
-    if _are_simple_rows(u, v):
+    if not np.any(u[1:] < u[:-1]):
         indptr = indptr_of_keys(u, vertices)
-        if is_symmetric(indptr, v):
+        if strange_row(indptr, v) is None and is_symmetric(indptr, v):
             return indptr, v
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
 
@@ -86,13 +86,6 @@ def symmetric_rows(
     both = csr_matrix(rows + rows.T)
     both.sort_indices()
     return both.indptr.astype(np.int64), both.indices.astype(np.int32, copy=False)
-
-
-def _are_simple_rows(source: NDArray[np.int32], destination: NDArray[np.int32]) -> bool:
-    """Whether the edges are sorted by source, then destination, each once, without loops."""
-    ahead = source[1:] > source[:-1]
-    ahead |= (source[1:] == source[:-1]) & (destination[1:] > destination[:-1])
-    return bool(ahead.all()) and not bool((source == destination).any())
 
 
 def _part_graph(

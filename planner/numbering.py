@@ -33,11 +33,26 @@ def number_keys(
     return distinct, place[keys]
 
 
+def number_ids(ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """`number_keys` of vertex ids, whatever the largest is."""
+    return number_keys(ids, int(ids.max(initial=-1)) + 1)
+
+
 def distinct_keys(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:
     """Only the distinct keys, ascending; arguments as those of `number_keys`."""
     if not _fits_table(keys, bound):
         return np.unique(keys).astype(np.int64)
     return _distinct_by_table(keys, bound)
+
+
+def number_pairs(
+    one: NDArray[np.integer], other: NDArray[np.integer]
+) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]], NDArray[np.int32]]:
+    """`distinct_pairs`, and the place of each pair among them, int32[E]."""
+    size = int(other.max(initial=0)) + 1
+    bound = (int(one.max(initial=0)) + 1) * size
+    pairs, number = number_keys(pair_keys(one, other, size), bound)
+    return _split(pairs, size), number
 
 
 def distinct_pairs(
@@ -50,9 +65,8 @@ def distinct_pairs(
         other: integers[E], from 0.
     """
     size = int(other.max(initial=0)) + 1
-    pairs = distinct_keys(pair_keys(one, other, size), (int(one.max(initial=0)) + 1) * size)
-    first, second = np.divmod(pairs, size)
-    return first.astype(np.int32), second.astype(np.int32)
+    bound = (int(one.max(initial=0)) + 1) * size
+    return _split(distinct_keys(pair_keys(one, other, size), bound), size)
 
 
 def pair_keys(one: NDArray[np.integer], other: NDArray[np.integer], size: int) -> NDArray[np.int64]:
@@ -61,6 +75,11 @@ def pair_keys(one: NDArray[np.integer], other: NDArray[np.integer], size: int) -
     keys *= size
     keys += other
     return keys
+
+
+def _split(pairs: NDArray[np.int64], size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    first, second = np.divmod(pairs, size)
+    return first.astype(np.int32), second.astype(np.int32)
 
 
 def _fits_table(keys: NDArray[np.integer], bound: int) -> bool:

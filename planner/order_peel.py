@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
-from switchgnn.planner.numbering import number_keys, pair_keys
+from switchgnn.planner.numbering import number_pairs
 from switchgnn.planner.order import SendOrder
 from switchgnn.planner.rows import sort_by_key
 
@@ -36,14 +36,11 @@ def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
         block: int32[E], numbered from 1.
         seed: without effect.
     """
-    ids = int(max(boundary.source.max(initial=-1), boundary.destination.max(initial=-1))) + 1
-    bound = (int(block.max(initial=0)) + 1) * ids
-    sent, packet = number_keys(pair_keys(block, boundary.source, ids), bound)
-    sums, result = number_keys(pair_keys(block, boundary.destination, ids), bound)
-    numbers = (sent // max(ids, 1)).astype(np.int32)
+    (numbers, source), packet = number_pairs(block, boundary.source)
+    (sums, _), result = number_pairs(block, boundary.destination)
     place = peel_places(numbers, packet, result, len(sums))
     order = np.lexsort((place, numbers))
-    return SendOrder(block=numbers[order], source=(sent[order] % max(ids, 1)).astype(np.int32))
+    return SendOrder(block=numbers[order], source=source[order])
 
 
 def peel_places(
@@ -81,9 +78,9 @@ def peel_places(
         going = going[_evenly(block[going], free[going] > 0)]
         place[going] = next_place - 1 - np.arange(len(going))
         next_place -= len(going)
-        claimed = np.unique(result[packet_edges[_slices(by_packet, going)]])
-        claimed = claimed[~taken[claimed]]
-        taken[claimed] = True
+        before = taken.copy()
+        taken[result[packet_edges[_slices(by_packet, going)]]] = True
+        claimed = np.flatnonzero(taken & ~before)
         credit -= np.bincount(home[claimed], minlength=len(size))
         np.subtract.at(free, packet[result_edges[_slices(by_result, claimed)]], 1)
         left = left[~leaves]

@@ -12,7 +12,7 @@ from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.compiled import Compiled
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.groups import indptr_of, ranges
-from switchgnn.planner.numbering import number_keys, pair_keys
+from switchgnn.planner.numbering import number_pairs
 from switchgnn.planner.packets import Packets, Sends, wire_ids
 from switchgnn.planner.plan import SwitchPart, WorkerPart
 from switchgnn.planner.rows import sort_by_key
@@ -98,9 +98,7 @@ def awaited_sums(
     """Say which boundary edges, in the blocks `block`, each destination sums."""
     if not len(packets.sums.block):
         return AwaitedSums(placement, boundary, placement.edges)
-    ids = int(boundary.destination.max(initial=0)) + 1
-    bound = (int(block.max(initial=0)) + 1) * ids
-    rows, row = number_keys(pair_keys(block, boundary.destination, ids), bound)
+    (rows, _), row = number_pairs(block, boundary.destination)
     return AwaitedSums(placement, boundary, sort_by_key(row, len(rows))[1])
 
 

@@ -16,8 +16,8 @@ def indptr_of_keys(key: NDArray[np.integer], size: int) -> NDArray[np.int64]:
         size: the number of rows.
     """
     indptr = np.zeros(size + 1, dtype=np.int64)
-    np.cumsum(np.bincount(key, minlength=size), out=indptr[1:])
-    return indptr
+    _count(key, indptr[1:])
+    return np.cumsum(indptr, out=indptr)
 
 
 def sort_by_key(key: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -35,6 +35,20 @@ def sort_by_key(key: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64],
     return indptr, _order_of(key, indptr[:-1].copy())
 
 
+def strange_row(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[str, int] | None:
+    """The first row that holds its own number or is not strictly ascending, and which it is.
+
+    Args:
+        indptr: int64[V + 1].
+        indices: int32[E].
+
+    Returns:
+        ("loop", row), ("order", row), or None.
+    """
+    kind, row = _find_strange(indptr, indices)
+    return (("loop", "order")[kind], row) if kind >= 0 else None
+
+
 def is_symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
     """Whether every edge is there in both directions.
 
@@ -46,6 +60,13 @@ def is_symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
 
 
 @Compiled
+def _count(key: NDArray[np.integer], rows: NDArray[np.int64]) -> None:
+    """Add up the edges of each key; numpy.bincount would copy the keys to int64."""
+    for edge in range(len(key)):
+        rows[key[edge]] += 1
+
+
+@Compiled
 def _order_of(key: NDArray[np.integer], free: NDArray[np.int64]) -> NDArray[np.int32]:
     """The order of a stable sort; `free` is the next place of each key and is used up."""
     order = np.empty(len(key), dtype=np.int32)
@@ -54,6 +75,20 @@ def _order_of(key: NDArray[np.integer], free: NDArray[np.int64]) -> NDArray[np.i
         order[free[row]] = edge
         free[row] += 1
     return order
+
+
+@Compiled
+def _find_strange(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[int, int]:
+    for row in range(len(indptr) - 1):
+        before = -1
+        for at in range(indptr[row], indptr[row + 1]):
+            here = indices[at]
+            if here == row:
+                return 0, row
+            if here <= before:
+                return 1, row
+            before = here
+    return -1, 0
 
 
 @Compiled
