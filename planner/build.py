@@ -29,6 +29,7 @@ from switchgnn.planner.manifest import (
 )
 from switchgnn.planner.packets import make_packets, make_sends
 from switchgnn.planner.partition import check_assignment, check_workers
+from switchgnn.planner.partition_ptscotch import ptscotch_named
 from switchgnn.planner.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan import Plan
 from switchgnn.planner.predict import direction_records
@@ -73,7 +74,7 @@ def build_plan(
             number does not depend on the width of the features.
         program: a hex digest of the P4 program that the plan is for; only recorded.
         seed: of the partition, the blocks and the order; not negative.
-        partition: a key of PARTITION_STRATEGIES.
+        partition: a key of PARTITION_STRATEGIES, or `ptscotch:RANKS`.
         blocks: a key of BLOCK_STRATEGIES, or `strawman`: one block for each set of edges,
             whose destinations compete for the slots. Such a plan is for the P4 program of the
             strawman.
@@ -98,7 +99,8 @@ def build_plan(
             f"the strawman's switch passes features on as they are: its workers send {_MULTICAST}, "
             f"not {send}"
         )
-    make_assignment = find_strategy("partition", partition, PARTITION_STRATEGIES)
+    partitions = {**PARTITION_STRATEGIES, **ptscotch_named(partition)}
+    make_assignment = find_strategy("partition", partition, partitions)
     make_blocks = find_strategy("block", blocks, {**BLOCK_STRATEGIES, STRAWMAN: one_block})
     choose = find_strategy("send", send, SEND_STRATEGIES)
     make_order = find_strategy("order", order, ORDER_STRATEGIES)

@@ -17,10 +17,13 @@ from switchgnn.planner.check_plan import check_plan, name_of_graph
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
+from switchgnn.planner.partition_ptscotch import ptscotch_name
 from switchgnn.planner.presets import slots_of_memory
 from switchgnn.run.plan_job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.run.plan_plots import draw_plan_plots
 
+_METIS, _PTSCOTCH = "metis", "ptscotch"
+_RANKS = 2
 _UNITS = {
     "": 1,
     "k": 10**3,
@@ -62,6 +65,13 @@ def plan(
         str | None,
         typer.Option(help="How vertices come to workers, in place of the strategy's choice."),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="What partitions: metis, or ptscotch with several processes."),
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option(min=1, help="Processes of --engine ptscotch; default: 2.")
+    ] = None,
     send: Annotated[
         str | None,
         typer.Option(help="multicast or cover, in place of the strategy's choice."),
@@ -102,7 +112,7 @@ def plan(
         slots=_slots(slots, memory),
         features=features,
         strategy=strategy,
-        partition=partition,
+        partition=_partition(partition, engine, ranks),
         send=send,
         directions=directions,
         seed=seed,
@@ -122,6 +132,19 @@ def plan(
         typer.echo(json.dumps(report_as_json(report)))
         return
     _show(report, out, drawn)
+
+
+def _partition(partition: str | None, engine: str | None, ranks: int | None) -> str | None:
+    """The partition strategy that the three options ask for; None: the preset's."""
+    if engine not in (None, _METIS, _PTSCOTCH):
+        raise PlannerError(f"no engine {engine!r}; known: {_METIS}, {_PTSCOTCH}")
+    if engine != _PTSCOTCH:
+        if ranks is not None:
+            raise PlannerError(f"--ranks is for --engine {_PTSCOTCH}: METIS runs in one process")
+        return partition if engine is None or partition is not None else _METIS
+    if partition is not None:
+        raise PlannerError(f"give --partition or --engine {_PTSCOTCH}, not both")
+    return ptscotch_name(_RANKS if ranks is None else ranks)
 
 
 def _slots(slots: int | None, memory: str | None) -> int | None:
