@@ -42,7 +42,9 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
         code = _wait(_start(ranks, command, said))
         if code != 0:
             said.seek(0)
-            raise PlannerError(f"partitioning with {ranks} ranks failed: {_why(said.read(), code)}")
+            raise PlannerError(
+                f"partitioning with {ranks} ranks failed: {why_failed(said.read(), code)}"
+            )
 
 
 def _start(ranks: int, command: Sequence[str], said: IO[str]) -> subprocess.Popen[bytes]:
@@ -86,7 +88,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _why(said: str, code: int) -> str:
+def why_failed(said: str, code: int) -> str:
     """The last line of the rank that failed first, or else what mpirun says."""
     lines = [line.strip() for line in said.splitlines() if line.strip(" -\n")]
     found = next(

@@ -75,6 +75,14 @@ def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np
 
 
 def ptscotch_named(name: str) -> dict[str, partial[NDArray[np.int32]]]:
-    """The strategy `ptscotch:RANKS` under its name, or nothing if that is not its name."""
+    """The strategy `ptscotch:RANKS` under its name, or nothing for the names of others.
+
+    Raises:
+        PlannerError: the number of ranks is not one.
+    """
+    if name.partition(":")[0] != "ptscotch":
+        return {}
     found = _NAME.fullmatch(name)
-    return {} if found is None else {name: partial(ptscotch, ranks=int(found[1]))}
+    if found is None:
+        raise PlannerError(f"{name!r} does not say how many ranks: write it as {ptscotch_name(2)}")
+    return {name: partial(ptscotch, ranks=int(found[1]))}
