@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program as ranks of MPI, and says in a sentence what went wrong."""
 
+import itertools
 import os
 import re
 import shutil
@@ -19,6 +20,8 @@ MPIRUN = "mpirun"
 # If this process dies, mpirun ends the ranks; from util-linux.
 _END_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM")
 _STOP_SECONDS = 10.0
+# What shells add to the number of the signal.
+_ENDED_BY_SIGNAL = 128
 # With --tag-output a line of a rank begins so; everything else is mpirun's. Where a rank writes
 # a line in pieces, each begins so.
 _TAG = re.compile(r"\[\d+,(\d+)\]<stderr>:")
@@ -89,8 +92,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def why_failed(said: str, code: int) -> str:
-    """The last line of the rank that failed first, or else what mpirun says."""
-    lines = [line.strip() for line in said.splitlines() if line.strip(" -\n")]
+    """The last line of the rank that failed first, or else what mpirun says.
+
+    Args:
+        said: output of the ranks and of Open MPI's mpirun.
+        code: how mpirun ended.
+    """
+    lines = said.splitlines()
     found = next(
         (match for line in lines for each in _CULPRITS if (match := each.search(line))), None
     )
@@ -105,7 +113,22 @@ def why_failed(said: str, code: int) -> str:
         return f"rank {found[1]}: {spoken[found[1]]}"
     for rank, words in spoken.items():
         return f"rank {rank}: {words}"
-    return lines[-1] if lines else f"{MPIRUN} ended with code {code}"
+    return _without_words(lines, code)
+
+
+def _without_words(lines: Sequence[str], code: int) -> str:
+    """What is known when no rank wrote anything and mpirun names none."""
+    if code < 0:
+        return f"{MPIRUN} was ended by signal {-code} ({signal.strsignal(-code)})"
+    if code > _ENDED_BY_SIGNAL:
+        # So Open MPI ends when a rank is killed before it has called MPI.
+        number = code - _ENDED_BY_SIGNAL
+        return f"a rank was ended by signal {number} ({signal.strsignal(number)})"
+    text = [line.strip(" -") for line in lines]
+    for start, line in enumerate(text):
+        if line:
+            return " ".join(itertools.takewhile(bool, text[start:]))
+    return f"{MPIRUN} ended with code {code}"
 
 
 @contextmanager

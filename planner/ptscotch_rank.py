@@ -64,7 +64,7 @@ def partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, s
         PlannerError: shards that do not fit the ranks or each other, impossible arguments, or
             a library that is missing or fails.
     """
-    shard = read_shard(folder, world.rank)
+    shard = _read(world, folder)
     _check(world, shard, workers, seed)
     library = load_ptscotch(shard.edges)
     _check_mpi(library)
@@ -96,12 +96,27 @@ def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray
     return whole
 
 
+def _read(world: "MPI.Comm", folder: Path) -> Shard:
+    """This rank's shard; if one rank cannot read its own, all say why."""
+    shard, problem = None, None
+    try:
+        shard = read_shard(folder, world.rank)
+        if world.size != shard.ranks:
+            problem = (
+                f"there are {shard.ranks} shards, but mpirun started {world.size} ranks that "
+                f"know of each other: start them with mpirun -n {shard.ranks} of the MPI that "
+                "mpi4py uses"
+            )
+    except PlannerError as error:
+        problem = str(error)
+    for each in world.allgather(problem):
+        if each is not None:
+            raise PlannerError(each)
+    assert shard is not None  # noqa: S101 - or there was a problem
+    return shard
+
+
 def _check(world: "MPI.Comm", shard: Shard, workers: int, seed: int) -> None:
-    if world.size != shard.ranks:
-        raise PlannerError(
-            f"there are {shard.ranks} shards, but mpirun started {world.size} ranks that know "
-            f"of each other: start them with mpirun -n {shard.ranks} of the MPI that mpi4py uses"
-        )
     if len(set(world.allgather((shard.graph, shard.starts.tobytes())))) > 1:
         raise PlannerError("the shards of the ranks are not of the same graph; make them again")
     if not 1 <= workers <= min(MAX_WORKERS, shard.vertices):

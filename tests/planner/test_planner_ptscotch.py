@@ -171,7 +171,7 @@ def rank_on_its_machine(folder, *, workers, seed):
 @pytest.mark.parametrize(
     ("ranks", "options", "part"),
     [
-        (3, ["--workers", "4"], "shard-002.npz does not exist"),
+        (3, ["--workers", "4"], "there are 2 shards, but mpirun started 3 ranks"),
         (1, ["--workers", "4"], "there are 2 shards, but mpirun started 1 ranks"),
         (2, ["--workers", "129"], "129 workers are not possible"),
         (2, ["--workers", "4", "--seed", "-1"], "must not be negative"),
@@ -186,6 +186,16 @@ def test_what_does_not_fit_is_said_in_a_sentence(tmp_path, ranks, options, part)
         run_ranks(ranks, [*command, *options])
     assert part in one_sentence(error)
     assert not out.exists()
+
+
+@needs_ptscotch
+def test_a_shard_that_is_missing_is_named(tmp_path):
+    write_shards(GRAPH, 2, tmp_path / "shards")
+    (tmp_path / "shards" / shard_file(1)).unlink()
+    command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), "out.npy"]
+    with pytest.raises(PlannerError) as error:
+        run_ranks(2, [*command, "--workers", "4"])
+    assert "shard-001.npz does not exist" in one_sentence(error)
 
 
 @needs_ptscotch
@@ -282,7 +292,7 @@ def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
     assert process.returncode not in {0, None}
     if what == "a rank is killed":
         assert process.returncode == 2
-        assert "Error: partitioning with 2 ranks failed: rank" in said
+        assert "Error: partitioning with 2 ranks failed: " in said
         assert "signal 9" in said
     assert "Traceback" not in said
     deadline = time.monotonic() + PATIENCE
@@ -351,6 +361,22 @@ a non-zero exit code. Per user-direction, the job has been aborted.
 --------------------------------------------------------------------------
 mpirun noticed that process rank 1 with PID 77 on node vm exited on signal 9 (Killed).
 """
+NOT_EVEN_STARTED = """\
+--------------------------------------------------------------------------
+Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted.
+--------------------------------------------------------------------------
+"""
+SLOTS = """\
+--------------------------------------------------------------------------
+There are not enough slots available in the system to satisfy the 4
+slots that were requested by the application:
+
+  python
+
+Either request fewer slots for your application.
+--------------------------------------------------------------------------
+"""
 EXIT = """\
 [1,0]<stderr>:zero
 [1,1]<stderr>:Zero[1,1]<stderr>:Division[1,1]<stderr>:Error
@@ -364,14 +390,20 @@ the job to be terminated. The first process to do so was:
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("said", "code", "sentence"),
     [
-        (ABORT, "rank 1: reason"),
-        (KILLED, "rank 1 exited on signal 9 (Killed)"),
-        (EXIT, "rank 1: ZeroDivisionError"),
-        ("----\nAll nodes are allocated.\n----\n", "All nodes are allocated."),
-        ("", "mpirun ended with code 7"),
+        (ABORT, 2, "rank 1: reason"),
+        (KILLED, 137, "rank 1 exited on signal 9 (Killed)"),
+        (NOT_EVEN_STARTED, 137, "a rank was ended by signal 9 (Killed)"),
+        (EXIT, 3, "rank 1: ZeroDivisionError"),
+        (
+            *(SLOTS, 1),
+            "There are not enough slots available in the system to satisfy the 4 slots that were "
+            "requested by the application:",
+        ),
+        ("", 7, "mpirun ended with code 7"),
+        ("", -15, "mpirun was ended by signal 15 (Terminated)"),
     ],
 )
-def test_what_open_mpi_says_becomes_a_sentence(said, sentence):
-    assert why_failed(said, 7) == sentence
+def test_what_open_mpi_says_becomes_a_sentence(said, code, sentence):
+    assert why_failed(said, code) == sentence
