@@ -29,7 +29,6 @@ from switchgnn.planner.manifest import (
 )
 from switchgnn.planner.packets import make_packets, make_sends
 from switchgnn.planner.partition import check_assignment, check_workers
-from switchgnn.planner.partition_ptscotch import ptscotch_named
 from switchgnn.planner.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan import Plan
 from switchgnn.planner.predict import direction_records
@@ -99,8 +98,7 @@ def build_plan(
             f"the strawman's switch passes features on as they are: its workers send {_MULTICAST}, "
             f"not {send}"
         )
-    partitions = {**PARTITION_STRATEGIES, **ptscotch_named(partition)}
-    make_assignment = find_strategy("partition", partition, partitions)
+    make_assignment = find_strategy("partition", partition, PARTITION_STRATEGIES)
     make_blocks = find_strategy("block", blocks, {**BLOCK_STRATEGIES, STRAWMAN: one_block})
     choose = find_strategy("send", send, SEND_STRATEGIES)
     make_order = find_strategy("order", order, ORDER_STRATEGIES)

@@ -74,15 +74,16 @@ def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np
         return load_assignment(out).astype(np.int32)
 
 
-def ptscotch_named(name: str) -> dict[str, partial[NDArray[np.int32]]]:
-    """The strategy `ptscotch:RANKS` under its name, or nothing for the names of others.
+def find_ptscotch(name: str) -> partial[NDArray[np.int32]]:
+    """The strategy that is called `ptscotch:RANKS`.
 
     Raises:
+        KeyError: that is the name of something else.
         PlannerError: the number of ranks is not one.
     """
     if name.partition(":")[0] != "ptscotch":
-        return {}
+        raise KeyError(name)
     found = _NAME.fullmatch(name)
     if found is None:
         raise PlannerError(f"{name!r} does not say how many ranks: write it as {ptscotch_name(2)}")
-    return {name: partial(ptscotch, ranks=int(found[1]))}
+    return partial(ptscotch, ranks=int(found[1]))

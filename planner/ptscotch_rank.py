@@ -64,7 +64,7 @@ def partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, s
         PlannerError: shards that do not fit the ranks or each other, impossible arguments, or
             a library that is missing or fails.
     """
-    shard = _read(world, folder)
+    shard = _read(world, folder, out)
     _check(world, shard, workers, seed)
     library = load_ptscotch(shard.edges)
     _check_mpi(library)
@@ -96,8 +96,8 @@ def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray
     return whole
 
 
-def _read(world: "MPI.Comm", folder: Path) -> Shard:
-    """This rank's shard; if one rank cannot read its own, all say why."""
+def _read(world: "MPI.Comm", folder: Path, out: Path) -> Shard:
+    """This rank's shard; if one rank cannot go on, all say why."""
     shard, problem = None, None
     try:
         shard = read_shard(folder, world.rank)
@@ -107,6 +107,8 @@ def _read(world: "MPI.Comm", folder: Path) -> Shard:
                 f"know of each other: start them with mpirun -n {shard.ranks} of the MPI that "
                 "mpi4py uses"
             )
+        elif world.rank == 0 and not out.parent.is_dir():
+            problem = f"cannot write {out}: there is no folder {out.parent}"
     except PlannerError as error:
         problem = str(error)
     for each in world.allgather(problem):

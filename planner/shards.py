@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from switchgnn.npz import NotArraysError, read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
+from switchgnn.planner.metis import symmetric_rows
 from switchgnn.planner.swap import swap_into_place
 
 _KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "graph": "<U64"}
@@ -115,23 +116,8 @@ def shard_file(rank: int) -> str:
     return f"shard-{rank:03d}.npz"
 
 
-def symmetric_csr(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """(indptr int64[V + 1], indices int32[E']) with each edge of the graph both ways."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import
-
-    shape = graph.vertices, graph.vertices
-    present = np.ones(len(graph.indices), dtype=np.bool_)
-    out = csr_array((present, graph.indices, graph.indptr), shape=shape)
-    into = out.T.tocsr()
-    if np.array_equal(into.indices, graph.indices) and np.array_equal(into.indptr, graph.indptr):
-        return graph.indptr, graph.indices
-    both = out + into
-    both.sort_indices()
-    return both.indptr.astype(np.int64), both.indices.astype(np.int32)
-
-
 def _write_files(graph: Graph, ranks: int, folder: Path) -> None:
-    indptr, indices = symmetric_csr(graph)
+    indptr, indices = symmetric_rows(*graph.edges(), graph.vertices)
     starts, digest = _starts(indptr, ranks), graph.digest()
     for rank in range(ranks):
         first, last = starts[rank], starts[rank + 1]

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from switchgnn.cli.engine import engine_partition
 from switchgnn.cli.plan_display import as_json as report_as_json
 from switchgnn.cli.plan_display import by_blocks, costs, facts, left_out, sizes, ways_table
 from switchgnn.cli.steps import Steps
@@ -17,13 +18,10 @@ from switchgnn.planner.check_plan import check_plan, name_of_graph
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
-from switchgnn.planner.partition_ptscotch import ptscotch_name
 from switchgnn.planner.presets import slots_of_memory
 from switchgnn.run.plan_job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.run.plan_plots import draw_plan_plots
 
-_METIS, _PTSCOTCH = "metis", "ptscotch"
-_RANKS = 2
 _UNITS = {
     "": 1,
     "k": 10**3,
@@ -67,7 +65,7 @@ def plan(
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(help="What partitions: metis, or ptscotch with several processes."),
+        typer.Option(help="metis (one process, the default) or ptscotch (--ranks)."),
     ] = None,
     ranks: Annotated[
         int | None, typer.Option(min=1, help="Processes of --engine ptscotch; default: 2.")
@@ -112,7 +110,7 @@ def plan(
         slots=_slots(slots, memory),
         features=features,
         strategy=strategy,
-        partition=_partition(partition, engine, ranks),
+        partition=engine_partition(partition, engine, ranks),
         send=send,
         directions=directions,
         seed=seed,
@@ -132,19 +130,6 @@ def plan(
         typer.echo(json.dumps(report_as_json(report)))
         return
     _show(report, out, drawn)
-
-
-def _partition(partition: str | None, engine: str | None, ranks: int | None) -> str | None:
-    """The partition strategy that the three options ask for; None: the preset's."""
-    if engine not in (None, _METIS, _PTSCOTCH):
-        raise PlannerError(f"no engine {engine!r}; known: {_METIS}, {_PTSCOTCH}")
-    if engine != _PTSCOTCH:
-        if ranks is not None:
-            raise PlannerError(f"--ranks is for --engine {_PTSCOTCH}: METIS runs in one process")
-        return partition if engine is None or partition is not None else _METIS
-    if partition is not None:
-        raise PlannerError(f"give --partition or --engine {_PTSCOTCH}, not both")
-    return ptscotch_name(_RANKS if ranks is None else ranks)
 
 
 def _slots(slots: int | None, memory: str | None) -> int | None:

@@ -32,7 +32,6 @@ from switchgnn.planner.partition_ptscotch import (
     RANK_PROGRAM,
     ptscotch,
     ptscotch_missing,
-    ptscotch_named,
 )
 from switchgnn.planner.ptscotch import load_ptscotch
 from switchgnn.planner.shards import shard_file, write_shards
@@ -342,7 +341,9 @@ def test_its_name_says_how_many_ranks(name):
 
 
 def test_other_names_are_not_its():
-    assert ptscotch_named("metis") == ptscotch_named("ptscotched:2") == {}
+    with pytest.raises(PlannerError) as error:
+        build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition="ptscotched:2")
+    assert "known: chunk, g3" in one_sentence(error)
 
 
 ABORT = """\
