@@ -123,7 +123,7 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
         PlannerError: it is not installed, or counts with too few bits.
     """
     os.environ["SCOTCH_PTHREAD_NUMBER"] = "1"
-    os.environ["SCOTCH_DETERMINISTIC"] = "1"  # from 7.0.4 on
+    os.environ["SCOTCH_DETERMINISTIC"] = "1"  # not read up to 7.0.8; see its README.md
     for scotch, parmetis in _places(wide=edges > _MOST_NARROW):
         try:
             library = PTScotch(ctypes.CDLL(scotch), ctypes.CDLL(parmetis))

@@ -129,7 +129,7 @@ def _write_files(graph: Graph, ranks: int, folder: Path) -> None:
             "graph": np.array([digest]),
         }
         kinds = {name: arrays[name].astype(kind, copy=False) for name, kind in _KINDS.items()}
-        np.savez(folder / shard_file(rank), allow_pickle=False, **kinds)
+        np.savez(folder / shard_file(rank), **kinds)
 
 
 def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:

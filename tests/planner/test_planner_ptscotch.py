@@ -206,6 +206,25 @@ def test_a_place_that_cannot_be_written(tmp_path):
     assert "cannot write" in one_sentence(error)
 
 
+OTHER_MPI = """
+import sys
+from switchgnn.planner import ptscotch, ptscotch_rank
+ptscotch.PTScotch.mpi_version = lambda self: "MPICH Version: 4.0, of 2022"
+ptscotch_rank.main(sys.argv[1:])
+"""
+
+
+@needs_ptscotch
+def test_two_kinds_of_mpi_are_noticed(tmp_path):
+    write_shards(GRAPH, 1, tmp_path / "shards")
+    out = str(tmp_path / "out.npy")
+    command = [sys.executable, "-c", OTHER_MPI, str(tmp_path / "shards"), out, "--workers", "4"]
+    with pytest.raises(PlannerError) as error:
+        run_ranks(1, command)
+    assert "mpi4py uses Open MPI" in one_sentence(error)
+    assert "PT-Scotch MPICH Version: 4.0:" in one_sentence(error)
+
+
 WIDE = [*Path("/usr/lib").glob("*/scotch-int64")]
 
 
@@ -270,7 +289,9 @@ def is_rank(entry, folder):
 
 
 @needs_ptscotch
-@pytest.mark.parametrize("what", ["a rank is killed", "the plan is interrupted"])
+@pytest.mark.parametrize(
+    "what", ["a rank is killed", "the plan is interrupted", "the plan is killed"]
+)
 def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -286,7 +307,7 @@ def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
         if what == "a rank is killed":
             os.kill(ranks[1], signal.SIGKILL)
         else:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT if what.endswith("interrupted") else signal.SIGKILL)
         _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode not in {0, None}
     if what == "a rank is killed":
@@ -298,7 +319,8 @@ def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
     while any(is_rank(Path("/proc") / str(pid), temporary) for pid in ranks):
         assert time.monotonic() < deadline, "a rank still runs"
     assert not (tmp_path / "plan").exists()
-    assert [path.name for path in temporary.iterdir() if "switchgnn" in path.name] == []
+    if what != "the plan is killed":
+        assert [path.name for path in temporary.iterdir() if "switchgnn" in path.name] == []
 
 
 @pytest.mark.parametrize(

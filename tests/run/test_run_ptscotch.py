@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.cli.application import app
+from switchgnn.cli.doctor import examine
 from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import build_plan, load_assignment, load_graph, read_manifest, write_plan
 from switchgnn.planner.check_plan import check_plan
@@ -89,6 +90,14 @@ def test_shards_are_written_and_what_to_do_with_them_is_said(tmp_path):
     assert "34 vertices, 3 shards" in text
     assert f"mpirun -n 3 python -m switchgnn.planner.ptscotch_rank {folder}" in text
     assert "from 1 to 34 shards" in refused("shard", "karate", "--ranks", 35, "--out", folder)
+
+
+def test_the_doctor_names_what_it_needs():
+    findings = {finding.name: finding for finding in examine()}
+    needed = [findings[name] for name in ("mpirun", "mpi4py", "libptscotch")]
+    assert not any(finding.required for finding in needed)
+    assert all(finding.found for finding in needed) == (MISSING is None)
+    assert [finding.mend.split()[0] for finding in needed] == ["apt-get", "pip", "apt-get"]
 
 
 @needs_ptscotch
