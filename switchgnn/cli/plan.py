@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from switchgnn.cli.engine import engine_partition
 from switchgnn.cli.plan_display import as_json as report_as_json
 from switchgnn.cli.plan_display import by_blocks, costs, facts, left_out, sizes, ways_table
 from switchgnn.cli.steps import Steps
@@ -62,6 +63,13 @@ def plan(
         str | None,
         typer.Option(help="How vertices come to workers, in place of the strategy's choice."),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="metis (one process, the default) or ptscotch (--ranks)."),
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option(min=1, help="Processes of --engine ptscotch; default: 2.")
+    ] = None,
     send: Annotated[
         str | None,
         typer.Option(help="multicast or cover, in place of the strategy's choice."),
@@ -102,7 +110,7 @@ def plan(
         slots=_slots(slots, memory),
         features=features,
         strategy=strategy,
-        partition=partition,
+        partition=engine_partition(partition, engine, ranks),
         send=send,
         directions=directions,
         seed=seed,

@@ -68,7 +68,7 @@ class RunOptions:
         background: TCP flows from each worker to the next, on the same links.
         faults: what to inject on every link, as ``Faults.parse`` takes it.
         tls: folder with certificates for P4Runtime, or None for plain gRPC.
-        partition: how vertices come to workers, a key of PARTITION_STRATEGIES.
+        partition: how vertices come to workers, as build_plan takes it.
         send: what workers send, a key of SEND_STRATEGIES.
     """
 

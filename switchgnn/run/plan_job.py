@@ -45,7 +45,7 @@ class PlanOptions:
         features: width F of what is exchanged; None: the graph's own, or as many as a
             fragment holds.
         strategy: a key of PRESETS.
-        partition: a key of PARTITION_STRATEGIES in place of the preset's, or None.
+        partition: as build_plan takes it, in place of the preset's, or None.
         send: a key of SEND_STRATEGIES in place of the preset's, or None.
         directions: a key of DIRECTIONS.
         seed: for partition, blocks and order.
