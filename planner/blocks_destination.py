@@ -30,6 +30,8 @@ Cut = Callable[["Destinations", int, int, int], NDArray[np.int32]]
 _TURNS = 12
 _MOST_EDGES_IN_TURN = 20_000_000
 _LEAST_GAIN = 5e-4
+# METIS sees a sample of so many edges: refinement, which sees all, makes up for it.
+_MOST_EDGES_OF_METIS = 1 << 24
 # Up to so many edges METIS runs with both of its objectives.
 _MOST_EDGES_TWICE = 2_000_000
 
@@ -162,6 +164,7 @@ def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArr
             seed=seed,
             weights=None if weights.all() else weights,
             volume=volume,
+            most_edges=_MOST_EDGES_OF_METIS,
         )[at]
         part = fit(known.edges, part, sets, slots)
         found.append(refine(known.edges, part, sets, slots))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.rows import indptr_of_keys, is_symmetric, strange_row
+from switchgnn.planner.rows import indptr_of_keys, is_symmetric, strange_row, thin
 from switchgnn.planner.stopwatch import METIS_TIME
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def partition_vertices(
     seed: int,
     weights: NDArray[np.integer] | None = None,
     volume: bool = False,
+    most_edges: int | None = None,
 ) -> NDArray[np.int32]:
     """Cut a graph into parts of about equal size with few edges between them.
 
@@ -46,6 +47,7 @@ def partition_vertices(
             equal numbers of vertices.
         volume: keep down the communication volume, the number of (vertex, other part that
             it has a neighbour in), instead of the number of edges between parts.
+        most_edges: of graphs with more, counting both directions, a random sample is cut.
 
     Returns:
         int32[vertices], the part of each vertex, 0 <= part < parts.
@@ -59,6 +61,8 @@ def partition_vertices(
     if parts >= vertices or len(adjacency[1]) == 0:
         # Nothing to optimise, and outside what METIS is made for.
         return (np.arange(vertices) % parts).astype(np.int32)
+    if most_edges is not None and len(adjacency[1]) > most_edges:
+        adjacency = thin(*adjacency, most_edges / len(adjacency[1]))
     with METIS_TIME.running():
         part = _part_graph(*adjacency, parts, seed=seed, weights=weights, volume=volume)
     return np.asarray(part, dtype=np.int32)

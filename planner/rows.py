@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from switchgnn.planner.compiled import Compiled
 
+# A hash of an edge is below this.
+_HASHES = 2**31
+
 
 def indptr_of_keys(key: NDArray[np.integer], size: int) -> NDArray[np.int64]:
     """Where the rows of each key begin once they are sorted: int64[size + 1].
@@ -68,6 +71,45 @@ def is_symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
         indices: int32[E], strictly ascending within each row.
     """
     return bool(_meets_its_reverse(indptr, indices, indptr[:-1].copy()))
+
+
+def thin(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], share: float
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Rows of an undirected graph with a random share of its edges, the same ones each time.
+
+    Args:
+        indptr: int64[V + 1].
+        indices: int32[2E].
+        share: of the edges that stay, from 0 to 1.
+    """
+    kept = np.zeros(len(indptr), dtype=np.int64)
+    few = np.empty(len(indices), dtype=np.int32)
+    edges = _keep_some(indptr, indices, np.int64(share * _HASHES), kept, few)
+    return kept, few[:edges].copy()
+
+
+@Compiled
+def _keep_some(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    below: np.int64,
+    kept: NDArray[np.int64],
+    few: NDArray[np.int32],
+) -> int:
+    """Keep edges whose ends have a hash below `below`, in whichever direction they are read."""
+    edges = 0
+    for u in range(len(indptr) - 1):
+        for at in range(indptr[u], indptr[u + 1]):
+            v = indices[at]
+            # Multipliers of Knuth's hash and of MurmurHash3; 31 bits of each product are kept.
+            mixed = (min(u, v) * 2654435761 + max(u, v) * 2246822519) & 0x7FFFFFFF
+            mixed = ((mixed ^ (mixed >> 15)) * 2246822519) & 0x7FFFFFFF
+            if (mixed ^ (mixed >> 13)) < below:
+                few[edges] = v
+                edges += 1
+        kept[u + 1] = edges
+    return edges
 
 
 @Compiled
