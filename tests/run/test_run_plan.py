@@ -207,6 +207,8 @@ def test_ctrl_c_ends_steps_at_once_but_lets_writing_clean_up():
 GROWTH = """
 import numpy as np
 
+from switchgnn.run.memory import PeakMemory
+
 big = np.ones(30_000_000)
 del big
 memory = PeakMemory()
