@@ -13,11 +13,20 @@ from rich.console import Console
 from switchgnn.cli.plan_display import as_json as report_as_json
 from switchgnn.cli.plan_display import by_blocks, costs, facts, left_out, sizes, ways_table
 from switchgnn.cli.steps import Steps
+from switchgnn.cli.strategies import (
+    AssignmentOption,
+    BlocksOption,
+    OrderOption,
+    PartitionOption,
+    SendOption,
+    StrategyOption,
+)
 from switchgnn.planner.check_plan import check_plan, name_of_graph
+from switchgnn.planner.chosen import Asked
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
-from switchgnn.planner.presets import slots_of_memory
+from switchgnn.planner.presets import PAPER, slots_of_memory
 from switchgnn.run.plan_job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.run.plan_plots import draw_plan_plots
 
@@ -45,7 +54,7 @@ def plan(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=128, help="Number of workers.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the plan to.")] = None,
-    strategy: Annotated[str, typer.Option(help="paper or best.")] = "paper",
+    strategy: StrategyOption = PAPER,
     slots: Annotated[
         int | None,
         typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
@@ -58,14 +67,11 @@ def plan(
         typer.Option(min=1, help="Numbers per feature, for the bytes; default: the graph's."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
-    partition: Annotated[
-        str | None,
-        typer.Option(help="How vertices come to workers, in place of the strategy's choice."),
-    ] = None,
-    send: Annotated[
-        str | None,
-        typer.Option(help="multicast or cover, in place of the strategy's choice."),
-    ] = None,
+    partition: PartitionOption = None,
+    blocks: BlocksOption = None,
+    send: SendOption = None,
+    order: OrderOption = None,
+    assignment: AssignmentOption = None,
     directions: Annotated[
         str, typer.Option(help="forward, or both: training sums gradients backward.")
     ] = "forward",
@@ -101,9 +107,7 @@ def plan(
         workers=workers,
         slots=_slots(slots, memory),
         features=features,
-        strategy=strategy,
-        partition=partition,
-        send=send,
+        asked=Asked(strategy, partition, blocks, send, order, assignment).checked(),
         directions=directions,
         seed=seed,
         link_rate=link_rate,

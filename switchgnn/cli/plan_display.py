@@ -9,10 +9,11 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.presets import SLOT_BYTES
+from switchgnn.planner.presets import PAPER, SLOT_BYTES
 from switchgnn.planner.report import COVER, HOST, ONCE, PLAN, STRAWMAN, DirectionReport, Load, Way
-from switchgnn.run.plan_job import PAPER, PlanReport
+from switchgnn.run.plan_job import PlanReport
 
 _COLUMNS = 80
 _KILO, _MEGA = 1e3, 1e6
@@ -34,13 +35,9 @@ def as_json(report: PlanReport) -> dict[str, Any]:
     return {
         "graph": asdict(manifest.graph),
         "digest": manifest.digest,
-        "strategy": made.options.strategy,
-        "why": list(made.choice.because),
-        "partition": manifest.partition.method,
-        "block_strategy": manifest.strategy.blocks,
-        "send": manifest.strategy.send,
-        "weight": manifest.strategy.weight,
-        "order": manifest.strategy.order,
+        "strategy": made.options.asked.preset,
+        "why": list(made.choice.because.values()),
+        **strategy_names(manifest),
         "workers": manifest.workers,
         "slots": manifest.slots,
         "memory_bytes": manifest.slots * SLOT_BYTES,
@@ -89,7 +86,7 @@ def facts(report: PlanReport) -> str:
             "a time uses them, so their",
             f"number does not depend on the width; {report.features:,} features are "
             f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
-            *(line for why in report.made.choice.because for line in wrap(why, _COLUMNS)),
+            *(line for why in report.made.choice.because.values() for line in wrap(why, _COLUMNS)),
         )
     )
 

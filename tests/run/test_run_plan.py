@@ -19,6 +19,8 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import load_graph, read_manifest
 from switchgnn.planner.check_files import PlanCheckError
 from switchgnn.planner.check_plan import check_plan
+from switchgnn.planner.chosen import KNOWN
+from switchgnn.planner.presets import PRESETS
 
 COMMAND = [sys.executable, "-m", "switchgnn.cli", "plan"]
 
@@ -81,6 +83,34 @@ def test_the_paper_has_its_own_partition():
     assert ways["plan"]["up"]["packets"] != paper["packets_up"]
 
 
+def test_strategies_in_place_of_the_presets_and_an_assignment(tmp_path):
+    np.savetxt(tmp_path / "workers.txt", np.arange(34) % 3, fmt="%d")
+    found = plan_json(
+        *("karate", "--workers", 3, "--slots", 9, "--strategy", "best", "--blocks", "destination"),
+        *("--order", "bfs", "--assignment", tmp_path / "workers.txt"),
+    )
+    names = ("strategy", "partition", "block_strategy", "send", "order")
+    assert [found[name] for name in names] == ["best", "given", "destination", "cover", "bfs"]
+    assert "Order bfs: as asked." in found["why"]
+
+
+def test_the_paper_sends_no_partial_sums():
+    """Its row is the same whatever the plan itself sends."""
+    rows = [
+        plan_json("digits", "--workers", 4, "--slots", 64, "--send", send)["directions"]["forward"]
+        for send in ("multicast", "cover")
+    ]
+    assert rows[0]["ways"]["paper"] == rows[1]["ways"]["paper"] == rows[0]["ways"]["plan"]
+    assert rows[1]["ways"]["plan"]["up"]["packets"] < rows[0]["ways"]["plan"]["up"]["packets"]
+
+
+@pytest.mark.parametrize("name", ["plan", "run", "train"])
+def test_the_help_lists_every_strategy(name):
+    text = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "300"}).stdout
+    for names in (*KNOWN.values(), PRESETS):
+        assert ", ".join(names) in text
+
+
 @pytest.mark.parametrize("options", [[], ["--directions", "both"]])
 def test_the_words_fit_80_columns(tmp_path, options):
     ends = np.random.default_rng(1).integers(0, 3000, (20_000, 2))
@@ -131,7 +161,12 @@ def test_a_plan_of_a_file_is_checked_with_the_file(tmp_path):
         (["--memory", "127B"], "127 bytes hold no slot"),
         (["--memory", "10MB", "--slots", 7], "not both"),
         (["--strategy", "worst"], "known: best, paper"),
-        (["--partition", "worst"], "known: "),
+        (["--partition", "worst"], "known: chunk, g3, g3-literal, metis"),
+        (["--blocks", "worst"], "known: destination"),
+        (["--send", "worst"], "known: cover, multicast"),
+        (["--order", "worst"], "known: bfs, gamr, peel, random"),
+        (["--assignment", "/nonexistent"], "assignment /nonexistent cannot be read"),
+        (["--assignment", "/nonexistent", "--partition", "g3"], "give one of them"),
         (["--out", "/proc/plan"], "cannot write"),
     ],
 )
