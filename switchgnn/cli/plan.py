@@ -11,7 +11,15 @@ import typer
 from rich.console import Console
 
 from switchgnn.cli.plan_display import as_json as report_as_json
-from switchgnn.cli.plan_display import by_blocks, costs, facts, left_out, sizes, ways_table
+from switchgnn.cli.plan_display import (
+    by_blocks,
+    costs,
+    facts,
+    left_out,
+    orders_table,
+    sizes,
+    ways_table,
+)
 from switchgnn.cli.steps import Steps
 from switchgnn.cli.strategies import (
     AssignmentOption,
@@ -148,6 +156,10 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
             console.print(f"{names}:")
         console.print(sizes(each))
         Console(highlight=False).print(ways_table(each))
+        if each.orders:
+            console.print()
+            order = report.made.plan.manifest.strategy.order
+            Console(highlight=False).print(orders_table(each, order))
         if each.left_out:
             console.print(left_out(each))
     console.print()

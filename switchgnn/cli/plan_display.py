@@ -11,6 +11,7 @@ from rich.table import Table
 
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.plan_flow import OWN
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 from switchgnn.planner.report import COVER, HOST, ONCE, PLAN, STRAWMAN, DirectionReport, Load, Way
 from switchgnn.run.plan_job import PlanReport
@@ -24,6 +25,7 @@ _ROWS = {
     HOST: "host-based",
     ONCE: "each once",
     COVER: "lower bound",
+    f"order {OWN}": "this plan's order",
 }
 
 
@@ -133,6 +135,26 @@ def ways_table(report: DirectionReport) -> Table:
             f"{way.down.packets:,}",
             *_loads(way.up, size),
             *_loads(way.down, size),
+        )
+    return table
+
+
+def orders_table(report: DirectionReport, own: str) -> Table:
+    """Queue and slots over time, for the plan's order and others of the same packets."""
+    title = "steps of a fragment; most sums that wait; most and mean slots in use"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("order", no_wrap=True)
+    for name in ("steps", "queue", "slots", "of all", "mean", "of all"):
+        table.add_column(name, justify="right")
+    for name, order in report.orders.items():
+        table.add_row(
+            f"this plan ({own})" if name == OWN else name,
+            f"{order.steps:,}",
+            f"{order.queue_max:,}",
+            f"{order.slots_max:,}",
+            f"{order.share_max:.1%}",
+            f"{order.slots_mean:,.1f}",
+            f"{order.share_mean:.1%}",
         )
     return table
 

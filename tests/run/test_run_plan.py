@@ -65,6 +65,9 @@ def test_the_numbers_agree_with_one_another(tmp_path):
     forward = found["directions"]["forward"]
     assert list(forward["ways"]) == ["plan", "host", "paper", "strawman", "once", "cover-bound"]
     assert forward["ways"]["paper"] == forward["ways"]["plan"]
+    assert list(forward["orders"]) == ["plan", "gamr", "random"]
+    assert forward["orders"]["gamr"] == forward["orders"]["plan"]
+    assert 0 < forward["orders"]["plan"]["share_mean"] < forward["orders"]["plan"]["share_max"] <= 1
 
 
 def test_memory_is_counted_in_slots_whatever_the_width():
@@ -118,6 +121,7 @@ def test_the_words_fit_80_columns(tmp_path, options):
     text = plan(tmp_path / "edges.txt", "--workers", 16, "--slots", 500, *options)
     assert "this plan" in text
     assert "lower bound" in text
+    assert "this plan (gamr)" in text
     assert ("forward and backward:" in text) == bool(options)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= 80
