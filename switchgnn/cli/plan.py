@@ -92,7 +92,10 @@ def plan(
     ] = None,
     plots: Annotated[
         Path | None,
-        typer.Option(help="Folder for the paper's figures 1, 7, 9 and 18 of this graph."),
+        typer.Option(
+            help="Folder for the paper's figures 1, 7, 9 and 18 of this graph, and for slots and "
+            "queue over time."
+        ),
     ] = None,
     check: Annotated[
         Path | None, typer.Option(help="Check the plan in this folder, and make none.")

@@ -141,7 +141,7 @@ def ways_table(report: DirectionReport) -> Table:
 
 def orders_table(report: DirectionReport, own: str) -> Table:
     """Queue and slots over time, for the plan's order and others of the same packets."""
-    title = "steps of a fragment; most sums that wait; most and mean slots in use"
+    title = "steps of a fragment; longest queue; most and mean slots in use"
     table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("order", no_wrap=True)
     for name in ("steps", "queue", "slots", "of all", "mean", "of all"):

@@ -187,11 +187,14 @@ def test_a_graph_and_workers_are_needed():
 def test_plots_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     text = plan("karate", "--workers", 4, "--slots", 9, "--plots", tmp_path / "plots")
-    names = ("boundary-and-traffic", "neighbour-counts", "connected-boundary", "traffic-and-memory")
+    names = (
+        *("boundary-and-traffic", "neighbour-counts", "connected-boundary"),
+        *("traffic-and-memory", "slots-and-queue"),
+    )
     drawn = {path.name for path in (tmp_path / "plots").iterdir()}
     assert drawn == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
     assert all((tmp_path / "plots" / name).stat().st_size > 2000 for name in drawn)
-    assert "Plots: 8 files" in text
+    assert "Plots: 10 files" in text
     plan("karate", "--workers", 1, "--plots", tmp_path / "alone")
 
 
