@@ -213,7 +213,9 @@ def _over_time(figure: "Figure", flows: dict[str, Flow], slots: int) -> None:
     if 0 < len(blocks) <= _MOST_LINES:
         for axes in (above, below):
             across = axes.get_xaxis_transform()
-            axes.vlines(blocks, 0, 1, "grey", ":", "next block of this plan", transform=across)
+            axes.vlines(
+                blocks, 0, 1, "grey", ":", label="next block of this plan", transform=across
+            )
     above.set_ylabel(f"slots in use of {slots:,}")
     below.set_ylabel("sums that wait")
     below.set_xlabel("steps, in each as many packets as workers")
