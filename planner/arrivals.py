@@ -78,8 +78,8 @@ def reordered(arriving: Arriving, order: OrderStrategy, plan: Plan) -> Arriving:
     edges = BoundaryEdges(
         source=numbers[packet].astype(np.int32),
         destination=destination.astype(np.int32),
-        source_worker=arriving.worker[packet].astype(np.int32),
-        destination_worker=plan.assignment[destination],
+        source_worker=arriving.worker[packet].astype(np.uint8),
+        destination_worker=plan.assignment[destination].astype(np.uint8),
     )
     sends = order(edges, arriving.block[packet].astype(np.int32), plan.manifest.strategy.seed)
     now = _find(arriving.block, numbers, sends.block, sends.source)

@@ -86,7 +86,7 @@ def _move_surplus(
     parts: int,
     slots: int,
     indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
+    indices: NDArray[np.int32],
 ) -> NDArray[np.int32]:
     """Bring every part down to `slots` vertices.
 
@@ -113,7 +113,7 @@ def _move_surplus(
 
 
 def _grow_stars(
-    indptr: NDArray[np.int64], indices: NDArray[np.int64], slots: int
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], slots: int
 ) -> NDArray[np.int32]:
     """The greedy cut: int32[V], in each part one vertex and neighbours of it."""
     part = np.full(len(indptr) - 1, _CUT, dtype=np.int32)

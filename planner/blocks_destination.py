@@ -20,7 +20,7 @@ from switchgnn.planner.cover import cover_edges, packets_up
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.incidence import Incidence
 from switchgnn.planner.metis import partition_vertices
-from switchgnn.planner.numbering import number_keys
+from switchgnn.planner.numbering import number_ids
 
 # Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
 Cut = Callable[["Destinations", int, int, int], NDArray[np.int32]]
@@ -93,7 +93,7 @@ def destination_blocks(
         return np.ones(len(boundary), dtype=np.int32)
     part = cut(known, sets, slots, seed)
     part = refine(known.edges, fit(known.edges, part, sets, slots), sets, slots)
-    return _number(part[known.edges.destination])
+    return _number(part)[known.edges.destination]
 
 
 def refine_for_cover(
@@ -134,15 +134,18 @@ def refine_for_cover(
             destinations=known.edges.destinations,
         )
         part = refine(raw, part, sets, slots)
-    return _number(part[known.edges.destination])
+    return _number(part)[known.edges.destination]
 
 
 def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
     """The sets that METIS finds, refined; of few edges with either objective, the better ones."""
     ids = np.union1d(known.source_id, known.destination_id)
-    u = np.searchsorted(ids, known.source_id)[known.edges.source]
-    at = np.searchsorted(ids, known.destination_id)
-    v = at[known.edges.destination]
+    at = np.searchsorted(ids, known.destination_id).astype(np.int32)
+    u, v = known.edges.source, known.edges.destination
+    if len(ids) > len(known.source_id):
+        u = np.searchsorted(ids, known.source_id).astype(np.int32)[u]
+    if len(ids) > len(known.destination_id):
+        v = at[v]
     weights = np.zeros(len(ids), dtype=np.int64)
     weights[at] = 1
     found = []
@@ -165,9 +168,8 @@ def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArr
 
 def number_ends(boundary: BoundaryEdges) -> Destinations:
     """Number the sources and destinations from 0."""
-    ids = int(max(boundary.source.max(initial=-1), boundary.destination.max(initial=-1))) + 1
-    source_id, source = number_keys(boundary.source, ids)
-    destination_id, into = number_keys(boundary.destination, ids)
+    source_id, source = number_ids(boundary.source)
+    destination_id, into = number_ids(boundary.destination)
     edges = Incidence(
         source=source,
         destination=into,

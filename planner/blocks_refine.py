@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of destinations that fit the slots, made better move by move.
 
-The cost of the sets is the number of (source, set) pairs: how often sources are sent. All
-steps are vectorised over the destinations; loops run over rounds and sets.
+The cost of the sets is the number of (source, set) pairs: how often sources are sent.
 """
 
 from dataclasses import dataclass
@@ -11,14 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.planner.compiled import Compiled
 from switchgnn.planner.incidence import Incidence
 
-# Refinement ends after so many rounds, or when a round gains less than this share.
-_ROUNDS = 60
+# Refinement ends after so many rounds, or when a round gains less than this share. Where there
+# are many edges, fewer rounds are made, but these at least.
+_ROUNDS, _FEWEST_ROUNDS = 60, 4
 _LEAST_GAIN = 1e-4
 # Above so many (vertex, set) numbers the tables of the refinement would not fit.
 MOST_NUMBERS = 2**27
-# Above so many (edge, set) additions a round takes longer than it is worth.
+# So many (edge, set) additions are made in all rounds; where one needs more there is none.
 MOST_ADDITIONS = 2**31
 
 
@@ -29,19 +30,17 @@ class _Moves:
     Attributes:
         vertex: int64[M].
         target: int32[M].
-        gain: int64[M], pairs saved if nothing else moves; of a swap, half of what both save.
         swap: int64[M], moves with the same number belong together; -1: alone.
     """
 
     vertex: NDArray[np.int64]
     target: NDArray[np.int32]
-    gain: NDArray[np.float64]
     swap: NDArray[np.int64]
 
 
 def count_pairs(edges: Incidence, part: NDArray[np.int32], parts: int) -> int:
     """How many (source, set) pairs have an edge."""
-    return int(np.count_nonzero(edges.pair_counts(part, parts)))
+    return int(np.count_nonzero(_count(edges, part, parts)))
 
 
 def refinable(edges: Incidence, parts: int) -> bool:
@@ -71,7 +70,7 @@ def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> ND
             return part
         movers = np.flatnonzero(room[part] < 0)
         if table:
-            gain = _gains(edges, part, parts)[movers]
+            gain = _gains(edges, part, _count(edges, part, parts))[movers]
             gain[:, room <= 0] = -np.inf
             target, best = gain.argmax(axis=1), gain.max(axis=1)
         else:
@@ -87,8 +86,7 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
 
     In each round every destination chooses its best other set. Those that want to go opposite
     ways are swapped, best with best; others move where there is room. As moves of one round
-    disturb each other, the pairs are counted again, and if there are not fewer, only the best
-    half of the moves is made, and so on.
+    disturb each other, each is counted anew when its turn comes, and made if it still saves.
 
     Args:
         edges: with D destinations.
@@ -101,28 +99,114 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
     """
     if parts == 1 or not refinable(edges, parts):
         return part
-    pairs = count_pairs(edges, part, parts)
-    for _ in range(_ROUNDS):
-        moves = _choose(_gains(edges, part, parts), part, parts, slots)
-        better, count = _try(edges, part, parts, moves, pairs)
-        if better is None:
-            break
-        gained, part, pairs = pairs - count, better, count
-        if gained < _LEAST_GAIN * pairs:
+    part, counts = part.copy(), _count(edges, part, parts)
+    pairs = int(np.count_nonzero(counts))
+    rounds = min(_ROUNDS, max(_FEWEST_ROUNDS, MOST_ADDITIONS // max(len(edges.source) * parts, 1)))
+    for _ in range(rounds):
+        moves = _choose(_gains(edges, part, counts), part, parts, slots)
+        saved = int(_move(*edges.rows, moves.vertex, moves.target, moves.swap, part, counts))
+        pairs -= saved
+        if saved <= _LEAST_GAIN * pairs:
             break
     return part
 
 
-def _gains(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.float64]:
-    """float64[D, parts], the pairs that each move would save alone; -inf: no move."""
-    counts = edges.pair_counts(part, parts)
-    gain = edges.count_present(counts).astype(np.float64)
-    gain += (edges.count_lone(counts, part) - edges.degree)[:, None]
+def _count(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
+    """int32[N, parts], how many destinations of each set each source has."""
+    counts = np.zeros((edges.sources, parts), dtype=np.int32)
+    _add_up(*edges.rows, part, counts)
+    return counts
+
+
+def _gains(
+    edges: Incidence, part: NDArray[np.int32], counts: NDArray[np.int32]
+) -> NDArray[np.float32]:
+    """float32[D, parts], the pairs that each move would save alone; -inf: no move."""
+    gain = np.zeros((edges.destinations, counts.shape[1]), dtype=np.float32)
+    _add_gains(*edges.rows, part, counts, gain)
     gain[np.arange(len(part)), part] = -np.inf
     return gain
 
 
-def _choose(gain: NDArray[np.float64], part: NDArray[np.int32], parts: int, slots: int) -> _Moves:
+@Compiled
+def _add_up(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    part: NDArray[np.int32],
+    counts: NDArray[np.int32],
+) -> None:
+    for vertex in range(len(part)):
+        here = part[vertex]
+        for at in range(indptr[vertex], indptr[vertex + 1]):
+            counts[indices[at], here] += 1
+
+
+@Compiled
+def _add_gains(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    part: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    gain: NDArray[np.float32],
+) -> None:
+    """Sources that are alone in a set no longer go there; those new to a set begin to."""
+    parts = counts.shape[1]
+    for vertex in range(len(part)):
+        here, lone = part[vertex], 0
+        for at in range(indptr[vertex], indptr[vertex + 1]):
+            source = indices[at]
+            lone += counts[source, here] == 1
+            for there in range(parts):
+                gain[vertex, there] += counts[source, there] > 0
+        gain[vertex, :] += lone - (indptr[vertex + 1] - indptr[vertex])
+
+
+@Compiled
+def _move(  # noqa: PLR0917 - numba takes them by place
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    vertices: NDArray[np.int64],
+    targets: NDArray[np.int32],
+    swaps: NDArray[np.int64],
+    part: NDArray[np.int32],
+    counts: NDArray[np.int32],
+) -> int:
+    """Make those moves that still save pairs when their turn comes; how many they save.
+
+    Moves of the same swap follow each other and are made both or not at all. `part` and
+    `counts` change.
+    """
+
+    def shift(vertex: int, target: int) -> int:
+        here, saved = part[vertex], 0
+        for at in range(indptr[vertex], indptr[vertex + 1]):
+            source = indices[at]
+            counts[source, here] -= 1
+            saved += counts[source, here] == 0
+            saved -= counts[source, target] == 0
+            counts[source, target] += 1
+        part[vertex] = target
+        return saved
+
+    origins = np.empty(2, dtype=np.int32)
+    total, first = 0, 0
+    while first < len(vertices):
+        moves = 2 if swaps[first] >= 0 else 1
+        saved = 0
+        for k in range(moves):
+            vertex, target = vertices[first + k], targets[first + k]
+            origins[k] = part[vertex]
+            saved += shift(vertex, target)
+        if saved > 0:
+            total += saved
+        else:
+            for k in range(moves):
+                shift(vertices[first + k], origins[k])
+        first += moves
+    return total
+
+
+def _choose(gain: NDArray[np.float32], part: NDArray[np.int32], parts: int, slots: int) -> _Moves:
     """Swaps that save pairs, then moves into what room is left; best first."""
     target = gain.argmax(axis=1).astype(np.int32)
     best = gain[np.arange(len(part)), target]
@@ -146,24 +230,7 @@ def _choose(gain: NDArray[np.float64], part: NDArray[np.int32], parts: int, slot
     who = np.concatenate([swaps, partner[swaps], alone])
     gains = np.concatenate([mean[swaps], mean[swaps], best[alone]])
     first = np.lexsort((number, -gains))
-    return _Moves(who[first], target[who[first]], gains[first], number[first])
-
-
-def _try(
-    edges: Incidence, part: NDArray[np.int32], parts: int, moves: _Moves, pairs: int
-) -> tuple[NDArray[np.int32] | None, int]:
-    """(the sets after the largest batch of moves that helps, their pairs); (None, _)."""
-    size = len(moves.vertex)
-    while size:
-        if size < len(moves.vertex) and 0 <= moves.swap[size] == moves.swap[size - 1]:
-            size += 1
-        after = part.copy()
-        after[moves.vertex[:size]] = moves.target[:size]
-        count = count_pairs(edges, after, parts)
-        if count < pairs:
-            return after, count
-        size = size // 2 if size > 2 or moves.swap[0] < 0 else 0
-    return None, pairs
+    return _Moves(who[first], target[who[first]], number[first])
 
 
 def _rank(group: NDArray[np.integer], key: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.graph import Graph
+from switchgnn.planner.numbering import distinct_pairs
+from switchgnn.planner.rows import sort_by_key
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,25 +19,28 @@ class BoundaryEdges:
     Attributes:
         source: int32[E], vertex ids.
         destination: int32[E], vertex ids.
-        source_worker: int32[E], the worker that holds the source.
-        destination_worker: int32[E], another worker.
+        source_worker: uint8[E], the worker that holds the source.
+        destination_worker: uint8[E], another worker.
     """
 
     source: NDArray[np.int32]
     destination: NDArray[np.int32]
-    source_worker: NDArray[np.int32]
-    destination_worker: NDArray[np.int32]
+    source_worker: NDArray[np.uint8]
+    destination_worker: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.source)
 
     def vertices(self) -> NDArray[np.int32]:
         """The boundary vertices, ascending: all that are at an end of a boundary edge."""
-        return np.union1d(self.source, self.destination).astype(np.int32)
+        present = np.zeros(self._ids(), dtype=np.bool_)
+        present[self.source] = True
+        present[self.destination] = True
+        return np.flatnonzero(present).astype(np.int32)
 
     def transposed(self) -> "BoundaryEdges":
         """The same edges with source and destination exchanged, sorted as here."""
-        order = np.lexsort((self.source, self.destination))
+        _, order = sort_by_key(self.destination, self._ids())
         return BoundaryEdges(
             source=self.destination[order],
             destination=self.source[order],
@@ -59,19 +64,25 @@ class BoundaryEdges:
         Without a switch that helps, a worker sends one copy of a feature to every other
         worker that needs it (section 2.2).
         """
-        key = (self.source.astype(np.int64) << 32) | self.destination_worker
-        _, first = np.unique(key, return_index=True)
-        return self.source_worker[first], self.destination_worker[first]
+        holder = np.zeros(self._ids(), dtype=np.int32)
+        holder[self.source] = self.source_worker
+        source, worker = distinct_pairs(self.source, self.destination_worker)
+        return holder[source], worker
 
     def host_packets(self) -> int:
         """The number of copies that host-based exchange sends, per fragment."""
         return len(self.host_copies()[0])
 
+    def _ids(self) -> int:
+        """Above every vertex at an end."""
+        return int(max(self.source.max(initial=-1), self.destination.max(initial=-1))) + 1
+
 
 def boundary_edges(graph: Graph, assignment: NDArray[np.int32]) -> BoundaryEdges:
     """The edges of `graph` whose ends are on different workers."""
     source, destination = graph.edges()
-    from_worker, to_worker = assignment[source], assignment[destination]
+    holder = assignment.astype(np.uint8)
+    from_worker, to_worker = holder[source], holder[destination]
     crosses = from_worker != to_worker
     return BoundaryEdges(
         source=source[crosses],

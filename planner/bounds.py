@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.numbering import distinct_pairs, number_ids, number_pairs
 
 # A matching of more edges takes minutes; whoever asks for one is told that it is left out.
 MATCHING_EDGES = 20_000_000
@@ -39,10 +40,7 @@ def host_based(boundary: BoundaryEdges, workers: int) -> Packets:
 
 def once_each(boundary: BoundaryEdges, workers: int) -> Packets:
     """Each source once up, each destination once down: the least if sources are multicast."""
-    return Packets(
-        _count(_distinct(boundary.source, boundary.source_worker), workers),
-        _count(_distinct(boundary.destination, boundary.destination_worker), workers),
-    )
+    return multicast_packets(boundary, np.ones(len(boundary), dtype=np.int32), workers)
 
 
 def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | None:
@@ -61,18 +59,17 @@ def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | 
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
     from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
 
-    sources, row, first = _places(boundary.source)
+    sources, row = number_ids(boundary.source)
     # A destination is another one for each worker that sends to it.
-    wide = (boundary.destination.astype(np.int64) << 32) | boundary.source_worker
-    sums, column, _ = _places(wide)
+    (sums, _), column = number_pairs(boundary.destination, boundary.source_worker)
     ones = np.ones(len(boundary), dtype=np.int8)
     edges = csr_matrix((ones, (row, column)), shape=(len(sources), len(sums)))
     matched = maximum_bipartite_matching(edges, perm_type="column") >= 0
-    owner = boundary.source_worker[first]
+    owner = _holder(boundary.source, boundary.source_worker)[sources]
     return Packets(_count(owner[matched], workers), once_each(boundary, workers).down)
 
 
-def multicast_packets(boundary: BoundaryEdges, block: NDArray[np.int32], workers: int) -> Packets:
+def multicast_packets(boundary: BoundaryEdges, block: NDArray[np.integer], workers: int) -> Packets:
     """Each source once up in each of its blocks, each destination once down in each of its.
 
     Args:
@@ -80,26 +77,20 @@ def multicast_packets(boundary: BoundaryEdges, block: NDArray[np.int32], workers
         block: int32[E], the block of each.
         workers: their number.
     """
-    wide = block.astype(np.int64) << 32
+    up = distinct_pairs(block, boundary.source)[1]
+    down = distinct_pairs(block, boundary.destination)[1]
     return Packets(
-        _count(_distinct(wide | boundary.source, boundary.source_worker), workers),
-        _count(_distinct(wide | boundary.destination, boundary.destination_worker), workers),
+        _count(_holder(boundary.source, boundary.source_worker)[up], workers),
+        _count(_holder(boundary.destination, boundary.destination_worker)[down], workers),
     )
 
 
-def _distinct(keys: NDArray[np.integer], owner: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The owner of each distinct key."""
-    _, first = np.unique(keys, return_index=True)
-    return owner[first]
+def _holder(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """uint8[largest id + 1], the worker of each vertex that occurs."""
+    holder = np.zeros(int(vertex.max(initial=-1)) + 1, dtype=np.uint8)
+    holder[vertex] = worker
+    return holder
 
 
-def _places(
-    keys: NDArray[np.integer],
-) -> tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]]:
-    """(distinct keys, the place of each key among them, where each occurs first)."""
-    distinct, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    return distinct, place.astype(np.int64), first.astype(np.int64)
-
-
-def _count(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
+def _count(owner: NDArray[np.integer], workers: int) -> NDArray[np.int64]:
     return np.bincount(owner, minlength=workers).astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.rows import strange_row
 
 # Ids from here on name partial sums on the wire, not vertices.
 FIRST_RESERVED_ID = 2**31
@@ -151,13 +152,12 @@ def _check_rows(graph: Graph) -> None:
         )
     if len(indices) and (indices.min() < 0 or indices.max() >= graph.vertices):
         raise PlannerError(f"graph {name} has an edge to a vertex outside 0..{graph.vertices - 1}")
-    source, destination = graph.edges()
-    if np.any(source == destination):
-        raise PlannerError(f"graph {name} holds self-loops; build it with graph_from_edges")
-    ascending = (np.diff(destination) > 0) | (np.diff(source) > 0)
-    if not np.all(ascending):
+    strange = strange_row(indptr, indices)
+    if strange is not None:
+        kind, row = strange
+        what = "self-loops" if kind == "loop" else "rows that are not strictly ascending"
         raise PlannerError(
-            f"graph {name} has rows that are not strictly ascending; build it with graph_from_edges"
+            f"graph {name} holds {what}, as that of vertex {row}; build it with graph_from_edges"
         )
 
 

@@ -3,13 +3,15 @@
 """Graphs in NumPy archives, SciPy's own format included."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.npz import NotArraysError, read_npz
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graph import Graph, graph_from_edges
+from switchgnn.planner.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
+from switchgnn.planner.rows import strange_row
 
 
 def load_npz(path: Path, *, directed: bool = True) -> Graph:
@@ -27,12 +29,23 @@ def load_npz(path: Path, *, directed: bool = True) -> Graph:
         PlannerError: unreadable file, missing or unusable arrays.
     """
     arrays = _read_arrays(path)
-    indptr, indices = _integers(path, arrays, "indptr"), _integers(path, arrays, "indices")
+    indptr = _integers(path, arrays, "indptr").astype(np.int64, copy=False)
+    indices = _integers(path, arrays, "indices")
     _check_csr(path, arrays, indptr, indices)
     vertices = len(indptr) - 1
+    features = _features(path, arrays)
+    labels = _integers(path, arrays, "labels").astype(np.int64) if "labels" in arrays else None
+    stored = _stored(arrays, len(indices))
+    if directed and stored is None and _are_rows_of_a_graph(indptr, indices):
+        return Graph(
+            indptr=indptr,
+            indices=indices.astype(np.int32, copy=False),
+            name=path.stem,
+            features=features,
+            labels=labels,
+        )
     source = np.repeat(np.arange(vertices), np.diff(indptr))
-    if "data" in arrays and len(arrays["data"]) == len(indices):
-        stored = arrays["data"] != 0
+    if stored is not None:
         source, indices = source[stored], indices[stored]
     return graph_from_edges(
         source,
@@ -40,9 +53,27 @@ def load_npz(path: Path, *, directed: bool = True) -> Graph:
         name=path.stem,
         vertices=vertices,
         directed=directed,
-        features=_features(path, arrays),
-        labels=_integers(path, arrays, "labels") if "labels" in arrays else None,
+        features=features,
+        labels=labels,
     )
+
+
+def _stored(arrays: dict[str, NDArray[np.generic]], edges: int) -> NDArray[np.bool_] | None:
+    """Which entries of a sparse matrix are edges; None: all."""
+    if "data" not in arrays or len(arrays["data"]) != edges or np.all(arrays["data"]):
+        return None
+    stored: NDArray[np.bool_] = arrays["data"].astype(np.bool_)
+    return stored
+
+
+def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]) -> bool:
+    """Whether nothing is left to do: no duplicates, no self-loops, all in order and in range."""
+    vertices = len(indptr) - 1
+    if vertices >= FIRST_RESERVED_ID or indices.min(initial=0) < 0:
+        return False
+    if indices.max(initial=0) >= vertices:
+        return False
+    return strange_row(indptr, indices.astype(np.int32, copy=False)) is None
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
@@ -57,22 +88,22 @@ def _read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
         ) from error
 
 
-def _integers(path: Path, arrays: dict[str, NDArray[np.generic]], key: str) -> NDArray[np.int64]:
+def _integers(path: Path, arrays: dict[str, NDArray[np.generic]], key: str) -> NDArray[np.integer]:
     if key not in arrays:
         raise PlannerError(
             f"{path} has no array {key}; expected indptr and indices of a CSR matrix"
         )
-    array = arrays[key]
+    array: NDArray[Any] = arrays[key]
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise PlannerError(f"{path}: {key} must be one row of whole numbers")
-    return array.astype(np.int64)
+    return array
 
 
 def _check_csr(
     path: Path,
     arrays: dict[str, NDArray[np.generic]],
     indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
+    indices: NDArray[np.integer],
 ) -> None:
     if "format" in arrays and arrays["format"].tolist() not in (b"csr", "csr"):
         raise PlannerError(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.rows import indptr_of_keys, is_symmetric, strange_row
 from switchgnn.planner.stopwatch import METIS_TIME
 
 if TYPE_CHECKING:
@@ -65,24 +66,31 @@ def partition_vertices(
 
 def symmetric_rows(
     source: NDArray[np.integer], destination: NDArray[np.integer], vertices: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(indptr int64[vertices + 1], indices int64[2E']) of the undirected simple graph."""
-    u, v = source.astype(np.int64), destination.astype(np.int64)
-    key = np.concatenate([u * vertices + v, v * vertices + u])
-    key.sort()
-    keep = np.ones(len(key), dtype=bool)
-    keep[1:] = key[1:] != key[:-1]
-    u, v = np.divmod(key[keep], vertices)
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """(indptr int64[vertices + 1], indices int32[2E']) of the undirected simple graph.
+
+    Edges that are these rows already, as those of an undirected Graph, are not copied.
+    """
+    u = source.astype(np.int32, copy=False)
+    v = destination.astype(np.int32, copy=False)
+    if not np.any(u[1:] < u[:-1]):
+        indptr = indptr_of_keys(u, vertices)
+        if strange_row(indptr, v) is None and is_symmetric(indptr, v):
+            return indptr, v
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
     proper = u != v
     u, v = u[proper], v[proper]
-    indptr = np.zeros(vertices + 1, dtype=np.int64)
-    np.cumsum(np.bincount(u, minlength=vertices), out=indptr[1:])
-    return indptr, v
+    ones = np.ones(len(u), dtype=np.bool_)
+    rows = csr_matrix((ones, (u, v)), shape=(vertices, vertices))
+    both = csr_matrix(rows + rows.T)
+    both.sort_indices()
+    return both.indptr.astype(np.int64), both.indices.astype(np.int32, copy=False)
 
 
 def _part_graph(
     indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
+    indices: NDArray[np.int32],
     parts: int,
     *,
     seed: int,
@@ -102,7 +110,7 @@ def _part_graph(
         choice["recursive"] = False
     if weights is not None:
         choice["vweights"] = weights.tolist()
-    starts, adjacent = indptr.astype(np.int32), indices.astype(np.int32)
+    starts, adjacent = indptr.astype(np.int32), indices
     try:
         if hasattr(pymetis, "CSRAdjacency"):
             graph = pymetis.CSRAdjacency(starts, adjacent)

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.compiled import Compiled
 from switchgnn.planner.metis import symmetric_rows
+from switchgnn.planner.numbering import distinct_pairs, number_keys
+from switchgnn.planner.rows import sort_by_key
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +63,8 @@ def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -
         block: int32[E], numbered from 1.
         seed: of the shuffling, which also depends on the block's number.
     """
-    keys = np.unique((block.astype(np.int64) << 32) | boundary.source)
-    numbers, sources = (keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32)
     blocks = int(block.max(initial=0))
+    numbers, sources = distinct_pairs(block, boundary.source)
     bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
     for number in range(1, blocks + 1):
         # A view: the sources of one block change places.
@@ -74,12 +76,11 @@ def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -
 def _search_blocks(
     boundary: BoundaryEdges, block: NDArray[np.int32], seed: int, *, by_degree: bool
 ) -> SendOrder:
-    by_block = np.argsort(block, kind="stable")
     blocks = int(block.max(initial=0))
-    bounds = np.searchsorted(block[by_block], np.arange(1, blocks + 2))
+    bounds, by_block = sort_by_key(block, blocks + 1)
     sources = []
     for number in range(1, blocks + 1):
-        edges = by_block[bounds[number - 1] : bounds[number]]
+        edges = by_block[bounds[number] : bounds[number + 1]]
         rng = np.random.default_rng([seed, number])
         ends = boundary.source[edges], boundary.destination[edges]
         sources.append(_order_block(*ends, rng, by_degree=by_degree))
@@ -96,18 +97,19 @@ def _order_block(
     *,
     by_degree: bool,
 ) -> NDArray[np.int32]:
-    ids, ends = np.unique(np.concatenate([source, destination]), return_inverse=True)
+    bound = int(max(source.max(), destination.max())) + 1
+    ids, ends = number_keys(np.concatenate([source, destination]), bound)
     u, v = ends[: len(source)], ends[len(source) :]
     indptr, indices = symmetric_rows(u, v, len(ids))
     sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)), by_degree=by_degree)
     sends = np.zeros(len(ids), dtype=bool)
     sends[u] = True
-    return ids[sequence[sends[sequence]]]
+    return ids[sequence[sends[sequence]]].astype(np.int32)
 
 
 def priority_bfs(
     indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
+    indices: NDArray[np.int32],
     starts: NDArray[np.int64],
     *,
     by_degree: bool = True,
@@ -119,7 +121,7 @@ def priority_bfs(
 
     Args:
         indptr: int64[V + 1], rows of an undirected graph.
-        indices: int64[2E].
+        indices: int32[2E].
         starts: a permutation of the vertices; when none is waiting, the search goes on at
             the first of them that it has not seen.
         by_degree: False takes who has waited longest, whatever its degree.
@@ -127,23 +129,35 @@ def priority_bfs(
     Returns:
         int64[V], the vertices in the order in which they are taken.
     """
-    first, adjacent = indptr.tolist(), indices.tolist()
-    degree = (np.diff(indptr) if by_degree else np.zeros(len(starts), dtype=np.int64)).tolist()
-    enqueued = [False] * len(degree)
-    sequence: list[int] = []
-    arrivals = 0
-    for start in starts.tolist():
+    degree = np.diff(indptr) if by_degree else np.zeros(len(starts), dtype=np.int64)
+    return _search(indptr, indices, starts, degree)
+
+
+@Compiled
+def _search(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    priority: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """`priority_bfs` by any priority."""
+    enqueued = np.zeros(len(starts), dtype=np.bool_)
+    sequence = np.empty(len(starts), dtype=np.int64)
+    taken, arrivals = 0, 0
+    for start in starts:
         if enqueued[start]:
             continue
         enqueued[start] = True
-        waiting = [(-degree[start], arrivals, start)]
+        waiting = [(-priority[start], arrivals, start)]
         arrivals += 1
         while waiting:
             vertex = heapq.heappop(waiting)[2]
-            sequence.append(vertex)
-            for neighbour in adjacent[first[vertex] : first[vertex + 1]]:
+            sequence[taken] = vertex
+            taken += 1
+            for at in range(indptr[vertex], indptr[vertex + 1]):
+                neighbour = np.int64(indices[at])
                 if not enqueued[neighbour]:
                     enqueued[neighbour] = True
-                    heapq.heappush(waiting, (-degree[neighbour], arrivals, neighbour))
+                    heapq.heappush(waiting, (-priority[neighbour], arrivals, neighbour))
                     arrivals += 1
-    return np.array(sequence, dtype=np.int64)
+    return sequence

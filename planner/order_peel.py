@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
-from switchgnn.planner.numbering import number_keys
+from switchgnn.planner.numbering import number_pairs
 from switchgnn.planner.order import SendOrder
+from switchgnn.planner.rows import sort_by_key
 
 # The sources of a block leave in so many batches, or one by one where there are fewer. Each
 # step sorts the sources that are left, in all blocks together at most about _SORTED.
@@ -35,14 +36,11 @@ def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
         block: int32[E], numbered from 1.
         seed: without effect.
     """
-    ids = int(max(boundary.source.max(initial=-1), boundary.destination.max(initial=-1))) + 1
-    bound = (int(block.max(initial=0)) + 1) * ids
-    sent, packet = number_keys(block * np.int64(ids) + boundary.source, bound)
-    sums, result = number_keys(block * np.int64(ids) + boundary.destination, bound)
-    numbers = (sent // max(ids, 1)).astype(np.int32)
+    (numbers, source), packet = number_pairs(block, boundary.source)
+    (sums, _), result = number_pairs(block, boundary.destination)
     place = peel_places(numbers, packet, result, len(sums))
     order = np.lexsort((place, numbers))
-    return SendOrder(block=numbers[order], source=(sent[order] % max(ids, 1)).astype(np.int32))
+    return SendOrder(block=numbers[order], source=source[order])
 
 
 def peel_places(
@@ -64,8 +62,8 @@ def peel_places(
     batch = -(-size // batches)
     place = np.zeros(len(block), dtype=np.int64)
     free = np.bincount(packet, minlength=len(block))
-    by_packet, packet_edges = _rows(packet, len(block))
-    by_result, result_edges = _rows(result, results)
+    by_packet, packet_edges = sort_by_key(packet, len(block))
+    by_result, result_edges = sort_by_key(result, results)
     home = block[packet[result_edges[by_result[:-1]]]] if results else block[:0]
     pace = np.minimum(np.bincount(home, minlength=len(size)) / np.maximum(size, 1), 1)
     credit = np.zeros(len(size))
@@ -80,9 +78,9 @@ def peel_places(
         going = going[_evenly(block[going], free[going] > 0)]
         place[going] = next_place - 1 - np.arange(len(going))
         next_place -= len(going)
-        claimed = np.unique(result[packet_edges[_slices(by_packet, going)]])
-        claimed = claimed[~taken[claimed]]
-        taken[claimed] = True
+        before = taken.copy()
+        taken[result[packet_edges[_slices(by_packet, going)]]] = True
+        claimed = np.flatnonzero(taken & ~before)
         credit -= np.bincount(home[claimed], minlength=len(size))
         np.subtract.at(free, packet[result_edges[_slices(by_result, claimed)]], 1)
         left = left[~leaves]
@@ -122,13 +120,6 @@ def _rank_in_run(key: NDArray[np.integer]) -> NDArray[np.int64]:
     """The place of each row among the rows of its key; `key` is ascending."""
     rank: NDArray[np.int64] = np.arange(len(key)) - np.searchsorted(key, key)
     return rank
-
-
-def _rows(key: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(indptr, edges): the edges of each key."""
-    indptr = np.zeros(size + 1, dtype=np.int64)
-    np.cumsum(np.bincount(key, minlength=size), out=indptr[1:])
-    return indptr, np.argsort(key, kind="stable")
 
 
 def _slices(indptr: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ on the wire their ids begin at 2^31.
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import FIRST_RESERVED_ID
 from switchgnn.planner.groups import indptr_of, ranges, rank_in_group, starts_group
+
+_Number = TypeVar("_Number", bound=np.integer)
 
 
 def multicast(
@@ -188,14 +191,14 @@ def wire_ids(source: NDArray[np.int32], vertices: int) -> NDArray[np.uint32]:
     return ids
 
 
-def _group_sizes(*keys: NDArray[np.int32]) -> NDArray[np.int64]:
+def _group_sizes(*keys: NDArray[np.integer]) -> NDArray[np.int64]:
     starts = np.flatnonzero(starts_group(*keys))
     return np.diff(np.append(starts, len(keys[0])))
 
 
 def _with(
-    column: NDArray[np.int32], which: NDArray[np.bool_], more: NDArray[np.int64]
-) -> NDArray[np.int32]:
+    column: NDArray[_Number], which: NDArray[np.bool_], more: NDArray[np.int64]
+) -> NDArray[_Number]:
     return np.concatenate([column[which], column[more]])
 
 

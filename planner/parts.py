@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from switchgnn.planner.banks import BANKS, Placement
 from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.compiled import Compiled
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.groups import indptr_of, ranges, rank_in_group, starts_group
+from switchgnn.planner.groups import indptr_of, ranges
+from switchgnn.planner.numbering import number_pairs
 from switchgnn.planner.packets import Packets, Sends, wire_ids
 from switchgnn.planner.plan import SwitchPart, WorkerPart
+from switchgnn.planner.rows import sort_by_key
 
 # Count, hop and Block_id have 16 bits, and the largest Count marks a released slot.
 MAX_16_BITS = 65534
@@ -33,30 +36,35 @@ def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement)
         PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
     """
     _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
-    edges, block = packets.edges, packets.block
     source, source_worker = _sources(boundary, packets)
-    bank, slot = placement.bank[placement.row], placement.slot[placement.row]
-    order = np.lexsort((slot, bank, edges.source, block))
-    hop = rank_in_group(block[order], edges.source[order], bank[order])
-    _check_16_bits("passes of one source in one block", hop + 1)
-    by_entry = np.lexsort((hop, edges.source[order], block[order]))
-    order, hop = order[by_entry], hop[by_entry]
-    new = starts_group(block[order], edges.source[order], hop)
-    entry = np.cumsum(new) - 1
-    keys, hops = order[new], hop[new]
-    entry_slot = np.zeros((len(keys), BANKS), dtype=np.uint32)
-    entry_expected = np.zeros((len(keys), BANKS), dtype=np.uint16)
-    entry_slot[entry, bank[order]] = slot[order]
-    entry_expected[entry, bank[order]] = placement.expected[placement.row[order]]
+    passes = placement.packet_passes
+    _check_16_bits("passes of one source in one block", passes)
+    first = np.zeros(len(passes), dtype=np.int64)
+    np.cumsum(passes[:-1], out=first[1:])
+    keys = np.repeat(np.arange(len(passes), dtype=np.int32), passes)
+    hops = np.arange(len(keys)) - first[keys]
+    counts = np.empty(len(passes), dtype=np.uint16)
+    counts[placement.packet] = packets.count
     results = np.lexsort((placement.slot, placement.bank, placement.block))
+    entry_slot, entry_expected = _fill_entries(
+        results,
+        placement.bank,
+        placement.slot,
+        placement.expected,
+        placement.indptr,
+        placement.packet[placement.edges],
+        first,
+        np.zeros((len(keys), BANKS), dtype=np.uint32),
+        np.zeros((len(keys), BANKS), dtype=np.uint16),
+    )
     return SwitchPart(
         source_vertex=wire_ids(source, packets.vertices),
         source_worker=source_worker.astype(np.uint16),
-        entry_block=block[keys].astype(np.uint16),
-        entry_source=wire_ids(edges.source[keys], packets.vertices),
+        entry_block=placement.packet_block[keys].astype(np.uint16),
+        entry_source=wire_ids(placement.packet_source[keys], packets.vertices),
         entry_hop=hops.astype(np.uint16),
         entry_last=np.append(hops, 0)[1:] == 0,
-        entry_count=packets.count[keys].astype(np.uint16),
+        entry_count=counts[keys],
         entry_slot=entry_slot,
         entry_expected=entry_expected,
         result_block=placement.block[results].astype(np.uint16),
@@ -75,13 +83,13 @@ class AwaitedSums:
     Attributes:
         placement: the destinations of all blocks.
         boundary: the boundary edges, length E.
-        edges: int64[E], the edges sorted by block, destination, source: the rows of the first
+        edges: int32[E], the edges sorted by block, destination, source: the rows of the first
             destination, then those of the second, and so on.
     """
 
     placement: Placement
     boundary: BoundaryEdges
-    edges: NDArray[np.int64]
+    edges: NDArray[np.int32]
 
 
 def awaited_sums(
@@ -90,8 +98,8 @@ def awaited_sums(
     """Say which boundary edges, in the blocks `block`, each destination sums."""
     if not len(packets.sums.block):
         return AwaitedSums(placement, boundary, placement.edges)
-    edges = np.lexsort((boundary.source, boundary.destination, block))
-    return AwaitedSums(placement, boundary, edges)
+    (rows, _), row = number_pairs(block, boundary.destination)
+    return AwaitedSums(placement, boundary, sort_by_key(row, len(rows))[1])
 
 
 def worker_part(
@@ -143,7 +151,44 @@ def _sources(
     return source, np.concatenate([worker_of[vertices], worker_of[sums.vertex[sums.indptr[first]]]])
 
 
-def _check_16_bits(what: str, numbers: NDArray[np.int64]) -> None:
+@Compiled
+def _fill_entries(  # noqa: PLR0917 - numba takes them by place
+    rows: NDArray[np.int64],
+    bank: NDArray[np.int8],
+    slot: NDArray[np.int32],
+    expected: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    packet: NDArray[np.int32],
+    first: NDArray[np.int64],
+    entry_slot: NDArray[np.uint32],
+    entry_expected: NDArray[np.uint16],
+) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
+    """The slots of the entries, in place: each row adds itself to an entry of each packet.
+
+    Args:
+        rows: int64[D], all rows, in the order of their slots in each block and bank.
+        bank: int8[D].
+        slot: int32[D].
+        expected: int64[D].
+        indptr: int64[D + 1].
+        packet: int32[E], the packets of the first row, then those of the second, and so on.
+        first: int64[N], the first entry of each packet.
+        entry_slot: uint32[K, banks], zeros.
+        entry_expected: uint16[K, banks], zeros.
+    """
+    hop = np.zeros((len(first), entry_slot.shape[1]), dtype=np.uint16)
+    for row in rows:
+        b = bank[row]
+        for at in range(indptr[row], indptr[row + 1]):
+            who = packet[at]
+            entry = first[who] + hop[who, b]
+            entry_slot[entry, b] = slot[row]
+            entry_expected[entry, b] = expected[row]
+            hop[who, b] += 1
+    return entry_slot, entry_expected
+
+
+def _check_16_bits(what: str, numbers: NDArray[np.integer]) -> None:
     largest = int(numbers.max(initial=0))
     if largest > MAX_16_BITS:
         raise PlannerError(f"{largest} {what} are too many; at most {MAX_16_BITS} fit")

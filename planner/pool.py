@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The strawman of section 2.3.2 played through: slots to whom comes first."""
 
-import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +9,9 @@ from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.bounds import Packets
-
-# Contributions are played one by one, a few million per second.
-MOST_CONTRIBUTIONS = 20_000_000
+from switchgnn.planner.compiled import Compiled
+from switchgnn.planner.numbering import number_ids
+from switchgnn.planner.rows import indptr_of_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,7 @@ class Pool:
     overflowed: int
 
 
-def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) -> Pool | None:
+def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) -> Pool:
     """Play one exchange: all sources in a random order, destinations compete for the slots.
 
     A source's contributions arrive together, by ascending destination. The first
@@ -44,63 +43,61 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
         slots: of the whole switch.
         workers: their number.
         seed: of the order.
-
-    Returns:
-        None beyond MOST_CONTRIBUTIONS.
     """
-    if len(boundary) > MOST_CONTRIBUTIONS:
-        return None
-    destinations, place = np.unique(boundary.destination, return_inverse=True)
-    arrival = _arrivals(boundary, seed)
-    order = place[arrival].astype(np.int64)
-    taken = _take_slots(order, len(destinations), slots)
-    times = np.arange(len(order))
-    # Those before the slot was taken have overflowed; without a slot all have.
-    early = times < taken[order]
-    worker = boundary.destination_worker[arrival]
-    sums = taken < len(order)
-    owner = np.empty(len(destinations), dtype=np.int64)
-    owner[order] = worker
-    down = np.bincount(worker[early], minlength=workers)
-    down += np.bincount(owner[sums], minlength=workers)
-    _, first = np.unique(boundary.source, return_index=True)
-    up = np.bincount(boundary.source_worker[first], minlength=workers)
-    return Pool(Packets(up, down), int(sums.sum()), int(early.sum()))
+    sources, source = number_ids(boundary.source)
+    destinations, destination = number_ids(boundary.destination)
+    holder = np.zeros(len(destinations), dtype=np.uint8)
+    holder[destination] = boundary.destination_worker
+    sender = np.zeros(len(sources), dtype=np.uint8)
+    sender[source] = boundary.source_worker
+    fan_in = np.bincount(destination, minlength=len(destinations)).astype(np.int64)
+    sums, overflowed = _play(
+        arrival_order(len(sources), seed),
+        indptr_of_keys(source, len(sources)),
+        destination,
+        fan_in,
+        slots,
+    )
+    down = np.bincount(holder, weights=sums + overflowed, minlength=workers).astype(np.int64)
+    up = np.bincount(sender, minlength=workers)
+    return Pool(Packets(up, down), int(sums.sum()), int(overflowed.sum()))
 
 
-def _arrivals(boundary: BoundaryEdges, seed: int) -> NDArray[np.int64]:
-    """The edges in the order in which their contributions arrive."""
-    sources, place = np.unique(boundary.source, return_inverse=True)
-    turn = np.random.default_rng(seed).permutation(len(sources))
-    return np.argsort(turn[place], kind="stable")
+def arrival_order(sources: int, seed: int) -> NDArray[np.int64]:
+    """The sources, numbered by their ids, in the order in which they arrive: int64[N]."""
+    return np.random.default_rng(seed).permutation(sources)
 
 
-def _take_slots(order: NDArray[np.int64], destinations: int, slots: int) -> NDArray[np.int64]:
-    """When each destination takes a slot: int64[destinations], len(order) for never.
+@Compiled
+def _play(
+    order: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    destination: NDArray[np.int32],
+    fan_in: NDArray[np.int64],
+    slots: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each destination the sums that leave the switch, 0 or 1, and what overflows.
 
-    While slots are free, whoever comes takes one. While none is, time jumps to the next
-    release.
+    Args:
+        order: int64[N], the sources as they arrive.
+        indptr: int64[N + 1].
+        destination: int32[E], those of the first source, then of the second, and so on.
+        fan_in: int64[D].
+        slots: how many are free.
     """
-    end = len(order)
-    last = np.zeros(destinations, dtype=np.int64)
-    last[order] = np.arange(end)
-    taken = np.full(destinations, end, dtype=np.int64)
-    coming, leaves = order.tolist(), last.tolist()
-    has_slot = [False] * destinations
-    releases: list[int] = []
-    free, time = slots, 0
-    while time < end:
-        while releases and releases[0] < time:
-            heapq.heappop(releases)
-            free += 1
-        if not free:
-            time = releases[0] + 1
-            continue
-        who = coming[time]
-        if not has_slot[who]:
-            has_slot[who] = True
-            taken[who] = time
-            free -= 1
-            heapq.heappush(releases, leaves[who])
-        time += 1
-    return taken
+    sums = np.zeros(len(fan_in), dtype=np.int64)
+    overflowed = np.zeros(len(fan_in), dtype=np.int64)
+    left = fan_in.copy()
+    free = slots
+    for source in order:
+        for at in range(indptr[source], indptr[source + 1]):
+            who = destination[at]
+            left[who] -= 1
+            if sums[who] == 0 and free > 0:
+                sums[who] = 1
+                free -= 1
+            if sums[who] == 0:
+                overflowed[who] += 1
+            elif left[who] == 0:
+                free += 1
+    return sums, overflowed

@@ -24,7 +24,7 @@ class RemoteCounts:
     def __init__(
         self,
         indptr: NDArray[np.int64],
-        indices: NDArray[np.int64],
+        indices: NDArray[np.int32],
         assignment: NDArray[np.int32],
         workers: int,
     ) -> None:
@@ -32,7 +32,7 @@ class RemoteCounts:
 
         Args:
             indptr: int64[V + 1], rows of an undirected simple graph.
-            indices: int64[2E].
+            indices: int32[2E].
             assignment: int32[V]; copied.
             workers: their number, P.
         """
@@ -49,7 +49,7 @@ class RemoteCounts:
         self.degree_sum = np.zeros(workers, dtype=np.int64)
         np.add.at(self.degree_sum, assignment, self.degree)
 
-    def neighbours(self, vertex: int) -> NDArray[np.int64]:
+    def neighbours(self, vertex: int) -> NDArray[np.int32]:
         """The neighbours of a vertex."""
         return self._indices[self._indptr[vertex] : self._indptr[vertex + 1]]
 

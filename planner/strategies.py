@@ -19,6 +19,7 @@ from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.cover import cover_edges
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
+from switchgnn.planner.numbering import distinct_pairs
 from switchgnn.planner.order import SendOrder, gamr, plain_bfs, random_order
 from switchgnn.planner.order_peel import peel
 from switchgnn.planner.packets import multicast
@@ -119,11 +120,9 @@ def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], s
     """Raise PlannerError unless `block` is what BlockStrategy promises."""
     if block.shape != (len(boundary),):
         raise PlannerError(f"block strategy {name} must give one block for each boundary edge")
-    used = np.unique(block)
-    if not np.array_equal(used, np.arange(1, len(used) + 1)):
+    if block.min(initial=1) < 1 or np.any(np.bincount(block)[1:] == 0):
         raise PlannerError(f"block strategy {name} must number the blocks from 1 without gaps")
-    pairs = np.unique((block.astype(np.int64) << 32) | boundary.destination)
-    fullest = int(np.bincount(pairs >> 32).max(initial=0))
+    fullest = int(np.bincount(distinct_pairs(block, boundary.destination)[0]).max(initial=0))
     if fullest > slots:
         raise PlannerError(
             f"block strategy {name} made a block of {fullest} destinations for {slots} slots"
@@ -140,9 +139,10 @@ def check_order(
     name: str, boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
 ) -> None:
     """Raise PlannerError unless `sends` is what OrderStrategy promises."""
-    needed = np.unique((block.astype(np.int64) << 32) | boundary.source)
-    given = np.sort((sends.block.astype(np.int64) << 32) | sends.source)
-    if not np.array_equal(needed, given) or np.any(np.diff(sends.block) < 0):
+    needed = distinct_pairs(block, boundary.source)
+    by_pair = np.lexsort((sends.source, sends.block))
+    given = sends.block[by_pair], sends.source[by_pair]
+    if not all(map(np.array_equal, needed, given)) or np.any(np.diff(sends.block) < 0):
         raise PlannerError(
             f"order strategy {name} must give each source of each block once, blocks ascending"
         )

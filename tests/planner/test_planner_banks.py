@@ -43,8 +43,11 @@ def test_every_destination_has_a_slot_of_its_own(graph, slots):
     if where:
         assert placement.bank.max() < min(8, slots)
         assert placement.slot.max() < slots_per_bank(slots)
-    assert np.array_equal(placement.vertex[placement.row], boundary.destination)
-    assert np.array_equal(placement.block[placement.row], block)
+    row = np.repeat(np.arange(len(rows)), np.diff(placement.indptr))
+    assert np.array_equal(placement.vertex[row], boundary.destination[placement.edges])
+    assert np.array_equal(placement.block[row], block[placement.edges])
+    assert np.array_equal(placement.packet_source[placement.packet], boundary.source)
+    assert np.array_equal(placement.packet_block[placement.packet], block)
 
 
 @STEADY
