@@ -159,10 +159,9 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
             console.print(f"{names}:")
         console.print(sizes(each))
         Console(highlight=False).print(ways_table(each))
-        if each.orders:
-            console.print()
-            order = report.made.plan.manifest.strategy.order
-            Console(highlight=False).print(orders_table(each, order))
+        console.print()
+        order = report.made.plan.manifest.strategy.order
+        Console(highlight=False).print(orders_table(each, order))
         if each.left_out:
             console.print(left_out(each))
     console.print()

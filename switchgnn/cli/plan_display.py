@@ -25,7 +25,6 @@ _ROWS = {
     HOST: "host-based",
     ONCE: "each once",
     COVER: "lower bound",
-    f"order {OWN}": "this plan's order",
 }
 
 
