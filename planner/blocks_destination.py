@@ -25,8 +25,10 @@ from switchgnn.planner.numbering import number_ids
 # Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
 Cut = Callable[["Destinations", int, int, int], NDArray[np.int32]]
 
-# Blocks and cover are improved in turn so often, or until a turn gains less than this share.
+# Blocks and cover are improved in turn so often, or until a turn gains less than this share;
+# above so many edges not at all, as the first cover alone takes half a minute.
 _TURNS = 12
+_MOST_EDGES_IN_TURN = 20_000_000
 _LEAST_GAIN = 5e-4
 # Up to so many edges METIS runs with both of its objectives.
 _MOST_EDGES_TWICE = 2_000_000
@@ -113,9 +115,11 @@ def refine_for_cover(
     Returns:
         int32[E], with as many blocks or fewer.
     """
-    known = number_ends(boundary)
     sets = int(block.max(initial=0))
-    if sets <= 1 or not refinable(known.edges, sets):
+    if sets <= 1 or len(boundary) > _MOST_EDGES_IN_TURN:
+        return block
+    known = number_ends(boundary)
+    if not refinable(known.edges, sets):
         return block
     part = np.empty(len(known.destination_id), dtype=np.int32)
     part[known.edges.destination] = block - 1

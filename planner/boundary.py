@@ -48,6 +48,15 @@ class BoundaryEdges:
             destination_worker=self.source_worker[order],
         )
 
+    def take(self, edges: NDArray[np.integer]) -> "BoundaryEdges":
+        """Some of the edges; to be sorted as here, `edges` must ascend."""
+        return BoundaryEdges(
+            source=self.source[edges],
+            destination=self.destination[edges],
+            source_worker=self.source_worker[edges],
+            destination_worker=self.destination_worker[edges],
+        )
+
     def same_edges(self, other: "BoundaryEdges") -> bool:
         """Whether `other` holds the same edges; the workers of the ends are not compared."""
         return np.array_equal(self.source, other.source) and np.array_equal(

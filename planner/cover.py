@@ -2,17 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Minimum vertex covers of bipartite graphs: raw features or partial sums, whichever are fewer."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
-from switchgnn.planner.numbering import number_keys
+from switchgnn.planner.numbering import distinct_pairs, number_keys, number_pairs
+from switchgnn.planner.rows import sort_by_key
 
 # Capacities of a flow are whole numbers; a packet is so many units.
 _PACKET = 1024
 # Above any sum of capacities that a cut could prefer, within the int32 of SciPy's flow.
 _UNCUTTABLE = 2**30
 _ALL = slice(None)
+# Covers are worked out for so many edges at a time, but for all of a worker.
+_AT_A_TIME = 1 << 20
 
 
 def cover_edges(
@@ -44,8 +50,31 @@ def cover_edges(
     Returns:
         bool[E]: True where u is multicast, False where the partial sum for v serves the edge.
     """
-    left = _sources(boundary, block)[1]
-    right = _partial_sums(boundary, block)[1]
+    chosen = np.empty(len(boundary), dtype=np.bool_)
+    for edges in _by_workers(boundary.source_worker):
+        chosen[edges] = _cover_part(boundary.take(edges), block[edges], weight)
+    return chosen
+
+
+def _by_workers(worker: NDArray[np.uint8]) -> Iterator[NDArray[np.int32]]:
+    """The edges of some workers at a time: no packet serves the edges of two workers."""
+    workers = int(worker.max(initial=0)) + 1
+    indptr, order = sort_by_key(worker, workers)
+    first = 0
+    while first < len(order):
+        behind = min(int(np.searchsorted(indptr, first + _AT_A_TIME)), workers)
+        yield order[first : indptr[behind]]
+        first = int(indptr[behind])
+
+
+def _cover_part(
+    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
+) -> NDArray[np.bool_]:
+    """`cover_edges` of all edges of some workers."""
+    left = number_pairs(block, boundary.source)[1]
+    first = int(boundary.source_worker.min())
+    of_some = replace(boundary, source_worker=boundary.source_worker - np.uint8(first))
+    right = _partial_sums(of_some, block)[1]
     served = np.bincount(right)
     if weight:
         in_left, in_right = _weighted_cover(left, right, served, weight)
@@ -68,12 +97,12 @@ def packets_up(
         multicast: bool[E], as `cover_edges` returns.
     """
     workers = int(boundary.source_worker.max(initial=0)) + 1
-    owner = np.zeros(int(boundary.source.max(initial=-1)) + 1, dtype=np.int32)
+    owner = np.zeros(int(boundary.source.max(initial=-1)) + 1, dtype=np.uint8)
     owner[boundary.source] = boundary.source_worker
-    raw = _sources(boundary, block, multicast)[0]
+    raw = distinct_pairs(block[multicast], boundary.source[multicast])[1]
     partial = _partial_sums(boundary, block, ~multicast)[0]
     return (
-        np.bincount(owner[raw % max(len(owner), 1)], minlength=workers),
+        np.bincount(owner[raw], minlength=workers),
         np.bincount(partial % workers, minlength=workers),
     )
 
@@ -126,15 +155,6 @@ def minimum_cover(
         frontier = left_of[found]
         reached_left[frontier] = True
     return ~reached_left, reached_right
-
-
-def _sources(
-    boundary: BoundaryEdges, block: NDArray[np.int32], where: NDArray[np.bool_] | slice = _ALL
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The (block, source) pairs as block * sources + source, and that of each edge."""
-    sources = int(boundary.source.max(initial=-1)) + 1
-    bound = (int(block.max(initial=0)) + 1) * sources
-    return number_keys(block[where] * np.int64(sources) + boundary.source[where], bound)
 
 
 def _partial_sums(

@@ -31,7 +31,7 @@ class PartitionRecord:
     """How vertices came to workers.
 
     Attributes:
-        method: a key of PARTITION_STRATEGIES, or `given`.
+        method: a key of PARTITION_STRATEGIES, `ptscotch:RANKS`, or `given`.
         seed: of the partition.
         digest: SHA-256 in hex over the assignment.
     """

@@ -18,6 +18,7 @@ from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import FIRST_RESERVED_ID
 from switchgnn.planner.groups import indptr_of, ranges, rank_in_group, starts_group
+from switchgnn.planner.rows import sort_by_keys
 
 _Number = TypeVar("_Number", bound=np.integer)
 
@@ -91,9 +92,10 @@ def make_packets(
     Raises:
         PlannerError: more partial sums than ids.
     """
+    # By source already.
     order = np.flatnonzero(~by_vertex)
-    keys = (boundary.source, boundary.destination, boundary.source_worker, block)
-    order = order[np.lexsort([key[order] for key in keys])]
+    keys = (boundary.destination, boundary.source_worker, block)
+    order = order[sort_by_keys(*(key[order] for key in keys))]
     sizes = _group_sizes(block[order], boundary.source_worker[order], boundary.destination[order])
     order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]
     if not len(order):

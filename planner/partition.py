@@ -61,8 +61,14 @@ def check_workers(graph: Graph, workers: int) -> None:
 
 def fill_empty(part: NDArray[np.int32], workers: int, graph: Graph) -> NDArray[np.int32]:
     """Give each empty part the vertex of the largest part that has the fewest neighbours."""
+    return fill_parts(part, workers, np.diff(graph.indptr))
+
+
+def fill_parts(
+    part: NDArray[np.int32], workers: int, degree: NDArray[np.integer]
+) -> NDArray[np.int32]:
+    """`fill_empty`, when only the number of neighbours of each vertex is known."""
     shares = np.bincount(part, minlength=workers)
-    degree = np.diff(graph.indptr)
     part = part.copy()
     for empty in np.flatnonzero(shares == 0):
         largest = int(np.argmax(shares))

@@ -17,8 +17,8 @@ COVER = "cover"
 SLOT_BYTES = 128
 # Up to so many directed edges Mt-KaHyPar takes seconds.
 _MOST_HYPERGRAPH_EDGES = 500_000
-# Up to so many directed edges a minimum cover takes seconds.
-_MOST_COVER_EDGES = 20_000_000
+# Up to so many directed edges a minimum cut takes no more than a minute.
+_MOST_WEIGHTED_EDGES = 20_000_000
 # What a pass serves on average, measured on social graphs: about five contributions.
 _CONTRIBUTIONS_PER_PASS = 5
 # A partial sum that saves no packet is not worth more than this.
@@ -170,13 +170,6 @@ def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
 
 
 def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
-    if len(graph.indices) > _MOST_COVER_EDGES:
-        return (
-            "multicast",
-            0.0,
-            f"Every source is multicast: a minimum cover of {len(graph.indices):,} edges takes "
-            "too long.",
-        )
     link, passes = situation.link_rate, situation.recirculation_rate
     if link is None or passes is None:
         return (
@@ -184,6 +177,13 @@ def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
             0.0,
             "Workers send a minimum cover of sources and partial sums: the fewest packets, as "
             "no link and recirculation rates are given.",
+        )
+    if len(graph.indices) > _MOST_WEIGHTED_EDGES:
+        return (
+            COVER,
+            0.0,
+            "Workers send a minimum cover of sources and partial sums: the fewest packets; to "
+            f"weigh in the contributions of {len(graph.indices):,} edges would take too long.",
         )
     # All links carry packets at once, while one switch makes all passes.
     weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS)

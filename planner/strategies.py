@@ -27,6 +27,7 @@ from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.partition_boundary import balanced_boundary
 from switchgnn.planner.partition_g3 import g3, g3_literal
 from switchgnn.planner.partition_plain import chunk, metis_volume, shuffled
+from switchgnn.planner.partition_ptscotch import find_ptscotch
 
 
 class PartitionStrategy(Protocol):
@@ -79,15 +80,25 @@ class OrderStrategy(Protocol):
         """See the class."""
 
 
-PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = {
-    "metis": partition_workers,
-    "metis-volume": metis_volume,
-    "metis-boundary": balanced_boundary,
-    "g3": g3,
-    "g3-literal": g3_literal,
-    "random": shuffled,
-    "chunk": chunk,
-}
+class PartitionStrategies(dict[str, PartitionStrategy]):
+    """By name; beside those that it lists, `ptscotch:RANKS` for every number of ranks."""
+
+    def __missing__(self, name: str) -> PartitionStrategy:
+        """The strategy of that name, or KeyError."""
+        return find_ptscotch(name)
+
+
+PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
+    {
+        "metis": partition_workers,
+        "metis-volume": metis_volume,
+        "metis-boundary": balanced_boundary,
+        "g3": g3,
+        "g3-literal": g3_literal,
+        "random": shuffled,
+        "chunk": chunk,
+    }
+)
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {
     "mlgp": mlgp,
     "destination": destination,

@@ -4,6 +4,7 @@
 
 import os
 
+from switchgnn.planner.partition_ptscotch import ptscotch_missing
 from switchgnn.topologies.mininet_star import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 
@@ -25,4 +26,8 @@ def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line("fabric loopback: ran")
     terminalreporter.write_line(
         f"fabric mininet: {f'not run: {no_mininet}' if no_mininet else 'ran'}"
+    )
+    no_ptscotch = ptscotch_missing()
+    terminalreporter.write_line(
+        f"engine ptscotch: {f'not run: {no_ptscotch}' if no_ptscotch else 'ran'}"
     )

@@ -7,6 +7,7 @@ import typer
 from switchgnn.cli.doctor import doctor
 from switchgnn.cli.plan import plan
 from switchgnn.cli.run import run
+from switchgnn.cli.shard import shard
 from switchgnn.cli.soak import soak
 from switchgnn.cli.train import train
 from switchgnn.cli.worker import worker
@@ -24,5 +25,6 @@ app.command()(soak)
 app.command()(train)
 app.command()(plan)
 app.add_typer(controller, name="controller", help="Install, show, clear and watch tables.")
+app.command()(shard)
 app.command()(doctor)
 app.command(hidden=True)(worker)

@@ -17,8 +17,10 @@ from rich.table import Table
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.p4src import load_program
+from switchgnn.planner.ptscotch import load_ptscotch
 
 _MISSING_REQUIRED = 2
+_PARALLEL = "switchgnn plan --engine ptscotch"
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,9 @@ def examine() -> list[Finding]:
             "pip install -e '.[mininet]'",
         ),
         _program_finding("ethtool", "Mininet", "apt-get install ethtool"),
+        _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
+        Finding(*("mpi4py", _PARALLEL, False, _package("mpi4py")), "pip install -e '.[ptscotch]'"),
+        Finding(*("libptscotch", _PARALLEL, False, _ptscotch()), "apt-get install libptscotch-7.0"),
         _program_finding("simple_switch_grpc", "the bmv2 switch", bmv2),
         _program_finding("p4c-bm2-ss", "changing the P4 program", "build and install p4lang/p4c"),
     ]
@@ -110,6 +115,13 @@ def _program() -> str | None:
     except SwitchGNNError:
         return None
     return f"{program.digest[:12]}, p4c {program.compiler}"
+
+
+def _ptscotch() -> str | None:
+    try:
+        return load_ptscotch().version
+    except SwitchGNNError:
+        return None
 
 
 def _protobuf() -> str | None:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from switchgnn.cli.engine import engine_partition
 from switchgnn.cli.plan_display import as_json as report_as_json
 from switchgnn.cli.plan_display import (
     by_blocks,
@@ -76,6 +77,13 @@ def plan(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
     partition: PartitionOption = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="metis (one process, the default) or ptscotch (--ranks)."),
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option(min=1, help="Processes of --engine ptscotch; default: 2.")
+    ] = None,
     blocks: BlocksOption = None,
     send: SendOption = None,
     order: OrderOption = None,
@@ -118,7 +126,14 @@ def plan(
         workers=workers,
         slots=_slots(slots, memory),
         features=features,
-        asked=Asked(strategy, partition, blocks, send, order, assignment).checked(),
+        asked=Asked(
+            strategy,
+            engine_partition(partition, engine, ranks),
+            blocks,
+            send,
+            order,
+            assignment,
+        ).checked(),
         directions=directions,
         seed=seed,
         link_rate=link_rate,

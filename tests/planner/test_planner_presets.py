@@ -18,7 +18,7 @@ FEW = Situation(workers=4, slots=50)
 def test_every_choice_can_be_made(monkeypatch, name, slots, installed, edges):
     monkeypatch.setattr(presets, "has_mtkahypar", lambda: installed)
     monkeypatch.setattr(presets, "_MOST_HYPERGRAPH_EDGES", edges)
-    monkeypatch.setattr(presets, "_MOST_COVER_EDGES", edges)
+    monkeypatch.setattr(presets, "_MOST_WEIGHTED_EDGES", edges)
     choice = choose(name, GRAPH, Situation(4, slots, 1e6, 1e6))
     assert choice.partition in PARTITION_STRATEGIES
     assert choice.blocks in BLOCK_STRATEGIES
