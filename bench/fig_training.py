@@ -80,6 +80,7 @@ def _lines(settings: Settings, target: Target) -> Iterator[Line]:
 def _training(target: Target) -> "tuple[Callable[[str], TrainReport], float]":
     """Return what trains over a transport, and the remote copies of a boundary vertex."""
     from switchgnn.planner import partition_workers  # noqa: PLC0415
+    from switchgnn.planner.chosen import Asked  # noqa: PLC0415
     from switchgnn.run.train import TrainJob, default_task, run_training  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
     from switchgnn.training.models import ModelOptions  # noqa: PLC0415
@@ -99,7 +100,7 @@ def _training(target: Target) -> "tuple[Callable[[str], TrainReport], float]":
             ),
             workers=_WORKERS,
             slots=load_program().slots,
-            partition="metis",
+            asked=Asked(partition="metis"),
             target=target.value,
             fabric=FabricKind.MININET.value,
             bandwidth=_BANDWIDTH,

@@ -7,19 +7,14 @@ vertex has one. The rest it passes on as it is, and the worker adds it to the sw
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.addresses import Addresses
 from switchgnn.host.exchange import Exchange
 from switchgnn.host.header import BODY_AT, LANES, Header
-from switchgnn.host.link import Link, Traffic
 from switchgnn.host.receiver import SumReceiver
-from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.schedule import BlockSchedule
-from switchgnn.host.tally import Tally
-from switchgnn.planner.direction import Direction
 
 _IDS = 1 << 32
 
@@ -48,26 +43,8 @@ class PartReceiver(SumReceiver):
     Whatever else there is gives way to the raw features of all neighbours.
     """
 
-    def __init__(
-        self,
-        link: Link,
-        addresses: Addresses,
-        schedule: BlockSchedule,
-        *,
-        place: tuple[int, int, int],
-        began: float,
-        round_trip: RoundTrip,
-        tally: Tally,
-    ) -> None:
-        super().__init__(
-            link,
-            addresses,
-            schedule,
-            place=place,
-            began=began,
-            round_trip=round_trip,
-            tally=tally,
-        )
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - those of SumReceiver
+        super().__init__(*arguments, **options)
         self._parts: dict[int, _Part] = {}
         self._overflowed: dict[int, set[int]] = {}
         self._copied: set[int] = set()
@@ -147,14 +124,13 @@ class PartReceiver(SumReceiver):
 
 
 class StrawmanExchange(Exchange):
-    """One worker's part in an exchange over the strawman's switch; see ``Exchange``."""
+    """One worker's part in an exchange over the strawman's switch; see ``Exchange``.
+
+    Its ``expected_traffic`` is the least there is: that without overflow.
+    """
 
     _strawman = True
     _receiver = PartReceiver
-
-    def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
-        """Return the least that one exchange of that width puts on the link: no overflow."""
-        return super().expected_traffic(width, direction)
 
 
 def _lanes(frame: memoryview) -> NDArray[np.int32]:

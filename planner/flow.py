@@ -86,18 +86,46 @@ def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
         arrivals: in which order the packets enter, and what they complete.
         rate: k of the paper.
     """
-    blocks = int(arrivals.block.max(initial=0))
-    bounds = np.searchsorted(arrivals.block, np.arange(1, blocks + 2))
-    step = (np.arange(len(arrivals.block)) - bounds[arrivals.block - 1]) // rate
-    entered = -(-np.diff(bounds) // rate)
-    indptr = np.concatenate([[0], np.cumsum(entered)])
-    # Steps of all blocks in one numbering, as if no block had to drain.
-    when = (indptr[arrivals.block - 1] + step)[arrivals.packet]
+    steps, indptr = packet_steps(arrivals.block, rate)
+    when = steps[arrivals.packet]
     results = int(arrivals.result.max(initial=-1)) + 1
     last = np.zeros(results, dtype=np.int64)
     np.maximum.at(last, arrivals.result, when)
     first = np.full(results, int(indptr[-1]), dtype=np.int64)
     np.minimum.at(first, arrivals.result, when)
+    return flow_of_sums(first, last, indptr, rate)
+
+
+def packet_steps(
+    block: NDArray[np.integer], rate: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """In which steps packets enter, in one numbering as if no block had to drain.
+
+    Args:
+        block: integers[S], of each packet in the order of arrival, ascending from 1.
+        rate: packets per step.
+
+    Returns:
+        (int64[S], the step of each packet; int64[B + 1], the steps of each block)
+    """
+    blocks = int(block.max(initial=0))
+    bounds = np.searchsorted(block, np.arange(1, blocks + 2))
+    indptr = np.concatenate([[0], np.cumsum(-(-np.diff(bounds) // rate))]).astype(np.int64)
+    step = (np.arange(len(block)) - bounds[block - 1]) // rate
+    return indptr[block - 1] + step, indptr
+
+
+def flow_of_sums(
+    first: NDArray[np.int64], last: NDArray[np.int64], indptr: NDArray[np.int64], rate: int
+) -> Flow:
+    """`simulate_flow`, when the steps are known in which each sum begins and is complete.
+
+    Args:
+        first: int64[R], as packet_steps numbers them.
+        last: int64[R].
+        indptr: int64[B + 1], the steps of each block.
+        rate: sums that leave per step.
+    """
     completed = np.bincount(last, minlength=int(indptr[-1]))
     held = np.cumsum(np.bincount(first, minlength=int(indptr[-1])) - completed)
 

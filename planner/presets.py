@@ -9,7 +9,10 @@ from typing import Protocol
 from switchgnn.planner.blocks_hypergraph import has_mtkahypar
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
+from switchgnn.planner.strategies import BLOCK_STRATEGIES
 
+# The send strategy for which some block strategies are refined, and the end of their names.
+COVER = "cover"
 # A slot is 32 lanes of four bytes; one fragment at a time shares the slots.
 SLOT_BYTES = 128
 # Up to so many directed edges Mt-KaHyPar takes seconds.
@@ -49,7 +52,7 @@ class Choice:
         send: `multicast`, or `cover`: partial sums of the workers where they are fewer.
         weight: of `cover_edges`: what a contribution costs, in packets.
         order: a key of ORDER_STRATEGIES.
-        because: a sentence for each part of the choice.
+        because: a sentence for each part of the choice, by the name of the part.
     """
 
     partition: str
@@ -57,7 +60,7 @@ class Choice:
     send: str
     weight: float
     order: str
-    because: tuple[str, ...]
+    because: Mapping[str, str]
 
 
 class Preset(Protocol):
@@ -75,7 +78,7 @@ def paper(graph: Graph, situation: Situation) -> Choice:
         send="multicast",
         weight=0.0,
         order="gamr",
-        because=("This is the paper's method, sections 3.2 and 3.3.",),
+        because={"preset": "This is the paper's method, sections 3.2 and 3.3."},
     )
 
 
@@ -88,34 +91,47 @@ def best(graph: Graph, situation: Situation) -> Choice:
     """
     blocks, why_blocks = _blocks(graph, situation)
     send, weight, why_send = _send(graph, situation)
-    if send == "cover" and blocks in ("destination", "hypergraph"):
-        blocks += "-cover"
     return Choice(
         partition="metis",
-        blocks=blocks,
+        blocks=blocks_for(blocks, send),
         send=send,
         weight=weight,
         order="peel",
-        because=(
-            "Workers by METIS: few edges between workers are few boundary vertices.",
-            why_blocks,
-            why_send,
-            "Order peel: sums that complete late are few, so the queue is short at the end.",
-        ),
+        because={
+            "partition": "Workers by METIS: few edges between workers are few boundary vertices.",
+            "blocks": why_blocks,
+            "send": why_send,
+            "order": "Order peel: sums that complete late are few, so the queue is short at the "
+            "end.",
+        },
     )
 
 
-PRESETS: Mapping[str, Preset] = {"paper": paper, "best": best}
+PAPER, BEST = "paper", "best"
+PRESETS: Mapping[str, Preset] = {PAPER: paper, BEST: best}
 
 
 def choose(name: str, graph: Graph, situation: Situation) -> Choice:
     """The choice of the preset of that name, or a PlannerError that lists the known ones."""
-    if name not in PRESETS:
-        raise PlannerError(f"no preset {name!r}; known: {', '.join(sorted(PRESETS))}")
+    preset = find_preset(name)
     for rate in (situation.link_rate, situation.recirculation_rate):
         if rate is not None and not rate > 0:
             raise PlannerError(f"a rate must be above 0 packets per second, but it is {rate}")
-    return PRESETS[name](graph, situation)
+    return preset(graph, situation)
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name, or a PlannerError that lists the known ones."""
+    if name not in PRESETS:
+        raise PlannerError(f"no preset {name!r}; known: {', '.join(sorted(PRESETS))}")
+    return PRESETS[name]
+
+
+def blocks_for(blocks: str, send: str) -> str:
+    """The block strategy of that kind that is refined for what is sent."""
+    kind = blocks.removesuffix(f"-{COVER}")
+    covered = f"{kind}-{COVER}"
+    return covered if send == COVER and covered in BLOCK_STRATEGIES else kind
 
 
 def slots_of_memory(memory: int) -> int:
@@ -157,14 +173,14 @@ def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
     link, passes = situation.link_rate, situation.recirculation_rate
     if link is None or passes is None:
         return (
-            "cover",
+            COVER,
             0.0,
             "Workers send a minimum cover of sources and partial sums: the fewest packets, as "
             "no link and recirculation rates are given.",
         )
     if len(graph.indices) > _MOST_WEIGHTED_EDGES:
         return (
-            "cover",
+            COVER,
             0.0,
             "Workers send a minimum cover of sources and partial sums: the fewest packets; to "
             f"weigh in the contributions of {len(graph.indices):,} edges would take too long.",
@@ -173,7 +189,7 @@ def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
     weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS)
     weight = min(round(weight, 3), _MOST_WEIGHT)
     return (
-        "cover",
+        COVER,
         weight,
         f"Workers send a cover in which a contribution costs {weight:g} packets: the links "
         f"carry {situation.workers * link:,.0f} packets per second and the switch makes "

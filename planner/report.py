@@ -16,7 +16,9 @@ from switchgnn.planner.bounds import (
     once_each,
 )
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.flow import Flow
 from switchgnn.planner.plan import Plan
+from switchgnn.planner.plan_flow import plan_flows
 from switchgnn.planner.pool import simulate_pool
 
 # The names of the rows of a report, beside those that the caller adds.
@@ -75,6 +77,29 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Occupancy:
+    """Queue and slots over time with one order of the packets, in the model of `flow.py`.
+
+    In each step as many packets enter and leave as there are workers.
+
+    Attributes:
+        steps: until the last sum has left, all blocks one after another.
+        queue_max: the most sums that wait to leave after a step.
+        slots_max: the most slots that hold an unfinished sum after a step.
+        slots_mean: of all steps.
+        share_max: slots_max as a share of the switch's slots.
+        share_mean: slots_mean as such a share.
+    """
+
+    steps: int
+    queue_max: int
+    slots_max: int
+    slots_mean: float
+    share_max: float
+    share_mean: float
+
+
+@dataclass(frozen=True)
 class DirectionReport:
     """One direction of a plan.
 
@@ -92,7 +117,10 @@ class DirectionReport:
         ways: by name: `plan`, `host`, `strawman`, `once` (each source once up, each
             destination once down: no plan that multicasts all sources sends less),
             `cover-bound` (no plan sends less), and what the caller compares with.
-        left_out: those of the ways that were too large to work out.
+        orders: what happens in the switch over time, by order: `plan`, its own; the same
+            packets as `gamr` and `random` order them.
+        left_out: those of the ways that were too large to work out, and `order NAME` for those
+            of the orders.
     """
 
     boundary_vertices: int
@@ -106,6 +134,7 @@ class DirectionReport:
     slots_used_max: int
     slots_used_mean: float
     ways: dict[str, Way]
+    orders: dict[str, Occupancy]
     left_out: list[str]
 
 
@@ -140,6 +169,7 @@ def report_direction(
     }
     used = _slots_used(plan, record.first_block, record.last_block)
     sources = len(np.unique(boundary.source))
+    flows = plan_flows(plan, direction)
     return DirectionReport(
         boundary_vertices=said.boundary_vertices,
         boundary_edges=said.boundary_edges,
@@ -156,7 +186,15 @@ def report_direction(
             for name, packets in candidates.items()
             if packets is not None
         },
-        left_out=[name for name, packets in candidates.items() if packets is None],
+        orders={
+            name: _occupancy(flow, manifest.slots)
+            for name, flow in flows.items()
+            if flow is not None
+        },
+        left_out=[
+            *(name for name, packets in candidates.items() if packets is None),
+            *(f"order {name}" for name, flow in flows.items() if flow is None),
+        ],
     )
 
 
@@ -164,6 +202,19 @@ def _slots_used(plan: Plan, first: int, last: int) -> NDArray[np.int64]:
     """The destinations of each block."""
     counts = np.bincount(plan.switch.result_block, minlength=last + 1)[first : last + 1]
     return counts.astype(np.int64)
+
+
+def _occupancy(flow: Flow, slots: int) -> Occupancy:
+    most = int(flow.occupancy.max(initial=0))
+    mean = _ratio(int(flow.occupancy.sum()), len(flow.occupancy))
+    return Occupancy(
+        steps=flow.steps,
+        queue_max=int(flow.largest_queue.max(initial=0)),
+        slots_max=most,
+        slots_mean=mean,
+        share_max=most / slots,
+        share_mean=mean / slots,
+    )
 
 
 def _way(packets: Packets, host: Packets, frames: Frames) -> Way:

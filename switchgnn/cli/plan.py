@@ -12,13 +12,30 @@ from rich.console import Console
 
 from switchgnn.cli.engine import engine_partition
 from switchgnn.cli.plan_display import as_json as report_as_json
-from switchgnn.cli.plan_display import by_blocks, costs, facts, left_out, sizes, ways_table
+from switchgnn.cli.plan_display import (
+    by_blocks,
+    costs,
+    facts,
+    left_out,
+    orders_table,
+    sizes,
+    ways_table,
+)
 from switchgnn.cli.steps import Steps
+from switchgnn.cli.strategies import (
+    AssignmentOption,
+    BlocksOption,
+    OrderOption,
+    PartitionOption,
+    SendOption,
+    StrategyOption,
+)
 from switchgnn.planner.check_plan import check_plan, name_of_graph
+from switchgnn.planner.chosen import Asked
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
-from switchgnn.planner.presets import slots_of_memory
+from switchgnn.planner.presets import PAPER, slots_of_memory
 from switchgnn.run.plan_job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.run.plan_plots import draw_plan_plots
 
@@ -46,7 +63,7 @@ def plan(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=128, help="Number of workers.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the plan to.")] = None,
-    strategy: Annotated[str, typer.Option(help="paper or best.")] = "paper",
+    strategy: StrategyOption = PAPER,
     slots: Annotated[
         int | None,
         typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
@@ -59,10 +76,7 @@ def plan(
         typer.Option(min=1, help="Numbers per feature, for the bytes; default: the graph's."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
-    partition: Annotated[
-        str | None,
-        typer.Option(help="How vertices come to workers, in place of the strategy's choice."),
-    ] = None,
+    partition: PartitionOption = None,
     engine: Annotated[
         str | None,
         typer.Option(help="metis (one process, the default) or ptscotch (--ranks)."),
@@ -70,10 +84,10 @@ def plan(
     ranks: Annotated[
         int | None, typer.Option(min=1, help="Processes of --engine ptscotch; default: 2.")
     ] = None,
-    send: Annotated[
-        str | None,
-        typer.Option(help="multicast or cover, in place of the strategy's choice."),
-    ] = None,
+    blocks: BlocksOption = None,
+    send: SendOption = None,
+    order: OrderOption = None,
+    assignment: AssignmentOption = None,
     directions: Annotated[
         str, typer.Option(help="forward, or both: training sums gradients backward.")
     ] = "forward",
@@ -86,7 +100,10 @@ def plan(
     ] = None,
     plots: Annotated[
         Path | None,
-        typer.Option(help="Folder for the paper's figures 1, 7, 9 and 18 of this graph."),
+        typer.Option(
+            help="Folder for the paper's figures 1, 7, 9 and 18 of this graph, and for slots and "
+            "queue over time."
+        ),
     ] = None,
     check: Annotated[
         Path | None, typer.Option(help="Check the plan in this folder, and make none.")
@@ -109,9 +126,14 @@ def plan(
         workers=workers,
         slots=_slots(slots, memory),
         features=features,
-        strategy=strategy,
-        partition=engine_partition(partition, engine, ranks),
-        send=send,
+        asked=Asked(
+            strategy,
+            engine_partition(partition, engine, ranks),
+            blocks,
+            send,
+            order,
+            assignment,
+        ).checked(),
         directions=directions,
         seed=seed,
         link_rate=link_rate,
@@ -152,6 +174,9 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
             console.print(f"{names}:")
         console.print(sizes(each))
         Console(highlight=False).print(ways_table(each))
+        console.print()
+        order = report.made.plan.manifest.strategy.order
+        Console(highlight=False).print(orders_table(each, order))
         if each.left_out:
             console.print(left_out(each))
     console.print()

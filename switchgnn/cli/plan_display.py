@@ -9,10 +9,12 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.presets import SLOT_BYTES
+from switchgnn.planner.plan_flow import OWN
+from switchgnn.planner.presets import PAPER, SLOT_BYTES
 from switchgnn.planner.report import COVER, HOST, ONCE, PLAN, STRAWMAN, DirectionReport, Load, Way
-from switchgnn.run.plan_job import PAPER, PlanReport
+from switchgnn.run.plan_job import PlanReport
 
 _COLUMNS = 80
 _KILO, _MEGA = 1e3, 1e6
@@ -34,13 +36,9 @@ def as_json(report: PlanReport) -> dict[str, Any]:
     return {
         "graph": asdict(manifest.graph),
         "digest": manifest.digest,
-        "strategy": made.options.strategy,
-        "why": list(made.choice.because),
-        "partition": manifest.partition.method,
-        "block_strategy": manifest.strategy.blocks,
-        "send": manifest.strategy.send,
-        "weight": manifest.strategy.weight,
-        "order": manifest.strategy.order,
+        "strategy": made.options.asked.preset,
+        "why": list(made.choice.because.values()),
+        **strategy_names(manifest),
         "workers": manifest.workers,
         "slots": manifest.slots,
         "memory_bytes": manifest.slots * SLOT_BYTES,
@@ -89,7 +87,7 @@ def facts(report: PlanReport) -> str:
             "a time uses them, so their",
             f"number does not depend on the width; {report.features:,} features are "
             f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
-            *(line for why in report.made.choice.because for line in wrap(why, _COLUMNS)),
+            *(line for why in report.made.choice.because.values() for line in wrap(why, _COLUMNS)),
         )
     )
 
@@ -136,6 +134,26 @@ def ways_table(report: DirectionReport) -> Table:
             f"{way.down.packets:,}",
             *_loads(way.up, size),
             *_loads(way.down, size),
+        )
+    return table
+
+
+def orders_table(report: DirectionReport, own: str) -> Table:
+    """Queue and slots over time, for the plan's order and others of the same packets."""
+    title = "steps of a fragment; longest queue; most and mean slots in use"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("order", no_wrap=True)
+    for name in ("steps", "queue", "slots", "of all", "mean", "of all"):
+        table.add_column(name, justify="right")
+    for name, order in report.orders.items():
+        table.add_row(
+            f"this plan ({own})" if name == OWN else name,
+            f"{order.steps:,}",
+            f"{order.queue_max:,}",
+            f"{order.slots_max:,}",
+            f"{order.share_max:.1%}",
+            f"{order.slots_mean:,.1f}",
+            f"{order.share_mean:.1%}",
         )
     return table
 

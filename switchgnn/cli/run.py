@@ -22,9 +22,20 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from switchgnn.cli.strategies import (
+    AssignmentOption,
+    BlocksOption,
+    OrderOption,
+    PartitionOption,
+    SendOption,
+    StrategyOption,
+    strategies_line,
+)
 from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.presets import PAPER
 from switchgnn.run import RunOptions, RunReport, run_job
 from switchgnn.topologies import Fabric
 
@@ -64,13 +75,12 @@ def run(
         int | None,
         typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
     ] = None,
-    partition: Annotated[
-        str, typer.Option(help="How vertices come to workers: metis, g3 or g3-literal.")
-    ] = "metis",
-    send: Annotated[
-        str,
-        typer.Option(help="multicast, or cover: partial sums where workers then send less."),
-    ] = "multicast",
+    strategy: StrategyOption = PAPER,
+    partition: PartitionOption = None,
+    blocks: BlocksOption = None,
+    send: SendOption = None,
+    order: OrderOption = None,
+    assignment: AssignmentOption = None,
     bandwidth: Annotated[
         float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
     ] = None,
@@ -127,8 +137,7 @@ def run(
         background=background,
         faults=faults,
         tls=tls,
-        partition=partition,
-        send=send,
+        asked=Asked(strategy, partition, blocks, send, order, assignment).checked(),
     )
     console = Console(stderr=True)
     # A terminated run cleans up like an interrupted one.
@@ -209,6 +218,10 @@ def _print_report(console: Console, report: RunReport) -> None:
         soft_wrap=True,
     )
     console.print(f"Ran on: {report.reason}.", soft_wrap=True)
+    console.print(f"Plan: {strategies_line(report)}.", soft_wrap=True, highlight=False)
+    if report.strategy != PAPER:
+        for why in report.why:
+            console.print(f"  {why}", soft_wrap=True, highlight=False)
     console.print(_worker_table(report))
     console.print(
         f"Switch: {report.passes:,} passes for {report.contributions:,} contributions "

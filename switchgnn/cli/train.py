@@ -13,6 +13,15 @@ import typer
 from rich.console import Console
 
 from switchgnn.cli.run import FabricOption, TargetOption
+from switchgnn.cli.strategies import (
+    AssignmentOption,
+    BlocksOption,
+    OrderOption,
+    PartitionOption,
+    SendOption,
+    StrategyOption,
+    strategies_line,
+)
 from switchgnn.cli.train_display import (
     Epochs,
     largest_difference,
@@ -23,6 +32,8 @@ from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.presets import PAPER
 from switchgnn.run.train_events import TrainEvents
 from switchgnn.run.train_plots import draw_plots
 from switchgnn.run.train_report import EpochListener, TrainReport
@@ -37,14 +48,6 @@ class TransportOption(str, Enum):
     G3 = "g3"
     STRAWMAN = "strawman"
     LOCAL = "local"
-
-
-class PartitionOption(str, Enum):
-    """Values of --partition."""
-
-    METIS = "metis"
-    G3 = "g3"
-    G3_LITERAL = "g3-literal"
 
 
 class PipelineOption(str, Enum):
@@ -105,17 +108,12 @@ def train(
     sampling: Annotated[
         float, typer.Option(min=0.0001, max=1.0, help="BNS-GCN's p, for the transport host.")
     ] = 1.0,
-    partition: Annotated[
-        PartitionOption | None,
-        typer.Option(help="Who holds which vertex. Default: g3 for the transport g3, else metis."),
-    ] = None,
-    send: Annotated[
-        str,
-        typer.Option(
-            help="multicast, or cover: partial sums where workers then send less; for the "
-            "transport switch."
-        ),
-    ] = "multicast",
+    strategy: StrategyOption = PAPER,
+    partition: PartitionOption = None,
+    blocks: BlocksOption = None,
+    send: SendOption = None,
+    order: OrderOption = None,
+    assignment: AssignmentOption = None,
     bin_memory: Annotated[
         int, typer.Option(min=1, help="Bytes that two bins take, for the transport g3.")
     ] = 1_000_000,
@@ -142,7 +140,9 @@ def train(
     Every worker holds a part of the graph. Each layer adds up local neighbours with
     PyTorch Geometric and remote ones through the transport, forward and backward, so
     the losses are those of one machine. With several --transport the same training
-    runs over each, and a table compares them.
+    runs over each, and a table compares them. Over transports other than switch, of the
+    strategies only --partition and --assignment count; g3 has a partition of its own by
+    default.
     """
     try:
         from switchgnn.run.train import TrainJob, default_task, run_training  # noqa: PLC0415
@@ -157,6 +157,7 @@ def train(
             "pip install 'switchgnn[training]'."
         ) from error
     chosen = transport or [TransportOption.SWITCH]
+    asked = Asked(strategy, partition, blocks, send, order, assignment).checked()
     if checkpoint is not None and len(chosen) > 1:
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
     if sampling < 1 and set(chosen) != {TransportOption.HOST}:
@@ -200,8 +201,7 @@ def train(
             fabric=fabric.value,
             bandwidth=bandwidth,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
-            partition=None if partition is None else partition.value,
-            send=send,
+            asked=asked,
         )
         with ExitStack() as stack:
             shown = stack.enter_context(
@@ -237,6 +237,10 @@ def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
         highlight=False,
     )
     console.print(f"Ran on: {first.reason}.", soft_wrap=True, highlight=False)
+    for report in reports:
+        words = strategies_line(report)
+        if words:
+            console.print(f"Plan of {report.transport}: {words}.", soft_wrap=True, highlight=False)
     console.print(transports_table(reports))
     links = links_table(reports)
     if links is not None:

@@ -7,6 +7,7 @@ import random
 from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.faults import DIRECTIONS
 from switchgnn.host.pace import Pace
+from switchgnn.planner.chosen import Asked
 from switchgnn.run.job import RunOptions
 from switchgnn.topologies import Choice
 
@@ -40,7 +41,7 @@ def draw_run(seed: int, number: int, choice: Choice) -> RunOptions:
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(),
         faults=_faults(source, workers),
-        send=source.choice(_SENDS),
+        asked=Asked(send=source.choice(_SENDS)),
     )
 
 
@@ -48,7 +49,7 @@ def summary_of(run: RunOptions) -> str:
     """Return one line for progress messages."""
     width = "its own" if run.features is None else run.features
     return (
-        f"{run.graph}, {run.workers} workers, {run.slots} slots, {run.send}, "
+        f"{run.graph}, {run.workers} workers, {run.slots} slots, {run.asked.send}, "
         f"{run.rounds} round{'s' if run.rounds != 1 else ''} of {width} features"
     )
 
@@ -61,7 +62,7 @@ def command_of(run: RunOptions) -> list[str]:
         "features": run.features,
         "rounds": run.rounds,
         "slots": run.slots,
-        "send": run.send,
+        "send": run.asked.send,
         "target": run.target,
         "fabric": run.fabric,
         "window": run.pace.window,

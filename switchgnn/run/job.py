@@ -4,7 +4,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,12 +20,14 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.host.workload import features_of_round
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import read_assignment, write_plan
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import Manifest
+from switchgnn.planner.presets import Choice as Strategies
+from switchgnn.planner.presets import Situation
 from switchgnn.run.addresses import worker_addresses
 from switchgnn.run.reference import RoundResult, Verdict, judge
 from switchgnn.run.report import RunReport, WorkerReport
@@ -68,8 +70,7 @@ class RunOptions:
         background: TCP flows from each worker to the next, on the same links.
         faults: what to inject on every link, as ``Faults.parse`` takes it.
         tls: folder with certificates for P4Runtime, or None for plain gRPC.
-        partition: how vertices come to workers, as build_plan takes it.
-        send: what workers send, a key of SEND_STRATEGIES.
+        asked: the strategies to plan with.
     """
 
     graph: str
@@ -87,8 +88,7 @@ class RunOptions:
     background: int = 0
     faults: str = ""
     tls: Path | None = None
-    partition: str = "metis"
-    send: str = "multicast"
+    asked: Asked = field(default_factory=Asked)
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,7 @@ class _Prepared:
     graph: Graph
     features: NDArray[np.float32]
     plan: Path
+    strategies: Strategies
     manifest: Manifest
     seconds: float
 
@@ -167,19 +168,20 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared
     step("planning: load the graph", 0, 0)
     graph = load_graph(options.graph)
     features = _features(graph, options)
-    plan = build_plan(
+    situation = Situation(options.workers, options.slots)
+    strategies = choose_asked(options.asked, graph, situation)
+    plan = build_chosen(
         graph,
-        workers=options.workers,
-        slots=options.slots,
+        strategies,
+        situation,
         program=load_program().digest,
         seed=options.seed,
-        partition=options.partition,
-        send=options.send,
+        assignment=options.asked.load_assignment(),
         progress=lambda what: step(f"planning: {what}", 0, 0),
     )
     write_plan(plan, folder / "plan")
     seconds = time.perf_counter() - started
-    return _Prepared(graph, features, folder / "plan", plan.manifest, seconds)
+    return _Prepared(graph, features, folder / "plan", strategies, plan.manifest, seconds)
 
 
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
@@ -351,6 +353,9 @@ def _report(
         rounds=options.rounds,
         blocks=len(forward.block_numbers),
         slots=options.slots,
+        strategy=options.asked.preset,
+        why=tuple(prepared.strategies.because.values()),
+        **strategy_names(prepared.manifest),
         exact=wrong == 0,
         wrong_sums=wrong,
         max_error=max(verdict.max_error for verdict in verdicts),

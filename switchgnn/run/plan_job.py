@@ -4,7 +4,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,14 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.blocks import MIN_SLOTS
 from switchgnn.planner.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.bounds import Packets, multicast_packets
-from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.plan import Plan
-from switchgnn.planner.presets import Choice, Situation, choose
+from switchgnn.planner.presets import PAPER, Choice, Situation, choose
 from switchgnn.planner.report import DirectionReport, Frames, report_direction
 from switchgnn.planner.stopwatch import METIS_TIME
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
@@ -29,7 +29,6 @@ from switchgnn.run.memory import PeakMemory
 
 # The comparison with the paper's plan cuts the boundary graph once more, level by level.
 _COMPARED_EDGES = 20_000_000
-PAPER = "paper"
 
 Progress = Callable[[str], None]
 
@@ -44,9 +43,7 @@ class PlanOptions:
         slots: aggregators that a block may use; None: all of the switch.
         features: width F of what is exchanged; None: the graph's own, or as many as a
             fragment holds.
-        strategy: a key of PRESETS.
-        partition: as build_plan takes it, in place of the preset's, or None.
-        send: a key of SEND_STRATEGIES in place of the preset's, or None.
+        asked: the preset, and strategies in place of its choices.
         directions: a key of DIRECTIONS.
         seed: for partition, blocks and order.
         link_rate: packets per second on each worker's link, or None.
@@ -57,9 +54,7 @@ class PlanOptions:
     workers: int
     slots: int | None
     features: int | None
-    strategy: str
-    partition: str | None
-    send: str | None
+    asked: Asked
     directions: str
     seed: int
     link_rate: float | None
@@ -127,11 +122,8 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
         link_rate=options.link_rate,
         recirculation_rate=options.recirculation_rate,
     )
-    choice = choose(options.strategy, graph, situation)
-    if options.partition is not None:
-        choice = replace(choice, partition=options.partition)
-    if options.send is not None:
-        choice = replace(choice, send=options.send)
+    choice = choose_asked(options.asked, graph, situation)
+    assignment = options.asked.load_assignment()
     memory, start, metis = PeakMemory(), time.perf_counter(), METIS_TIME.seconds
     plan = build_chosen(
         graph,
@@ -140,6 +132,7 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
         program=program.digest,
         seed=options.seed,
         directions=options.directions,
+        assignment=assignment,
         progress=tell,
     )
     return MadePlan(
@@ -199,7 +192,7 @@ def _paper_packets(
         boundary = boundary_edges(graph, owner)
         if direction is Direction.BACKWARD:
             boundary = boundary.transposed()
-    elif manifest.strategy.blocks == paper.blocks:
+    elif (manifest.strategy.blocks, manifest.strategy.send) == (paper.blocks, paper.send):
         said = manifest.direction(direction).prediction
         return Packets(np.array(said.packets_up), np.array(said.packets_down))
     make_blocks = BLOCK_STRATEGIES[paper.blocks]

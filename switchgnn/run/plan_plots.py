@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's figures 1, 7, 9 and 18 for the graph of a plan."""
+"""The paper's figures 1, 7, 9 and 18 for the graph of a plan, and its queue over time."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import boundary_edges
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.flow import Flow
+from switchgnn.planner.plan_flow import OWN, plan_flows
 from switchgnn.planner.presets import PRESETS
 from switchgnn.planner.study import (
     MemoryPoint,
@@ -24,14 +27,19 @@ from switchgnn.run.train_plots import PlotError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _SIZE = (7.0, 4.0)
 _FORMATS = ("png", "svg")
 _SLOT_BYTES = 128
 # The paper's measure of skew: what the first fifth has.
 _FIRST = 0.2
+# More points than that would lie on each other.
+_POINTS = 600
+# Up to so many blocks lines between them can be told apart.
+_MOST_LINES = 12
 
-Draw = Callable[["Axes"], None]
+Draw = Callable[["Figure"], None]
 
 
 def draw_plan_plots(made: MadePlan, folder: Path, tell: Callable[[str], None]) -> list[Path]:
@@ -73,21 +81,55 @@ def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str
     counts = neighbour_counts(boundary_edges(graph, owner))
     memory = study_memory(graph, owner, dict(PRESETS), seed, tell)
     place = f"{workers} workers"
-    return [
-        ("boundary-and-traffic", "Boundary and traffic (figure 1)", lambda a: _boundary(a, points)),
-        ("neighbour-counts", f"Remote neighbours, {place} (figure 7)", lambda a: _skew(a, counts)),
-        ("connected-boundary", "Connected boundary (figure 9)", lambda a: _connected(a, points)),
-        ("traffic-and-memory", f"Traffic, {place} (figure 18)", lambda a: _memory(a, memory)),
+    figures: list[tuple[str, str, Draw]] = [
+        (
+            "boundary-and-traffic",
+            "Boundary and traffic (figure 1)",
+            lambda f: _boundary(f.subplots(), points),
+        ),
+        (
+            "neighbour-counts",
+            f"Remote neighbours, {place} (figure 7)",
+            lambda f: _skew(f.subplots(), counts),
+        ),
+        (
+            "connected-boundary",
+            "Connected boundary (figure 9)",
+            lambda f: _connected(f.subplots(), points),
+        ),
+        (
+            "traffic-and-memory",
+            f"Traffic, {place} (figure 18)",
+            lambda f: _memory(f.subplots(), memory),
+        ),
     ]
+    tell("follow the packets through the switch")
+    flows = _flows(made)
+    if flows:
+        title = f"Slots and queue, {place}, forward sums"
+        slots = made.plan.manifest.slots
+        figures.append(("slots-and-queue", title, lambda f: _over_time(f, flows, slots)))
+    return figures
+
+
+def _flows(made: MadePlan) -> dict[str, Flow]:
+    """By what the legend calls them; those without a step or too large are left out."""
+    found = plan_flows(made.plan, Direction.FORWARD)
+    order = made.plan.manifest.strategy.order
+    return {
+        f"this plan ({order})" if name == OWN else name: flow
+        for name, flow in found.items()
+        # The plan's own order need not be drawn twice.
+        if flow is not None and flow.steps and name != order
+    }
 
 
 def _save(draw: Draw, title: str, base: Path) -> list[Path]:
     from matplotlib.figure import Figure  # noqa: PLC0415  only who draws needs it
 
     figure = Figure(figsize=_SIZE, layout="constrained")
-    axes = figure.subplots()
-    axes.set_title(title, fontsize=10)
-    draw(axes)
+    figure.suptitle(title, fontsize=10)
+    draw(figure)
     paths = [base.with_name(f"{base.name}.{ending}") for ending in _FORMATS]
     for path in paths:
         figure.savefig(path, dpi=150)
@@ -158,6 +200,39 @@ def _memory(axes: "Axes", points: list[MemoryPoint]) -> None:
     axes.set_ylabel("traffic, as a share of host-based")
     axes.set_ylim(bottom=0)
     axes.legend()
+
+
+def _over_time(figure: "Figure", flows: dict[str, Flow], slots: int) -> None:
+    above, below = figure.subplots(2, sharex=True)
+    for place, (name, flow) in enumerate(flows.items()):
+        # The plan itself is in front of the others.
+        style = {"label": name, "linewidth": 1.0, "color": f"C{place}", "zorder": 3 - place}
+        above.plot(*_thinned(flow.occupancy), **style)
+        below.plot(*_thinned(flow.queue), **style)
+    blocks = next(iter(flows.values())).block_indptr[1:-1]
+    if 0 < len(blocks) <= _MOST_LINES:
+        for axes in (above, below):
+            across = axes.get_xaxis_transform()
+            axes.vlines(
+                blocks, 0, 1, "grey", ":", label="next block of this plan", transform=across
+            )
+    above.set_ylabel(f"slots in use of {slots:,}")
+    below.set_ylabel("sums that wait")
+    below.set_xlabel("steps, in each as many packets as workers")
+    for axes in (above, below):
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+    below.xaxis.set_major_formatter("{x:,.0f}")
+    figure.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+
+
+def _thinned(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Steps and values to draw: of many steps that would lie on each other the highest."""
+    width = -(-len(values) // _POINTS)
+    starts = np.arange(0, len(values), width)
+    highest: NDArray[np.int64] = np.maximum.reduceat(values, starts)
+    return starts, highest
 
 
 def _partitions_axis(axes: "Axes", workers: list[int]) -> None:

@@ -42,6 +42,9 @@ class RunReport:
         features: width of a feature.
         rounds, blocks: how many.
         slots: the aggregators that a block may use.
+        strategy, why: the preset that chose the strategies, and its reasons.
+        partition, block_strategy, send, order: the strategies, as in the plan's manifest.
+        weight: what a contribution costs the send strategy, in packets.
         exact: every fixed-point sum equals the reference.
         wrong_sums: elements that do not.
         max_error: largest absolute error of a float sum.
@@ -75,6 +78,13 @@ class RunReport:
     rounds: int
     blocks: int
     slots: int
+    strategy: str
+    why: tuple[str, ...]
+    partition: str
+    block_strategy: str
+    send: str
+    weight: float
+    order: str
     exact: bool
     wrong_sums: int
     max_error: float

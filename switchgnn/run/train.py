@@ -4,7 +4,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,14 +17,23 @@ from switchgnn.host.addresses import Addresses
 from switchgnn.host.faults import Faults
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.planner.build import build_plan
+from switchgnn.planner.chosen import (
+    STRATEGY_NAMES,
+    Asked,
+    build_chosen,
+    choose_asked,
+    strategy_names,
+)
 from switchgnn.planner.files import write_plan
+from switchgnn.planner.manifest import Manifest
+from switchgnn.planner.presets import PAPER, Situation
+from switchgnn.planner.presets import Choice as Strategies
+from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.run.addresses import worker_addresses
 from switchgnn.run.train_report import EpochListener, Recorder, TrainReport
 from switchgnn.run.workers import follow_workers
 from switchgnn.topologies import (
     BackgroundTraffic,
-    Choice,
     Fabric,
     Star,
     build_fabric,
@@ -49,6 +58,7 @@ _HOST = "127.0.0.1"
 _PATIENT = "OMP_WAIT_POLICY=PASSIVE"
 _COMMAND = ("env", _PATIENT, sys.executable, "-m", "switchgnn.cli", "train-worker")
 _DISTRIBUTED_PORT = 29500
+_NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)
 
 StepListener = Callable[[str, int, int], None]
 
@@ -66,9 +76,8 @@ class TrainJob:
         bandwidth: Mbit/s per link, or None.
         ecn_threshold: queue length in packets from which packets are marked.
         background: TCP flows from each worker to the next.
-        partition: a key of the planner's partition strategies; None takes that of the
-            transport: G3's for ``g3``, and METIS.
-        send: what workers send over the switch, a key of the planner's send strategies.
+        asked: the strategies to plan with. Over transports other than ``switch`` only the
+            partition counts, and for ``g3`` it is G3's unless another is asked for by name.
     """
 
     task: TrainTask
@@ -79,8 +88,7 @@ class TrainJob:
     bandwidth: float | None
     ecn_threshold: int
     background: int = 0
-    partition: str | None = None
-    send: str = "multicast"
+    asked: Asked = field(default_factory=Asked)
 
 
 def run_training(
@@ -104,7 +112,8 @@ def run_training(
         if job.task.transport == LOCAL:
             return _alone(job, data, folder, on_epoch)
         choice = choose(job.target, job.fabric)
-        _prepare(job, data, folder)
+        strategies = _strategies(job, data)
+        manifest = _prepare(job, data, strategies, folder, step)
         star = Star(
             network=star_network(job.workers),
             target=choice.target,
@@ -124,7 +133,10 @@ def run_training(
                     progress=lambda _address, done, total: step("installing", done, total),
                 )
             with BackgroundTraffic(fabric, job.background):
-                return _train(job, data, choice, fabric, on_epoch)
+                recorder = Recorder(job.workers, on_epoch)
+                finished, wires = _train(job, fabric, recorder)
+        what = _what(job, data, choice.reason) | _planned(job, strategies, manifest)
+        return recorder.report(finished, wires, **what)
 
 
 def _alone(job: TrainJob, data: Dataset, folder: Path, on_epoch: EpochListener) -> TrainReport:
@@ -138,24 +150,35 @@ def _alone(job: TrainJob, data: Dataset, folder: Path, on_epoch: EpochListener) 
     recorder = Recorder(1, on_epoch)
     finished = follow_workers(child, [task], [_COMMAND], recorder)
     what = _what(replace(job, workers=1), data, "one process, without a network")
-    return recorder.report(finished, None, **what)
+    return recorder.report(finished, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
 
 
-def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
+def _strategies(job: TrainJob, data: Dataset) -> Strategies:
+    """What the plan is made with: all that is asked for, or nothing of it but the partition."""
+    situation, asked, transport = Situation(job.workers, job.slots), job.asked, job.task.transport
+    if transport == G3 and asked.partition is None and asked.assignment is None:
+        asked = replace(asked, partition=G3)
+    chosen = choose_asked(asked, data.graph, situation)
+    if transport == SWITCH:
+        return chosen
+    plain = choose_strategies(PAPER, data.graph, situation)
+    plain = replace(plain, partition=chosen.partition, because={})
+    return replace(plain, blocks=STRAWMAN, order="random") if transport == STRAWMAN else plain
+
+
+def _prepare(
+    job: TrainJob, data: Dataset, strategies: Strategies, folder: Path, step: StepListener
+) -> Manifest:
     """Write the plan, the partitions and the schedules."""
-    strawman = job.task.transport == STRAWMAN
-    blocks, order = (STRAWMAN, "random") if strawman else ("mlgp", "gamr")
-    plan = build_plan(
+    plan = build_chosen(
         data.graph,
-        workers=job.workers,
-        slots=job.slots,
+        strategies,
+        Situation(job.workers, job.slots),
         program=_program(job).digest,
         seed=job.task.options.seed,
         directions="both",
-        partition=_partition(job),
-        blocks=blocks,
-        send=job.send if job.task.transport == SWITCH else "multicast",
-        order=order,
+        assignment=job.asked.load_assignment(),
+        progress=lambda what: step(f"planning: {what}", 0, 0),
     )
     write_plan(plan, folder / "plan")
     write_partitions(data, plan.assignment, folder / "partitions")
@@ -167,10 +190,7 @@ def _prepare(job: TrainJob, data: Dataset, folder: Path) -> None:
         binned = binned_schedules(data.graph, plan.assignment, job.workers)
         for worker, both in enumerate(binned):
             write_binned_schedule(both, _schedule(folder, worker))
-
-
-def _partition(job: TrainJob) -> str:
-    return job.partition or ("g3" if job.task.transport == G3 else "metis")
+    return plan.manifest
 
 
 def _program(job: TrainJob) -> Program:
@@ -182,10 +202,10 @@ def _schedule(folder: Path, worker: int) -> Path:
 
 
 def _train(
-    job: TrainJob, data: Dataset, choice: Choice, fabric: Fabric, on_epoch: EpochListener
-) -> TrainReport:
+    job: TrainJob, fabric: Fabric, recorder: Recorder
+) -> tuple[list[dict[str, Any]], list[dict[str, int]] | None]:
+    """Return the last word of each worker, and what the interfaces counted, if they did."""
     tasks = [_task(job, worker, fabric) for worker in range(job.workers)]
-    recorder = Recorder(job.workers, on_epoch)
     before = fabric.wire_bytes()
     finished = follow_workers(fabric.worker_child, tasks, _commands(fabric), recorder)
     after = fabric.wire_bytes()
@@ -195,7 +215,7 @@ def _train(
             {"up": late.up - early.up, "down": late.down - early.down}
             for early, late in zip(before, after, strict=True)
         ]
-    return recorder.report(finished, wires, **_what(job, data, choice.reason))
+    return finished, wires
 
 
 def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
@@ -208,8 +228,15 @@ def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
         "vertices": data.vertices,
         "edges": len(data.graph.indices),
         "workers": job.workers,
-        "partition": _partition(job),
     }
+
+
+def _planned(job: TrainJob, strategies: Strategies, manifest: Manifest) -> dict[str, Any]:
+    """Return what a report says of the strategies: None for those that did not count."""
+    names = strategy_names(manifest)
+    if job.task.transport not in (SWITCH, STRAWMAN):
+        names = _NO_PLAN | {"partition": names["partition"]}
+    return {**names, "strategy": job.asked.preset, "why": list(strategies.because.values())}
 
 
 def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:

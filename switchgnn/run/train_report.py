@@ -21,7 +21,10 @@ class TrainReport:
         transport, dataset, model, reason: what was done, and why so.
         vertices, edges: size of the graph; an undirected edge counts twice.
         workers: their number.
-        partition: how the vertices were given to them.
+        strategy, why: the preset that was asked for; the reasons of what counted of it.
+        partition, block_strategy, send, order: the strategies, as in the plan's manifest; None
+            for those that the transport has no use for.
+        weight: what a contribution costs the send strategy, in packets.
         epochs: worker 0's report of each.
         losses: of each epoch.
         train_accuracy, validation_accuracy, test_accuracy: the last ones; None without such
@@ -44,7 +47,13 @@ class TrainReport:
     vertices: int
     edges: int
     workers: int
-    partition: str
+    strategy: str
+    why: list[str]
+    partition: str | None
+    block_strategy: str | None
+    send: str | None
+    weight: float | None
+    order: str | None
     epochs: list[dict[str, Any]]
     losses: list[float]
     train_accuracy: float | None

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix, save_npz
 from switchgnn.planner import BoundaryEdges, Direction, read_manifest
 from tests.beds import TARGETS, Team, bed
 from tests.end_to_end.conftest import switchgnn
+from tests.end_to_end.whole_graph import wrong_elements
 
 WORKERS = 3
 VERTICES = 60
@@ -53,19 +54,9 @@ def wrong_sums(bed, adjacency, rounds=TURNS, **options):
         results = team.exchange(features, rounds)
         assert not team.errors, team.errors
     return [
-        _wrong(bed.plan, adjacency.T if direction is FORWARD else adjacency, each, result)
+        wrong_elements(bed.plan, adjacency.T if direction is FORWARD else adjacency, each, result)
         for direction, each, result in zip(rounds, features, results, strict=True)
     ]
-
-
-def _wrong(plan, matrix, features, result):
-    scale = result[0].fixed_point.scale
-    fixed = np.rint(features.astype(np.float64) * scale).astype(np.int64)
-    got = np.zeros(features.shape, dtype=np.int64)
-    for part in plan.workers:
-        own = part.vertices
-        got[own] = result[part.worker].values + matrix.tocsr()[own][:, own] @ fixed[own]
-    return int((got != matrix @ fixed).sum())
 
 
 def test_both_directions_in_turns_are_exact(directed_bed, adjacency):

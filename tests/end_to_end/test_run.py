@@ -55,6 +55,25 @@ def test_any_partition(combination, partition):
     check(report, graph="karate", workers=3, slots=16, fragments=1, partition=partition)
 
 
+def test_the_best_strategies_but_for_what_is_asked(combination, tmp_path):
+    given = np.arange(34) % 3
+    np.save(tmp_path / "workers.npy", given)
+    options = ("--graph", "karate", "--workers", 3, "--slots", 16, "--features", 33)
+    asked = ("--strategy", "best", "--blocks", "destination-cover", "--order", "bfs")
+    report = run_json(combination, *options, *asked, "--assignment", tmp_path / "workers.npy")
+    names = ("strategy", "partition", "block_strategy", "send", "order")
+    assert [report[name] for name in names] == [
+        "best",
+        "given",
+        "destination-cover",
+        "cover",
+        "bfs",
+    ]
+    assert "Order bfs: as asked." in report["why"]
+    chosen = {"blocks": "destination-cover", "send": "cover", "order": "bfs"}
+    check(report, graph="karate", workers=3, slots=16, fragments=2, assignment=given, **chosen)
+
+
 @pytest.mark.parametrize("graph", ["karate", "random:60:120:1"])
 def test_partial_sums(combination, graph):
     options = ("--graph", graph, "--workers", 3, "--slots", 16, "--send", "cover")
@@ -137,6 +156,7 @@ def test_the_table_says_what_ran_and_that_it_is_exact():
     result = switchgnn("run", "--graph", "karate", "--fabric", "loopback")
     assert result.returncode == 0, result.stderr
     assert "Ran on: fabric loopback: as asked; switch embedded" in result.stdout
+    assert "Plan: partition metis, blocks mlgp, send multicast, order gamr." in result.stdout
     assert "Every sum equals the reference: fixed point to the bit" in result.stdout
     assert "host-based" in result.stdout
 

@@ -63,13 +63,16 @@ def test_every_transport_trains_like_one_process(combination, plain, transport, 
 
 
 @pytest.mark.parametrize("combination", COMBINATIONS)
-def test_partial_sums_train_like_one_process(combination):
+def test_the_best_strategies_train_like_one_process(combination):
+    """Partial sums are among them."""
     losses, _, _ = train_plainly(
         load_dataset("karate"), model="gcn", layers=2, hidden=8, epochs=3, seed=0
     )
-    named = ("--data", "karate", "--workers", "3", "--send", "cover", "--slots", "16")
+    named = ("--data", "karate", "--workers", "3", "--strategy", "best", "--slots", "12")
     (report,) = finished(train(combination, *named, epochs=3))
     assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
+    assert (report["strategy"], report["send"], report["order"]) == ("best", "cover", "peel")
+    assert report["block_strategy"].endswith("-cover")
 
 
 def test_a_training_goes_on_where_it_stopped(tmp_path):

@@ -55,6 +55,27 @@ def boundary_of(graph, assignment):
     return boundary_edges(graph, np.asarray(assignment, dtype=np.int32))
 
 
+def check_everybody_has_a_vertex(strategy, graph, workers, seed):
+    """A partition strategy gives every worker a vertex, and the same ones again."""
+    workers = min(workers, graph.vertices)
+    assignment = strategy(graph, workers, seed)
+    assert assignment.dtype == np.int32
+    assert assignment.shape == (graph.vertices,)
+    assert sorted(set(assignment.tolist())) == list(range(workers))
+    assert np.array_equal(assignment, strategy(graph, workers, seed))
+
+
+def check_each_is_sent_once(strategy, boundary, block, seed):
+    """An order strategy sends each source of each block once, and in the same order again."""
+    order = strategy(boundary, block, seed)
+    sent = list(zip(order.block.tolist(), order.source.tolist(), strict=True))
+    needed = set(zip(block.tolist(), boundary.source.tolist(), strict=True))
+    assert len(sent) == len(needed)
+    assert set(sent) == needed
+    assert order.block.tolist() == sorted(order.block.tolist())
+    assert np.array_equal(order.source, strategy(boundary, block, seed).source)
+
+
 def one_sentence(error) -> str:
     """The message, after checking that it is one line for a person."""
     message = str(error.value)

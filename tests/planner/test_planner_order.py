@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planner_helpers import STEADY, boundary_of, graphs
+from planner_helpers import STEADY, boundary_of, check_each_is_sent_once, graphs
 
-from switchgnn.planner import graph_from_edges
+from switchgnn.planner import ORDER_STRATEGIES, graph_from_edges
 from switchgnn.planner.blocks import mlgp
 from switchgnn.planner.metis import symmetric_rows
-from switchgnn.planner.order import gamr, plain_bfs, priority_bfs
+from switchgnn.planner.order import gamr, priority_bfs
 from switchgnn.planner.order_peel import peel
 
 
@@ -117,19 +117,15 @@ def test_ring_of_section_3_2_2(n):
     assert max(times) == (n + 2 if n < 7 else n // 2 + n)
 
 
-@STEADY
-@given(graphs(), st.integers(2, 30), st.integers(0, 3))
-def test_each_source_of_each_block_is_sent_once(graph, slots, seed):
-    boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
-    block = mlgp(boundary, slots, seed)
-    order = gamr(boundary, block, seed)
-    sent = list(zip(order.block.tolist(), order.source.tolist(), strict=True))
-    needed = set(zip(block.tolist(), boundary.source.tolist(), strict=True))
-    assert len(sent) == len(needed)
-    assert set(sent) == needed
-    assert order.block.tolist() == sorted(order.block.tolist())
-    again = gamr(boundary, block, seed)
-    assert np.array_equal(order.source, again.source)
+@pytest.mark.parametrize("make", ORDER_STRATEGIES.values())
+def test_each_source_of_each_block_is_sent_once(make):
+    @STEADY
+    @given(graphs(), st.integers(2, 30), st.integers(0, 3))
+    def holds(graph, slots, seed):
+        boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
+        check_each_is_sent_once(make, boundary, mlgp(boundary, slots, seed), seed)
+
+    holds()
 
 
 def test_the_start_depends_on_the_seed():
@@ -153,20 +149,6 @@ def test_degree_counts_neighbours_in_the_block_only():
     in_second = order.source[order.block == 2].tolist()
     assert 3 in in_second[:2]
     assert set(in_second) == {0, 3, 4, 5, 6}
-
-
-@STEADY
-@given(graphs(), st.integers(2, 30), st.integers(0, 3), st.sampled_from([plain_bfs, peel]))
-def test_other_orders_send_each_source_of_each_block_once(graph, slots, seed, make):
-    boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
-    block = mlgp(boundary, slots, seed)
-    order = make(boundary, block, seed)
-    sent = list(zip(order.block.tolist(), order.source.tolist(), strict=True))
-    needed = set(zip(block.tolist(), boundary.source.tolist(), strict=True))
-    assert len(sent) == len(needed)
-    assert set(sent) == needed
-    assert order.block.tolist() == sorted(order.block.tolist())
-    assert np.array_equal(order.source, make(boundary, block, seed).source)
 
 
 @STEADY

@@ -5,7 +5,14 @@ import pymetis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planner_helpers import STEADY, boundary_of, graphs, one_sentence, random_graph
+from planner_helpers import (
+    STEADY,
+    boundary_of,
+    check_everybody_has_a_vertex,
+    graphs,
+    one_sentence,
+    random_graph,
+)
 
 from switchgnn.planner import PlannerError, graph_from_edges, partition_workers
 from switchgnn.planner.metis import partition_vertices, symmetric_rows
@@ -32,12 +39,7 @@ def test_metis_finds_the_obvious_cut():
 @STEADY
 @given(graphs(), st.integers(1, 9), st.integers(0, 3))
 def test_every_worker_gets_a_vertex(graph, workers, seed):
-    workers = min(workers, graph.vertices)
-    assignment = partition_workers(graph, workers, seed)
-    assert assignment.dtype == np.int32
-    assert assignment.shape == (graph.vertices,)
-    assert sorted(set(assignment.tolist())) == list(range(workers))
-    assert np.array_equal(assignment, partition_workers(graph, workers, seed))
+    check_everybody_has_a_vertex(partition_workers, graph, workers, seed)
 
 
 @pytest.mark.parametrize(

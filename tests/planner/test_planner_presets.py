@@ -25,7 +25,7 @@ def test_every_choice_can_be_made(monkeypatch, name, slots, installed, edges):
     assert choice.order in ORDER_STRATEGIES
     assert choice.send in ("multicast", "cover")
     assert choice.because
-    assert all(reason.endswith(".") for reason in choice.because)
+    assert all(reason.endswith(".") for reason in choice.because.values())
     if choice.blocks.startswith("hypergraph"):
         assert installed
 
@@ -44,7 +44,7 @@ def test_without_mtkahypar_it_says_so(monkeypatch):
     monkeypatch.setattr(presets, "has_mtkahypar", lambda: False)
     choice = choose("best", GRAPH, FEW)
     assert choice.blocks == "destination-cover"
-    assert any("pip install mtkahypar" in reason for reason in choice.because)
+    assert any("pip install mtkahypar" in reason for reason in choice.because.values())
 
 
 def test_scarce_recirculation_raises_the_weight():

@@ -10,8 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planner_helpers import STEADY, boundary_of, one_sentence, random_graph, split_graphs
 
-from switchgnn.planner import Direction, PlannerError, build_plan, graph_from_edges, load_graph
+from switchgnn.planner import (
+    ORDER_STRATEGIES,
+    Direction,
+    PlannerError,
+    build_plan,
+    graph_from_edges,
+    load_graph,
+)
 from switchgnn.planner import bounds as bounds_module
+from switchgnn.planner import plan_flow as plan_flow_module
+from switchgnn.planner import slots as slots_module
 from switchgnn.planner.bounds import (
     host_based,
     least_with_partial_sums,
@@ -20,7 +29,7 @@ from switchgnn.planner.bounds import (
 )
 from switchgnn.planner.pool import arrival_order, simulate_pool
 from switchgnn.planner.presets import PRESETS, Situation, choose
-from switchgnn.planner.report import Frames, report_direction
+from switchgnn.planner.report import Frames, Occupancy, report_direction
 from switchgnn.planner.stopwatch import METIS_TIME, Stopwatch
 from switchgnn.planner.study import (
     largest_component,
@@ -87,9 +96,12 @@ def test_what_is_too_large_is_left_out(monkeypatch):
     plan = build_plan(graph, workers=3, slots=9, program="ab")
     boundary = boundary_of(graph, plan.assignment)
     monkeypatch.setattr(bounds_module, "MATCHING_EDGES", len(boundary) - 1)
+    monkeypatch.setattr(plan_flow_module, "MOST_REORDERED", len(boundary) - 1)
     found = report_direction(plan, Direction.FORWARD, boundary, Frames(190, 1), {"paper": None})
-    assert found.left_out == ["paper", "cover-bound"]
+    orders = ["order gamr", "order random"]
+    assert found.left_out == ["paper", "cover-bound", *orders]
     assert set(found.ways) == {"plan", "host", "strawman", "once"}
+    assert set(found.orders) == {"plan"}
 
 
 def arrivals(boundary, seed):
@@ -171,12 +183,74 @@ def test_the_report_counts_the_plan():
     assert (found.slots_used_max, found.slots_used_mean) == (max(sizes), np.mean(sizes))
 
 
+def played(plan, direction):
+    """(steps, queue, slots in use) of a plan, packet by packet from the parts of its workers."""
+    record, switch, workers = plan.manifest.direction(direction), plan.switch, plan.workers
+    steps, queues, used = 0, [], []
+    for block in record.block_numbers:
+        coming = [
+            (turn, part.worker, int(part.send_source[at]), int(np.diff(part.send_row_indptr)[at]))
+            for part in workers
+            for turn, at in enumerate(range(*part.send_indptr[block - 1 : block + 1].tolist()))
+        ]
+        coming.sort()
+        waiting, open_slots = 0, {}
+        while coming or waiting:
+            for _, _, source, count in coming[: len(workers)]:
+                for entry in range(len(switch.entry_block)):
+                    if (switch.entry_block[entry], switch.entry_source[entry]) != (block, source):
+                        continue
+                    for bank in np.flatnonzero(switch.entry_expected[entry]).tolist():
+                        slot = bank, int(switch.entry_slot[entry, bank])
+                        expected = int(switch.entry_expected[entry, bank])
+                        open_slots[slot] = open_slots.get(slot, expected) - count
+            done = [slot for slot, missing in open_slots.items() if not missing]
+            for slot in done:
+                del open_slots[slot]
+            waiting = max(waiting + len(done) - len(workers), 0)
+            coming = coming[len(workers) :]
+            queues.append(waiting)
+            used.append(len(open_slots))
+            steps += 1
+    return steps, queues, used
+
+
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+@pytest.mark.parametrize("direction", Direction)
+@pytest.mark.parametrize("order", ORDER_STRATEGIES)
+def test_queue_and_slots_are_those_of_a_play_packet_by_packet(send, direction, order):
+    graph = random_graph(50, 220, 3, directed=True)
+    options = {"workers": 3, "slots": 14, "program": "ab", "send": send, "directions": "both"}
+    plan = build_plan(graph, order=order, **options)
+    boundary = boundary_of(graph, plan.assignment)
+    found = report_direction(plan, direction, boundary, Frames(190, 1), {}).orders
+    for name, other in (("plan", order), ("gamr", "gamr"), ("random", "random")):
+        steps, queue, used = played(build_plan(graph, order=other, **options), direction)
+        assert (found[name].steps, found[name].queue_max) == (steps, max(queue))
+        assert found[name].slots_max == max(used)
+        assert found[name].slots_mean == pytest.approx(np.mean(used))
+        assert found[name].share_max == max(used) / 14
+        assert found[name].share_mean == pytest.approx(np.mean(used) / 14)
+
+
+def test_few_table_entries_at_a_time_are_the_same(monkeypatch):
+    plan = build_plan(random_graph(50, 220, 3), workers=3, slots=14, program="ab", send="cover")
+    boundary = boundary_of(random_graph(50, 220, 3), plan.assignment)
+    reports = []
+    for together in (1 << 18, 7):
+        monkeypatch.setattr(slots_module, "_TOGETHER", together)
+        reports.append(report_direction(plan, Direction.FORWARD, boundary, Frames(190, 1), {}))
+    assert len(plan.switch.entry_block) > 2 * together
+    assert reports[0] == reports[1]
+
+
 def test_a_report_without_boundary_edges():
     graph = load_graph("karate")
     plan = build_plan(graph, workers=1, slots=9, program="ab")
     boundary = boundary_of(graph, plan.assignment)
     found = report_direction(plan, Direction.FORWARD, boundary, Frames(190, 1), {})
     assert found.ways["plan"].traffic_fraction == found.passes_per_contribution == 0
+    assert found.orders["plan"] == Occupancy(0, 0, 0, 0.0, 0.0, 0.0)
 
 
 def test_an_unknown_preset():

@@ -19,6 +19,8 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import load_graph, read_manifest
 from switchgnn.planner.check_files import PlanCheckError
 from switchgnn.planner.check_plan import check_plan
+from switchgnn.planner.chosen import KNOWN
+from switchgnn.planner.presets import PRESETS
 
 COMMAND = [sys.executable, "-m", "switchgnn.cli", "plan"]
 
@@ -63,6 +65,9 @@ def test_the_numbers_agree_with_one_another(tmp_path):
     forward = found["directions"]["forward"]
     assert list(forward["ways"]) == ["plan", "host", "paper", "strawman", "once", "cover-bound"]
     assert forward["ways"]["paper"] == forward["ways"]["plan"]
+    assert list(forward["orders"]) == ["plan", "gamr", "random"]
+    assert forward["orders"]["gamr"] == forward["orders"]["plan"]
+    assert 0 < forward["orders"]["plan"]["share_mean"] < forward["orders"]["plan"]["share_max"] <= 1
 
 
 def test_memory_is_counted_in_slots_whatever_the_width():
@@ -81,6 +86,34 @@ def test_the_paper_has_its_own_partition():
     assert ways["plan"]["up"]["packets"] != paper["packets_up"]
 
 
+def test_strategies_in_place_of_the_presets_and_an_assignment(tmp_path):
+    np.savetxt(tmp_path / "workers.txt", np.arange(34) % 3, fmt="%d")
+    found = plan_json(
+        *("karate", "--workers", 3, "--slots", 9, "--strategy", "best", "--blocks", "destination"),
+        *("--order", "bfs", "--assignment", tmp_path / "workers.txt"),
+    )
+    names = ("strategy", "partition", "block_strategy", "send", "order")
+    assert [found[name] for name in names] == ["best", "given", "destination", "cover", "bfs"]
+    assert "Order bfs: as asked." in found["why"]
+
+
+def test_the_paper_sends_no_partial_sums():
+    """Its row is the same whatever the plan itself sends."""
+    rows = [
+        plan_json("digits", "--workers", 4, "--slots", 64, "--send", send)["directions"]["forward"]
+        for send in ("multicast", "cover")
+    ]
+    assert rows[0]["ways"]["paper"] == rows[1]["ways"]["paper"] == rows[0]["ways"]["plan"]
+    assert rows[1]["ways"]["plan"]["up"]["packets"] < rows[0]["ways"]["plan"]["up"]["packets"]
+
+
+@pytest.mark.parametrize("name", ["plan", "run", "train"])
+def test_the_help_lists_every_strategy(name):
+    text = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "300"}).stdout
+    for names in (*KNOWN.values(), PRESETS):
+        assert ", ".join(names) in text
+
+
 @pytest.mark.parametrize("options", [[], ["--directions", "both"]])
 def test_the_words_fit_80_columns(tmp_path, options):
     ends = np.random.default_rng(1).integers(0, 3000, (20_000, 2))
@@ -88,6 +121,7 @@ def test_the_words_fit_80_columns(tmp_path, options):
     text = plan(tmp_path / "edges.txt", "--workers", 16, "--slots", 500, *options)
     assert "this plan" in text
     assert "lower bound" in text
+    assert "this plan (gamr)" in text
     assert ("forward and backward:" in text) == bool(options)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= 80
@@ -131,7 +165,12 @@ def test_a_plan_of_a_file_is_checked_with_the_file(tmp_path):
         (["--memory", "127B"], "127 bytes hold no slot"),
         (["--memory", "10MB", "--slots", 7], "not both"),
         (["--strategy", "worst"], "known: best, paper"),
-        (["--partition", "worst"], "known: "),
+        (["--partition", "worst"], "known: chunk, g3, g3-literal, metis"),
+        (["--blocks", "worst"], "known: destination"),
+        (["--send", "worst"], "known: cover, multicast"),
+        (["--order", "worst"], "known: bfs, gamr, peel, random"),
+        (["--assignment", "/nonexistent"], "assignment /nonexistent cannot be read"),
+        (["--assignment", "/nonexistent", "--partition", "g3"], "give one of them"),
         (["--out", "/proc/plan"], "cannot write"),
     ],
 )
@@ -148,11 +187,14 @@ def test_a_graph_and_workers_are_needed():
 def test_plots_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     text = plan("karate", "--workers", 4, "--slots", 9, "--plots", tmp_path / "plots")
-    names = ("boundary-and-traffic", "neighbour-counts", "connected-boundary", "traffic-and-memory")
+    names = (
+        *("boundary-and-traffic", "neighbour-counts", "connected-boundary"),
+        *("traffic-and-memory", "slots-and-queue"),
+    )
     drawn = {path.name for path in (tmp_path / "plots").iterdir()}
     assert drawn == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
     assert all((tmp_path / "plots" / name).stat().st_size > 2000 for name in drawn)
-    assert "Plots: 8 files" in text
+    assert "Plots: 10 files" in text
     plan("karate", "--workers", 1, "--plots", tmp_path / "alone")
 
 

@@ -14,7 +14,9 @@ from switchgnn.run.train_report import Recorder
 
 WORKERS, EPOCHS = 3, 4
 WHAT = {
-    **{"dataset": "karate", "model": "gcn", "reason": "made up", "partition": "metis"},
+    **{"dataset": "karate", "model": "gcn", "reason": "made up"},
+    **{"strategy": "paper", "why": [], "partition": "metis", "block_strategy": "mlgp"},
+    **{"send": "multicast", "weight": 0.0, "order": "gamr"},
     **{"vertices": 34, "edges": 156},
 }
 

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of every strategy through a real switch: every sum to the bit, every byte as planned."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, save_npz
+
+from switchgnn.controller import P4RuntimeClient, read_counters
+from switchgnn.host.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
+from switchgnn.planner import Direction, load_graph
+from switchgnn.planner.blocks_hypergraph import has_mtkahypar
+from switchgnn.planner.chosen import KNOWN, Asked, build_chosen, choose_asked
+from switchgnn.planner.presets import PRESETS, Situation
+from switchgnn.topologies import Target
+from tests.beds import PATIENT, TARGETS, Team, bed
+from tests.end_to_end.whole_graph import wrong_elements
+
+WORKERS, VERTICES, SLOTS, WIDTH = 4, 64, 12, 33
+FRAGMENTS = 2
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+TURNS = [FORWARD, BACKWARD]
+FEW = Situation(WORKERS, SLOTS)
+AGAIN = (
+    *("features_resent", "probes", "recalls", "fetches", "features_served"),
+    *("barriers_repeated", "notices"),
+)
+# Packets and passes weigh the same: some partial sums are worth it for the switch alone.
+SCARCE = Situation(WORKERS, SLOTS, link_rate=1e6, recirculation_rate=2e6)
+
+needs_mtkahypar = pytest.mark.skipif(not has_mtkahypar(), reason="mtkahypar is not installed")
+
+
+def case(asked, situation, name):
+    marks = [needs_mtkahypar] if (asked.blocks or "").startswith("hypergraph") else []
+    return pytest.param(asked, situation, id=name, marks=marks)
+
+
+CASES = [
+    *(case(Asked(name), FEW, name) for name in PRESETS),
+    case(Asked("best"), SCARCE, "best-weighted"),
+    # What the presets choose has been whole; each other name takes its place in `best`.
+    *(
+        case(Asked("best", **{part: name}), FEW, f"{part}-{name}")
+        for part, names in KNOWN.items()
+        for name in names
+        if (part, name) not in {("partition", "metis"), ("order", "peel"), ("send", "cover")}
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def adjacency():
+    """A[u, v] is 1 for an edge u→v; few go both ways, a few vertices have many."""
+    rng = np.random.default_rng(5)
+    popular = 0.02 + 0.25 * rng.random(VERTICES) ** 4
+    dense = rng.random((VERTICES, VERTICES)) < np.maximum.outer(popular, popular)
+    np.fill_diagonal(dense, False)
+    return csr_matrix(dense.astype(np.int64))
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def made(request, adjacency, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bed")
+    save_npz(folder / "directed.npz", adjacency)
+    graph = str(folder / "directed.npz")
+    with bed(request.param, WORKERS, folder, graph=graph, directions="both") as each:
+        yield each
+
+
+def plan_for(made, asked, situation):
+    choice = choose_asked(asked, made.graph, situation)
+    return build_chosen(
+        made.graph, choice, situation, program=made.program.digest, seed=3, directions="both"
+    )
+
+
+def exchange(made):
+    """A round of each direction: features, sums, the team, and what the switch counted."""
+    generator = np.random.default_rng(7)
+    features = [
+        generator.standard_normal((VERTICES, WIDTH)).astype(np.float32) * 3.0**turn
+        for turn in range(len(TURNS))
+    ]
+    made.install()
+    with ExitStack() as stack:
+        team = Team(made, stack, pace=PATIENT)
+        client = stack.enter_context(P4RuntimeClient(made.address, primary=False))
+        before = read_counters(client).named()
+        results = team.exchange(features, TURNS)
+        assert not team.errors, team.errors
+        counted = {
+            name: number - before[name] for name, number in read_counters(client).named().items()
+        }
+    return features, results, team, counted
+
+
+@pytest.mark.parametrize(("asked", "situation"), CASES)
+def test_sums_and_bytes(made, adjacency, asked, situation):
+    made.plan = plan_for(made, asked, situation)
+    features, results, team, counted = exchange(made)
+    for turn, each, result in zip(TURNS, features, results, strict=True):
+        matrix = adjacency.T if turn is FORWARD else adjacency
+        assert wrong_elements(made.plan, matrix, each, result) == 0
+    check_packets(made, team, counted)
+
+
+def check_packets(made, team, counted):
+    """Packets, contributions and bytes are those of the plan; what was sent again is besides."""
+    manifest = made.plan.manifest
+    records = [manifest.direction(turn) for turn in TURNS]
+    said = [record.prediction for record in records]
+    barriers = sum(1 + FRAGMENTS * len(record.block_numbers) for record in records)
+    # A busy machine may keep somebody waiting until a timer asks again.
+    total = team.total()
+    quiet = not any(total[name] for name in AGAIN)
+    for worker, (link, own) in enumerate(zip(team.links, team.exchanges, strict=True)):
+        tally = own.tally
+        assert tally.features_sent == FRAGMENTS * sum(each.packets_up[worker] for each in said)
+        sums = FRAGMENTS * sum(each.packets_down[worker] for each in said)
+        assert tally.sums_received + tally.sums_made == sums
+        again = tally.features_resent + tally.probes + tally.features_served
+        asked = tally.recalls + tally.fetches + tally.notices
+        assert link.traffic.bytes_up == (
+            FEATURE_FRAME_BYTES * (tally.features_sent + again)
+            + BARRIER_FRAME_BYTES * (barriers + tally.barriers_repeated)
+            + BODY_AT * asked
+        )
+        down = sum(own.expected_traffic(WIDTH, turn).bytes_down for turn in TURNS)
+        assert link.traffic.bytes_down == down or not quiet
+    if quiet:
+        assert counted["contributions"] == FRAGMENTS * sum(each.contributions for each in said)
+        assert counted["passes"] >= FRAGMENTS * sum(each.passes for each in said)
+
+
+def test_every_strategy_has_a_case(adjacency, tmp_path):
+    save_npz(tmp_path / "directed.npz", adjacency)
+    graph = load_graph(str(tmp_path / "directed.npz"))
+    choices = [choose_asked(each.values[0], graph, each.values[1]) for each in CASES]
+    for part, names in KNOWN.items():
+        assert {getattr(choice, part) for choice in choices} == set(names)
+    assert any(choice.weight for choice in choices)
+
+
+@pytest.fixture
+def embedded(adjacency, tmp_path):
+    """A bed with a plan that has partial sums."""
+    save_npz(tmp_path / "directed.npz", adjacency)
+    graph = str(tmp_path / "directed.npz")
+    with bed(Target.EMBEDDED, WORKERS, tmp_path, graph=graph, directions="both") as each:
+        each.plan = plan_for(each, Asked("best", blocks="destination-cover"), FEW)
+        yield each
+
+
+def test_a_partial_sum_of_other_rows_is_noticed(embedded, adjacency):
+    part = embedded.plan.workers[0]
+    several = np.repeat(np.diff(part.send_row_indptr) > 1, np.diff(part.send_row_indptr))
+    rows = np.where(several, (part.send_row + 1) % len(part.vertices), part.send_row)
+    assert several.any()
+    workers = (replace(part, send_row=rows), *embedded.plan.workers[1:])
+    embedded.plan = replace(embedded.plan, workers=workers)
+    features, results, *_ = exchange(embedded)
+    assert wrong_elements(embedded.plan, adjacency.T, features[0], results[0]) > 0
+
+
+def test_a_packet_more_than_predicted_is_noticed(embedded):
+    manifest = embedded.plan.manifest
+    _, _, team, counted = exchange(embedded)
+    check_packets(embedded, team, counted)
+    record = manifest.direction(BACKWARD)
+    up = record.prediction.packets_up
+    less = replace(record.prediction, packets_up=(up[0] - 1, *up[1:]))
+    directions = manifest.directions | {"backward": replace(record, prediction=less)}
+    embedded.plan = replace(embedded.plan, manifest=replace(manifest, directions=directions))
+    with pytest.raises(AssertionError):
+        check_packets(embedded, team, counted)
