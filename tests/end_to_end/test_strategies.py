@@ -47,7 +47,7 @@ CASES = [
         case(Asked("best", **{part: name}), FEW, f"{part}-{name}")
         for part, names in KNOWN.items()
         for name in names
-        if (part, name) not in {("partition", "metis"), ("order", "peel"), ("send", "cover")}
+        if (part, name) not in {("partition", "metis"), ("order", "gamr"), ("send", "cover")}
     ),
 ]
 

@@ -71,7 +71,7 @@ def test_the_best_strategies_train_like_one_process(combination):
     named = ("--data", "karate", "--workers", "3", "--strategy", "best", "--slots", "12")
     (report,) = finished(train(combination, *named, epochs=3))
     assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
-    assert (report["strategy"], report["send"], report["order"]) == ("best", "cover", "peel")
+    assert (report["strategy"], report["send"], report["order"]) == ("best", "cover", "gamr")
     assert report["block_strategy"].endswith("-cover")
 
 
