@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.compiled import Compiled
 from switchgnn.planner.numbering import distinct_pairs, number_keys, number_pairs
 from switchgnn.planner.rows import sort_by_key
 
@@ -140,21 +141,55 @@ def minimum_cover(
     from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
 
     shape = (int(left.max()) + 1, int(right.max()) + 1)
-    edges = csr_matrix((np.ones(len(left), dtype=np.int8), (left, right)), shape=shape)
-    right_of = maximum_bipartite_matching(edges, perm_type="column")
-    left_of = np.full(shape[1], -1, dtype=np.int64)
-    matched = np.flatnonzero(right_of >= 0)
-    left_of[right_of[matched]] = matched
-    reached_left = right_of < 0
-    reached_right = np.zeros(shape[1], dtype=np.bool_)
-    frontier = np.flatnonzero(reached_left)
-    while len(frontier):
-        found = np.unique(edges[frontier].indices)
-        found = found[~reached_right[found]]
-        reached_right[found] = True
-        frontier = left_of[found]
-        reached_left[frontier] = True
-    return ~reached_left, reached_right
+    indptr, order = sort_by_key(left, shape[0])
+    indices = right[order].astype(np.int32, copy=False)
+    edges = csr_matrix((np.ones(len(left), dtype=np.int8), indices, indptr), shape=shape)
+    right_of = maximum_bipartite_matching(edges, perm_type="column").astype(np.int32)
+    reached = np.zeros(shape[0], dtype=np.bool_), np.zeros(shape[1], dtype=np.bool_)
+    _reach(indptr, indices, right_of, *reached)
+    return ~reached[0], reached[1]
+
+
+@Compiled
+def _reach(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    right_of: NDArray[np.int32],
+    reached_left: NDArray[np.bool_],
+    reached_right: NDArray[np.bool_],
+) -> None:
+    """Follow all alternating paths from the unmatched vertices on the left.
+
+    Args:
+        indptr: int64[L + 1], the edges of each vertex on the left.
+        indices: int32[E].
+        right_of: int32[L], what each is matched with, -1 for nothing.
+        reached_left: bool[L], false; made true where a path leads.
+        reached_right: bool[R], false; made true where a path leads.
+    """
+    left_of = np.full(len(reached_right), -1, dtype=np.int32)
+    waiting = np.empty(len(right_of), dtype=np.int32)
+    some = 0
+    for u in range(len(right_of)):
+        if right_of[u] >= 0:
+            left_of[right_of[u]] = u
+        else:
+            reached_left[u] = True
+            waiting[some] = u
+            some += 1
+    while some > 0:
+        some -= 1
+        u = waiting[some]
+        for at in range(indptr[u], indptr[u + 1]):
+            v = indices[at]
+            if not reached_right[v]:
+                reached_right[v] = True
+                # Matched, or the matching was not a maximum.
+                back = left_of[v]
+                if not reached_left[back]:
+                    reached_left[back] = True
+                    waiting[some] = back
+                    some += 1
 
 
 def _partial_sums(
