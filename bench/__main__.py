@@ -25,6 +25,7 @@ from bench import (
     fig_install,
     fig_loss,
     fig_plain,
+    fig_planner,
     fig_recovery,
     fig_targets,
     fig_training,
@@ -45,11 +46,12 @@ _FIGURES = (
     fig_recovery,
     fig_congestion,
     fig_training,
+    fig_planner,
 )
 _NAMES = [figure.NAME for figure in (*_FIGURES, fig_clone)]
 
 
-def main(
+def main(  # noqa: PLR0917 - typer makes options of them
     json_file: Annotated[
         Path | None, typer.Option("--json", help="File to write all measurements to.")
     ] = None,
@@ -63,6 +65,9 @@ def main(
     clone: Annotated[
         bool, typer.Option(help="Also clone, install and run everything anew (minutes).")
     ] = False,
+    full: Annotated[
+        bool, typer.Option(help="Plan a graph of the paper's size (8 GB of memory, minutes).")
+    ] = False,
 ) -> None:
     """Measure the figures of docs/benchmarks.md, as far as this machine can."""
     unknown = sorted(set(only or ()) - set(_NAMES))
@@ -70,7 +75,7 @@ def main(
         raise typer.BadParameter(f"there is no figure {', '.join(unknown)}: {', '.join(_NAMES)}")
     # A terminated run cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    settings = Settings(clone=clone or fig_clone.NAME in (only or ()), plots=plots)
+    settings = Settings(clone=clone or fig_clone.NAME in (only or ()), plots=plots, full=full)
     lines, left_out = _measure(settings.quick if quick else settings, only, Console(stderr=True))
     console = make_console()
     console.print(render(lines))

@@ -15,12 +15,14 @@ class Settings:
         seconds: length of one measurement that runs for a time.
         plots: folder for pictures, or None for none.
         clone: also run the figure that clones and installs everything anew.
+        full: graphs of the paper's size, where a figure has smaller ones.
     """
 
     pairs: int = 5
     seconds: float = 1.5
     plots: Path | None = None
     clone: bool = False
+    full: bool = False
 
     @property
     def quick(self) -> "Settings":

@@ -101,7 +101,7 @@ def _keep_some(
     edges = 0
     for u in range(len(indptr) - 1):
         for at in range(indptr[u], indptr[u + 1]):
-            v = indices[at]
+            v = np.int64(indices[at])
             # Multipliers of Knuth's hash and of MurmurHash3; 31 bits of each product are kept.
             mixed = (min(u, v) * 2654435761 + max(u, v) * 2246822519) & 0x7FFFFFFF
             mixed = ((mixed ^ (mixed >> 15)) * 2246822519) & 0x7FFFFFFF

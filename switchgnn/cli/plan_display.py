@@ -130,8 +130,8 @@ def ways_table(report: DirectionReport) -> Table:
         table.add_row(
             _ROWS.get(name, name),
             f"{way.traffic_fraction:.1%}",
-            f"{way.up.packets:,}",
-            f"{way.down.packets:,}",
+            _short(way.up.packets),
+            _short(way.down.packets),
             *_loads(way.up, size),
             *_loads(way.down, size),
         )
@@ -167,6 +167,11 @@ def left_out(report: DirectionReport) -> str:
 def _sorted(ways: dict[str, Way]) -> list[tuple[str, Way]]:
     known = [name for name in _ROWS if name in ways]
     return [(name, ways[name]) for name in (*known, *(set(ways) - set(known)))]
+
+
+def _short(number: int) -> str:
+    """A number that leaves room for the other columns."""
+    return f"{number:,}" if number < _MEGA else f"{number / _MEGA:,.1f} M"
 
 
 def _loads(load: Load, unit: float) -> tuple[str, str]:
