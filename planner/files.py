@@ -3,8 +3,6 @@
 """Plans on disk."""
 
 import hashlib
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +21,13 @@ from switchgnn.planner.layout import (
 )
 from switchgnn.planner.manifest import Manifest, decode_manifest, encode_manifest
 from switchgnn.planner.plan import Plan, SwitchPart, WorkerPart
-from switchgnn.planner.swap import swap_into_place
+from switchgnn.planner.swap import replacing
 
 
 def write_plan(plan: Plan, folder: str | Path) -> None:
     """Write a plan; readers see either all of it or nothing of it.
 
-    The files go to a temporary folder beside `folder`, which then takes its place. An older
-    plan there is replaced as a whole. A writer that is killed leaves the old plan, and
-    beside it a folder `.NAME.XXXX` that can be deleted.
+    An older plan in `folder` is replaced as a whole.
 
     Raises:
         PlannerError: `folder` is something other than a plan or an empty folder, or it
@@ -40,14 +36,8 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
     target = Path(folder).resolve()
     try:
         _check_target(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            _write_files(plan, temporary)
-            swap_into_place(temporary, target)
-        finally:
-            # After the swap this is the old plan, after a failure the unfinished new one.
-            shutil.rmtree(temporary, ignore_errors=True)
+        with replacing(target) as new:
+            _write_files(plan, new)
     except OSError as error:
         raise PlannerError(f"cannot write plan {folder}: {error.strerror or error}") from error
 
@@ -124,8 +114,6 @@ def _read_file(folder: str | Path, name: str) -> tuple[bytes, str]:
 
 
 def _write_files(plan: Plan, folder: Path) -> None:
-    # mkdtemp makes folders that only their owner may enter; workers may run as others.
-    folder.chmod(0o755)
     for name, data in render_parts(plan.switch, plan.workers, plan.assignment):
         (folder / name).write_bytes(data)
     (folder / MANIFEST_FILE).write_bytes(encode_manifest(plan.manifest))

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph as shards, one for each rank of a parallel partitioner."""
 
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from switchgnn.npz import NotArraysError, read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.metis import symmetric_rows
-from switchgnn.planner.swap import swap_into_place
+from switchgnn.planner.swap import replacing
 
 _KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "graph": "<U64"}
 
@@ -68,15 +66,8 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
     target = Path(folder).resolve()
     try:
         _check_target(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            # mkdtemp makes folders that only their owner may enter; ranks may run as others.
-            temporary.chmod(0o755)
-            _write_files(graph, ranks, temporary)
-            swap_into_place(temporary, target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        with replacing(target) as new:
+            _write_files(graph, ranks, new)
     except OSError as error:
         raise PlannerError(f"cannot write shards {folder}: {error.strerror or error}") from error
 

@@ -4,10 +4,36 @@
 
 import ctypes
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `target`, which takes its place if the block succeeds.
+
+    Readers of `target` see the old folder as a whole or the new one. A process that is killed
+    leaves the old one, and beside it a folder `.NAME.XXXX` that can be deleted.
+
+    Raises:
+        OSError: a folder cannot be made, or not take its place.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        # mkdtemp makes folders that only their owner may enter; workers may run as others.
+        temporary.chmod(0o755)
+        yield temporary
+        swap_into_place(temporary, target)
+    finally:
+        # After the swap this is the old folder, after a failure the unfinished new one.
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def swap_into_place(new: Path, target: Path) -> None:

@@ -3,8 +3,6 @@
 """Partitions on disk: one archive per worker, and what all share in partitions.json."""
 
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.npz import NotArraysError, read_npz
-from switchgnn.planner.swap import swap_into_place
+from switchgnn.planner.swap import replacing
 from switchgnn.training.dataset import Dataset
 from switchgnn.training.errors import DatasetError
 from switchgnn.training.partition import Partition, partition_dataset
@@ -70,17 +68,9 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
     target = Path(folder).resolve()
     try:
         _check_target(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            # mkdtemp makes folders that only their owner may enter; workers may run as others.
-            temporary.chmod(0o755)
+        with replacing(target) as new:
             for part in partition_dataset(data, assignment):
-                _write(part, temporary)
-            swap_into_place(temporary, target)
-        finally:
-            # After the swap these are the old partitions, after a failure unfinished new ones.
-            shutil.rmtree(temporary, ignore_errors=True)
+                _write(part, new)
     except OSError as error:
         raise DatasetError(
             f"cannot write partitions {folder}: {error.strerror or error}"

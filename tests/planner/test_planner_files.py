@@ -215,7 +215,7 @@ def test_an_interrupted_write_leaves_the_old_plan(plan, folder, monkeypatch, ste
     elif step == "last file":
         monkeypatch.setattr(files, "encode_manifest", fail)
     elif step == "swap":
-        monkeypatch.setattr(files, "swap_into_place", fail)
+        monkeypatch.setattr(swap, "swap_into_place", fail)
     else:
         rename = Path.rename
         monkeypatch.setattr(swap, "_exchange", lambda *_: False)
@@ -236,7 +236,7 @@ def test_a_killed_write_leaves_the_old_plan(plan, folder, monkeypatch):
     def kill(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, "swap_into_place", kill)
+    monkeypatch.setattr(swap, "swap_into_place", kill)
     with pytest.raises(KeyboardInterrupt):
         write_plan(make(seed=4), folder)
     assert read_plan(folder).manifest == plan.manifest
