@@ -158,12 +158,12 @@ def report_direction(
     record = manifest.direction(direction)
     said = record.prediction
     host = host_based(boundary, workers)
-    pool = simulate_pool(boundary, manifest.slots, workers, manifest.strategy.seed)
+    pool = simulate_pool(boundary, manifest.slots, workers, manifest.strategy.seed).packets
     candidates: dict[str, Packets | None] = {
         PLAN: Packets(np.array(said.packets_up), np.array(said.packets_down)),
         HOST: host,
         **others,
-        STRAWMAN: pool.packets if pool else None,
+        STRAWMAN: pool,
         ONCE: once_each(boundary, workers),
         COVER: least_with_partial_sums(boundary, workers),
     }

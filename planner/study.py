@@ -46,7 +46,7 @@ class MemoryPoint:
 
     Attributes:
         slots: aggregators of 128 bytes.
-        fractions: by strategy; `strawman` where it is small enough to be played.
+        fractions: by strategy, and of the strawman.
     """
 
     slots: int
@@ -129,9 +129,7 @@ def study_memory(
             name: _packets(graph, assignment, preset, slots, seed)
             for name, preset in presets.items()
         }
-        pool = simulate_pool(boundary, slots, workers, seed)
-        if pool is not None:
-            packets["strawman"] = pool.packets.total
+        packets["strawman"] = simulate_pool(boundary, slots, workers, seed).packets.total
         fractions = {name: number / (2 * copies) for name, number in packets.items()}
         points.append(MemoryPoint(slots, fractions))
     return points
