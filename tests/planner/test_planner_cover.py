@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planner_helpers import STEADY, boundary_of, split_graphs
+from planner_helpers import STEADY, boundary_of, random_graph, split_graphs
 
-from switchgnn.planner import graph_from_edges
+from switchgnn.planner import cover, graph_from_edges
 from switchgnn.planner.cover import cover_edges, packets_up
 
 
@@ -122,3 +122,14 @@ def test_no_edges(weight):
     graph = graph_from_edges(np.array([0]), np.array([1]), name="g", vertices=3, directed=False)
     boundary = boundary_of(graph, [0, 0, 1])
     assert len(cover_edges(boundary, np.zeros(0, dtype=np.int32), weight)) == 0
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3])
+def test_worker_by_worker_is_the_same_as_all_at_once(monkeypatch, weight):
+    boundary = boundary_of(random_graph(60, 500, 2, directed=True), np.arange(60) % 7)
+    block = (boundary.destination % 3 + 1).astype(np.int32)
+    whole = cover_edges(boundary, block, weight)
+    assert 0 < np.count_nonzero(whole) < len(whole)
+    for some in (1, 50):
+        monkeypatch.setattr(cover, "_AT_A_TIME", some)
+        assert np.array_equal(cover_edges(boundary, block, weight), whole)
