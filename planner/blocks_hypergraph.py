@@ -67,6 +67,8 @@ def _cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> 
     shares = np.bincount(edges.source, minlength=edges.sources)
     # Nets of one destination are never cut.
     cuttable = (shares > 1)[edges.source]
+    if not cuttable.any():
+        return (np.arange(edges.destinations) % sets).astype(np.int32)
     ends = np.cumsum(shares[shares > 1])[:-1]
     nets = [net.tolist() for net in np.split(edges.destination[cuttable], ends)]
     even = -(-edges.destinations // sets)
@@ -78,7 +80,7 @@ def _cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> 
         context.set_partitioning_parameters(sets, imbalance, library.Objective.KM1)
         graph = _started().create_hypergraph(context, edges.destinations, len(nets), nets)
         parts = graph.partition(context).get_partition()
-    except RuntimeError as error:
+    except Exception as error:  # of several kinds of its own
         raise PlannerError(f"Mt-KaHyPar could not make {sets} blocks: {error}") from error
     return np.array(parts, dtype=np.int32)
 

@@ -227,3 +227,15 @@ def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
     with pytest.raises(PlannerError) as error:
         hypergraph(split(random_graph(50, 200, 0), 2), 10, 0)
     assert "pip install mtkahypar" in one_sentence(error)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_where_every_source_has_one_destination_any_sets_do(strategy):
+    """Each vertex of a path has one neighbour on another worker, or none."""
+    path = graph_from_edges(
+        np.arange(59), np.arange(1, 60), name="path", vertices=60, directed=True
+    )
+    boundary = split(path, 60)
+    block = strategy(boundary, 10, 0)
+    check(boundary, block, 10)
+    assert pairs(boundary, block) == 59
