@@ -177,8 +177,8 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
         console.print()
         order = report.made.plan.manifest.strategy.order
         Console(highlight=False).print(orders_table(each, order))
-        if each.left_out:
-            console.print(left_out(each))
+        if missing := left_out(each, order):
+            console.print(missing)
     console.print()
     console.print(costs(report))
     if out is not None:

@@ -146,6 +146,8 @@ def orders_table(report: DirectionReport, own: str) -> Table:
     for name in ("steps", "queue", "slots", "of all", "mean", "of all"):
         table.add_column(name, justify="right")
     for name, order in report.orders.items():
+        if name == own:
+            continue  # the plan's own, once more
         table.add_row(
             f"this plan ({own})" if name == OWN else name,
             f"{order.steps:,}",
@@ -158,9 +160,9 @@ def orders_table(report: DirectionReport, own: str) -> Table:
     return table
 
 
-def left_out(report: DirectionReport) -> str:
+def left_out(report: DirectionReport, own: str) -> str:
     """One line about what is missing in the table, or nothing."""
-    names = [_ROWS.get(name, name) for name in report.left_out]
+    names = [_ROWS.get(name, name) for name in report.left_out if name != f"order {own}"]
     return f"Left out, as the graph is too large for it: {', '.join(names)}." if names else ""
 
 
