@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.compiled import Compiled
+from switchgnn.planner.groups import rank_in_group
 from switchgnn.planner.incidence import Incidence
 
 # Refinement ends after so many rounds, or when a round gains less than this share. Where there
@@ -236,12 +237,8 @@ def _choose(gain: NDArray[np.float32], part: NDArray[np.int32], parts: int, slot
 def _rank(group: NDArray[np.integer], key: NDArray[np.float64]) -> NDArray[np.int64]:
     """The place of each row among the rows of its group, by ascending key."""
     order = np.lexsort((key, group))
-    sorted_group = group[order]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = sorted_group[1:] != sorted_group[:-1]
-    starts = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
     rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order)) - starts
+    rank[order] = rank_in_group(group[order])
     return rank
 
 

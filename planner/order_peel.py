@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.groups import ranges, rank_in_group
 from switchgnn.planner.numbering import number_pairs
 from switchgnn.planner.order import SendOrder
 from switchgnn.planner.rows import sort_by_key
@@ -73,7 +74,7 @@ def peel_places(
     while len(left):
         credit += pace * batch
         left = left[_by_choice(block[left], free[left], credit)]
-        leaves = _rank_in_run(block[left]) < batch[block[left]]
+        leaves = rank_in_group(block[left]) < batch[block[left]]
         going = left[leaves]
         going = going[_evenly(block[going], free[going] > 0)]
         place[going] = next_place - 1 - np.arange(len(going))
@@ -110,22 +111,12 @@ def _evenly(block: NDArray[np.int32], completes: NDArray[np.bool_]) -> NDArray[n
     kind = block.astype(np.int64) * 2 + completes
     order = np.argsort(kind, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = _rank_in_run(kind[order])
+    rank[order] = rank_in_group(kind[order])
     share = (rank + 0.5) / np.bincount(kind)[kind] if len(kind) else rank
     spread: NDArray[np.int64] = np.lexsort((completes, share, block))
     return spread
 
 
-def _rank_in_run(key: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The place of each row among the rows of its key; `key` is ascending."""
-    rank: NDArray[np.int64] = np.arange(len(key)) - np.searchsorted(key, key)
-    return rank
-
-
 def _slices(indptr: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:
     """The positions of all entries of the given rows, one row after another."""
-    counts = indptr[rows + 1] - indptr[rows]
-    ends = np.cumsum(counts)
-    starts = np.repeat(indptr[rows] - ends + counts, counts)
-    positions: NDArray[np.int64] = starts + np.arange(int(counts.sum()))
-    return positions
+    return ranges(indptr[rows], indptr[rows + 1] - indptr[rows])
