@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from switchgnn.planner.mpirun import interruptible
 from switchgnn.simulator.array_file import write_array_file
 from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.errors import SimulatorError
@@ -130,7 +131,8 @@ def run_star(setup: Setup, options: StarOptions, *, trace: bool = False) -> Star
         SimulatorError: ns-3 or a compiler is missing, or the simulation ends early.
     """
     program = compiled_models()
-    with tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
+    # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
+    with interruptible(), tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
         path = Path(folder) / "arrays"
         write_array_file(setup.arrays, path)
         words = {

@@ -22,7 +22,7 @@ from switchgnn.simulator import (
 )
 from switchgnn.transports import copy_schedules, rows_per_pair
 
-from .scenes import Row, Sent, scene
+from .scenes import Row, Sent, acks_at_workers, features_at_switch, scene
 
 PROGRAM = "0" * 64
 KINDS = {
@@ -146,6 +146,17 @@ def test_a_slower_loop_takes_longer_and_sends_the_same(graph):
     # All that goes around needs the loop, and nothing ends before it is through.
     assert slow.seconds > slow.loop_passes / 1e7
     assert slow.bytes_down == free.bytes_down
+
+
+def test_a_busy_loop_never_rests(graph):
+    """All packets come before the first is through: the last answer leaves after all passes."""
+    plan = build_plan(graph, workers=5, slots=4_000, program=PROGRAM)
+    options = StarOptions(recirculation_rate=1e6, window=4_096, congestion_control=False)
+    run = run_star(plan_setup(plan, 1), options, trace=True)
+    began = features_at_switch(run)[0][0]
+    ended = acks_at_workers(run)[-1][0] - 60 * 80 - 2_000_000
+    # Those that come first and complete nothing may leave the loop alone for some nanoseconds.
+    assert ended - began == pytest.approx(run.loop_passes * 1_000_000, abs=1_000_000)
 
 
 def test_the_series_ends_with_all_sums(plan):
