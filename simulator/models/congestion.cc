@@ -40,10 +40,16 @@ Congestion::FeaturesPerPicosecond() const
 }
 
 uint32_t
-Congestion::Allowance(uint64_t in_flight, Picoseconds now)
+Congestion::Room(uint64_t in_flight) const
 {
     const auto window = static_cast<uint64_t>(window_);
-    const auto room = static_cast<uint32_t>(window > in_flight ? window - in_flight : 0);
+    return static_cast<uint32_t>(window > in_flight ? window - in_flight : 0);
+}
+
+uint32_t
+Congestion::Allowance(uint64_t in_flight, Picoseconds now)
+{
+    const uint32_t room = Room(in_flight);
     if (!Paced() || room == 0)
     {
         return room;
@@ -62,9 +68,9 @@ Congestion::Sent(uint32_t features)
 }
 
 Picoseconds
-Congestion::Wait() const
+Congestion::Wait(uint64_t in_flight) const
 {
-    if (!Paced() || tokens_ >= 1)
+    if (!Paced() || tokens_ >= 1 || Room(in_flight) == 0)
     {
         return 0;
     }

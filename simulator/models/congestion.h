@@ -30,7 +30,7 @@ class Congestion
     uint32_t Allowance(uint64_t in_flight, Picoseconds now);
     void Sent(uint32_t features);
     /// The time until the rate lets the next feature go; 0 when it is not the rate that limits.
-    Picoseconds Wait() const;
+    Picoseconds Wait(uint64_t in_flight) const;
     void Acknowledged(uint32_t features);
     void Measured(Picoseconds round_trip);
     /// Halve: a packet came marked, here or at another worker.
@@ -48,6 +48,7 @@ class Congestion
 
   private:
     bool Paced() const;
+    uint32_t Room(uint64_t in_flight) const;
     double FeaturesPerPicosecond() const;
 
     PaceOptions options_;

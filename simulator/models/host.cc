@@ -37,7 +37,7 @@ Host::SendSome(Picoseconds now)
 void
 Host::PaceFrom(Picoseconds now)
 {
-    const Picoseconds at = now + congestion_.Wait();
+    const Picoseconds at = now + congestion_.Wait(InFlight());
     if (at > now && (!paced_ || at < paced_until_))
     {
         paced_ = true;

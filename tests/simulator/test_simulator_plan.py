@@ -72,6 +72,30 @@ def test_every_sum_comes_once_a_fragment_and_is_complete(plan):
     assert all(each.worker == plan.switch.result_worker[each.id] for each in came)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_no_network_changes_what_is_sent(seed):
+    """Whatever the rates, windows and marks, nobody waits for ever and the counts are the same."""
+    rng = np.random.default_rng(seed)
+    workers = int(rng.integers(2, 9))
+    kind = list(KINDS.values())[seed % len(KINDS)]
+    graph = load_graph(f"random:{rng.integers(20, 200)}:{rng.integers(50, 600)}:{seed}")
+    plan = build_plan(graph, **{"workers": workers, "slots": 64, "program": PROGRAM, **kind})
+    options = StarOptions(
+        bandwidth=float(rng.choice([10.0, 1e3, 1e5])),
+        delay=float(rng.choice([0.0, 0.5, 50.0])),
+        ecn_threshold=int(rng.choice([0, 1, 5, 50])),
+        window=int(rng.choice([1, 2, 3, 5, 16, 100])),
+        recirculation_rate=rng.choice([None, 1e5, 1e9]),
+    )
+    prediction = plan.manifest.direction(Direction.FORWARD).prediction
+    run = run_star(plan_setup(plan, 1), options)
+    assert run.features_up == prediction.packets_up
+    assert run.sums_down == prediction.packets_down
+    copies = copies_of_plan(plan)
+    run = run_star(host_setup(copies, 1, options.pace), options)
+    assert run.features_down == tuple(copies.sum(axis=0))
+
+
 def test_directions_have_their_own_blocks():
     directed = load_graph("karate")
     edges = directed.indices < np.repeat(np.arange(directed.vertices), np.diff(directed.indptr))
