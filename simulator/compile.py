@@ -45,6 +45,16 @@ def compiled_models() -> Path:
     return program
 
 
+def what_is_missing() -> str | None:
+    """Return in a sentence what a simulation needs and is not here; None if nothing is."""
+    try:
+        find_wheel()
+        find_compiler()
+    except SimulatorError as error:
+        return str(error)
+    return None
+
+
 def find_compiler() -> str:
     """Return the path of the C++ compiler: $CXX, or one of those on the PATH.
 

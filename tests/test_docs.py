@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.simulator import SimulatorError
-from switchgnn.simulator.compile import find_compiler
-from switchgnn.simulator.wheel import find_wheel
+from switchgnn.simulator.compile import what_is_missing
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -39,16 +37,7 @@ COMMANDS = [
 ]
 
 
-def missing_for_simulations():
-    try:
-        find_wheel()
-        find_compiler()
-    except SimulatorError as error:
-        return str(error)
-    return None
-
-
-NO_SIMULATIONS = missing_for_simulations()
+NO_SIMULATIONS = what_is_missing()
 
 
 @pytest.fixture(scope="module")

@@ -84,7 +84,9 @@ Star::ReportWorkers(std::ostream& out) const
     List(out, "bytes_up", up_, [](const Links& link) { return link->Sent().bytes; });
     List(out, "frames_down", down_, [](const Links& link) { return link->Sent().frames; });
     List(out, "bytes_down", down_, [](const Links& link) { return link->Sent().bytes; });
-    List(out, "features_up", up_, [](const Links& link) { return link->Sent(Kind::FEATURE).frames; });
+    List(out, "features_up", up_, [](const Links& link) {
+        return link->Sent(Kind::FEATURE).frames;
+    });
     List(out, "features_down", down_, [](const Links& link) {
         return link->Sent(Kind::FEATURE).frames;
     });

@@ -157,5 +157,6 @@ Worker::CloseIfThrough(Picoseconds now)
 uint32_t
 Worker::GroupSize(uint32_t group) const
 {
-    return static_cast<uint32_t>(std::min<uint64_t>(pace_.group, size_ - uint64_t{group} * pace_.group));
+    const uint64_t left = size_ - uint64_t{group} * pace_.group;
+    return static_cast<uint32_t>(std::min<uint64_t>(pace_.group, left));
 }

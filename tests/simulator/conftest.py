@@ -4,21 +4,9 @@
 
 import pytest
 
-from switchgnn.simulator import SimulatorError
-from switchgnn.simulator.compile import compiled_models, find_compiler
-from switchgnn.simulator.wheel import find_wheel
+from switchgnn.simulator.compile import compiled_models, what_is_missing
 
-
-def _missing():
-    try:
-        find_wheel()
-        find_compiler()
-    except SimulatorError as error:
-        return str(error)
-    return None
-
-
-MISSING = _missing()
+MISSING = what_is_missing()
 
 
 @pytest.fixture(scope="session", autouse=True)
