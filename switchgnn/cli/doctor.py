@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from switchgnn.errors import SwitchGNNError
@@ -164,5 +165,6 @@ def _table(findings: list[Finding]) -> Table:
         else:
             mark = "[red]missing[/]" if finding.required else "[yellow]absent[/]"
             found, mend = "", finding.mend
-        table.add_row(mark, finding.name, finding.needed_for, found, mend)
+        # The brackets of an extra are no markup.
+        table.add_row(mark, finding.name, finding.needed_for, *map(escape, (found, mend)))
     return table

@@ -33,6 +33,7 @@ from switchgnn.simulator import (
     plan_setup,
     run_star,
 )
+from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.exchange_setup import Setup
 
 _BITS = 8
@@ -155,6 +156,8 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     Raises:
         SwitchGNNError: with a sentence for the user.
     """
+    tell("compile the models")
+    compiled_models()  # or say what is missing, before minutes of planning
     subject = _subject(options, tell)
     tell("simulate")
     run = run_star(subject.setup, options.star)

@@ -130,3 +130,9 @@ def test_doctor_names_what_simulations_need():
     found = {finding.name: finding for finding in examine()}
     assert found["ns3"].needed_for == found["C++ compiler"].needed_for == "switchgnn simulate"
     assert not found["ns3"].required
+
+
+def test_doctor_shows_the_command_that_mends(monkeypatch):
+    monkeypatch.setattr("switchgnn.cli.doctor._ns3", lambda: None)
+    shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"}).stdout
+    assert "pip install -e '.[simulate]'" in shown
