@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // An event of ns-3 that is used again and again: no allocation for each time it happens.
-#ifndef ALARM_H
-#define ALARM_H
+#ifndef SWITCHGNN_ALARM_H
+#define SWITCHGNN_ALARM_H
 
 #include "units.h"
 

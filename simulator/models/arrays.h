@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The arrays of a schedule, as simulator/array_file.py writes them; mapped, not copied.
-#ifndef ARRAYS_H
-#define ARRAYS_H
+#ifndef SWITCHGNN_ARRAYS_H
+#define SWITCHGNN_ARRAYS_H
 
 #include "units.h"
 

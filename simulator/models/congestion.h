@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Window and rate of one worker, as host/congestion.py and host/round_trip.py have them.
-#ifndef CONGESTION_H
-#define CONGESTION_H
+#ifndef SWITCHGNN_CONGESTION_H
+#define SWITCHGNN_CONGESTION_H
 
 #include "units.h"
 

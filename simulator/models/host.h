@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What all hosts have in common: a link to the switch, a window, an end.
-#ifndef HOST_H
-#define HOST_H
+#ifndef SWITCHGNN_HOST_H
+#define SWITCHGNN_HOST_H
 
 #include "alarm.h"
 #include "congestion.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One direction of a link: a queue, a rate, a delay.
-#ifndef LINK_H
-#define LINK_H
+#ifndef SWITCHGNN_LINK_H
+#define SWITCHGNN_LINK_H
 
 #include "alarm.h"
 #include "packet.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Recirculation: a port with a rate, that serves one packet after another.
-#ifndef LOOP_H
-#define LOOP_H
+#ifndef SWITCHGNN_LOOP_H
+#define SWITCHGNN_LOOP_H
 
 #include "alarm.h"
 #include "ring_buffer.h"

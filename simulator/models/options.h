@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What a simulation is told, as words NAME=VALUE.
-#ifndef OPTIONS_H
-#define OPTIONS_H
+#ifndef SWITCHGNN_OPTIONS_H
+#define SWITCHGNN_OPTIONS_H
 
 #include "congestion.h"
 #include "link.h"

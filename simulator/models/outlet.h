@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Packets that leave the loop at a time to come, in the order of those times.
-#ifndef OUTLET_H
-#define OUTLET_H
+#ifndef SWITCHGNN_OUTLET_H
+#define SWITCHGNN_OUTLET_H
 
 #include "alarm.h"
 #include "packet.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What travels, as far as a simulation needs it. Kinds are those of docs/protocol.md.
-#ifndef PACKET_H
-#define PACKET_H
+#ifndef SWITCHGNN_PACKET_H
+#define SWITCHGNN_PACKET_H
 
 #include "units.h"
 

@@ -3,8 +3,8 @@
 
 // A worker without the switch's help: a copy for each worker that needs it, as BNS-GCN with p = 1.
 // transports/outbox.py and transports/arrivals.py without what losses need.
-#ifndef PEER_H
-#define PEER_H
+#ifndef SWITCHGNN_PEER_H
+#define SWITCHGNN_PEER_H
 
 #include "host.h"
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // How much waits in all queues of the switch together, at any time and at most.
-#ifndef QUEUE_METER_H
-#define QUEUE_METER_H
+#ifndef SWITCHGNN_QUEUE_METER_H
+#define SWITCHGNN_QUEUE_METER_H
 
 #include "units.h"
 

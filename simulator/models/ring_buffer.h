@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A queue in one array that grows by doubling.
-#ifndef RING_BUFFER_H
-#define RING_BUFFER_H
+#ifndef SWITCHGNN_RING_BUFFER_H
+#define SWITCHGNN_RING_BUFFER_H
 
 #include <cstddef>
 #include <vector>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Who sends what in which block, and what it contributes to.
-#ifndef SCHEDULE_H
-#define SCHEDULE_H
+#ifndef SWITCHGNN_SCHEDULE_H
+#define SWITCHGNN_SCHEDULE_H
 
 #include "arrays.h"
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What is looked at again and again while a simulation runs.
-#ifndef SERIES_H
-#define SERIES_H
+#ifndef SWITCHGNN_SERIES_H
+#define SWITCHGNN_SERIES_H
 
 #include "alarm.h"
 

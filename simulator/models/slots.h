@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The aggregators: who has one, and when a sum is complete.
-#ifndef SLOTS_H
-#define SLOTS_H
+#ifndef SWITCHGNN_SLOTS_H
+#define SWITCHGNN_SLOTS_H
 
 #include "arrays.h"
 #include "units.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Workers around one switch.
-#ifndef STAR_H
-#define STAR_H
+#ifndef SWITCHGNN_STAR_H
+#define SWITCHGNN_STAR_H
 
 #include "options.h"
 #include "peer.h"

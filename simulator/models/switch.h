@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The switch: forwards, or adds up; docs/protocol.md without what losses need.
-#ifndef SWITCH_H
-#define SWITCH_H
+#ifndef SWITCHGNN_SWITCH_H
+#define SWITCHGNN_SWITCH_H
 
 #include "link.h"
 #include "loop.h"

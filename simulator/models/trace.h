@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Every arrival of a packet, for tests: on request only.
-#ifndef TRACE_H
-#define TRACE_H
+#ifndef SWITCHGNN_TRACE_H
+#define SWITCHGNN_TRACE_H
 
 #include "packet.h"
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Units and errors of all models.
-#ifndef UNITS_H
-#define UNITS_H
+#ifndef SWITCHGNN_UNITS_H
+#define SWITCHGNN_UNITS_H
 
 #include <cstdint>
 #include <stdexcept>

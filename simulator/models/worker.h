@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A worker whose sums are made in the switch: host/exchange.py without what losses need.
-#ifndef WORKER_H
-#define WORKER_H
+#ifndef SWITCHGNN_WORKER_H
+#define SWITCHGNN_WORKER_H
 
 #include "host.h"
 #include "schedule.h"
