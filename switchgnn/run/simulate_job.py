@@ -137,13 +137,17 @@ class SimulateReport:
     @property
     def aggregation_bits_per_second(self) -> float:
         """Frames of sums that leave the switch, over the time of an exchange."""
-        return self.run.sums * FEATURE_FRAME_BYTES * _BITS / self.run.seconds
+        return self._bits_per_second(self.run.sums)
 
     @property
     def total_bits_per_second(self) -> float:
         """The same with features that leave it as they came."""
-        parts = self.run.sums + sum(self.run.features_down)
-        return parts * FEATURE_FRAME_BYTES * _BITS / self.run.seconds
+        return self._bits_per_second(self.run.sums + sum(self.run.features_down))
+
+    def _bits_per_second(self, frames: int) -> float:
+        # One worker alone exchanges nothing, in no time.
+        seconds = self.run.seconds
+        return frames * FEATURE_FRAME_BYTES * _BITS / seconds if seconds else 0.0
 
 
 def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:

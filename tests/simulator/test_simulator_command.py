@@ -79,6 +79,17 @@ def test_hosts_alone_on_the_partition_of_a_plan(folder):
     assert told["bytes"] == as_json(*GRAPH, "--system", "bns-gcn")["bytes"]
 
 
+@pytest.mark.parametrize("system", ["bns-gcn", "strawman", "paper", "best"])
+def test_one_worker_alone_exchanges_nothing(system):
+    told = as_json("--graph", "karate", "--workers", 1, "--system", system)
+    assert told["aggregation_bits_per_second"] == told["sums"] == sum(told["features_up"]) == 0
+
+
+def test_unlimited_memory_makes_no_overflow():
+    told = as_json(*GRAPH, "--system", "strawman", "--memory", "10GB")
+    assert told["overflowed"] == 0 < told["sums"]
+
+
 def test_words_for_people():
     shown = simulate(*GRAPH, "--memory", "2kB", "--system", "paper").stdout
     assert "karate: paper, 4 workers around one switch, 100 Gbit/s, 2 µs" in shown
