@@ -8,6 +8,7 @@ from switchgnn.cli.doctor import doctor
 from switchgnn.cli.plan import plan
 from switchgnn.cli.run import run
 from switchgnn.cli.shard import shard
+from switchgnn.cli.simulate import simulate
 from switchgnn.cli.soak import soak
 from switchgnn.cli.train import train
 from switchgnn.cli.worker import worker
@@ -24,6 +25,7 @@ app.command()(run)
 app.command()(soak)
 app.command()(train)
 app.command()(plan)
+app.command()(simulate)
 app.add_typer(controller, name="controller", help="Install, show, clear and watch tables.")
 app.command()(shard)
 app.command()(doctor)

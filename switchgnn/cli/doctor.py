@@ -13,14 +13,18 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.p4src import load_program
 from switchgnn.planner.ptscotch import load_ptscotch
+from switchgnn.simulator.compile import find_compiler
+from switchgnn.simulator.wheel import find_wheel
 
 _MISSING_REQUIRED = 2
 _PARALLEL = "switchgnn plan --engine ptscotch"
+_SIMULATE = "switchgnn simulate"
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ def examine() -> list[Finding]:
         _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
         Finding(*("mpi4py", _PARALLEL, False, _package("mpi4py")), "pip install -e '.[ptscotch]'"),
         Finding(*("libptscotch", _PARALLEL, False, _ptscotch()), "apt-get install libptscotch-7.0"),
+        Finding(*("ns3", _SIMULATE, False, _ns3()), "pip install -e '.[simulate]'"),
+        Finding(*("C++ compiler", _SIMULATE, False, _compiler()), "apt-get install g++"),
         _program_finding("simple_switch_grpc", "the bmv2 switch", bmv2),
         _program_finding("p4c-bm2-ss", "changing the P4 program", "build and install p4lang/p4c"),
     ]
@@ -124,6 +130,20 @@ def _ptscotch() -> str | None:
         return None
 
 
+def _ns3() -> str | None:
+    try:
+        return find_wheel().version
+    except SwitchGNNError:
+        return None
+
+
+def _compiler() -> str | None:
+    try:
+        return find_compiler()
+    except SwitchGNNError:
+        return None
+
+
 def _protobuf() -> str | None:
     from google.protobuf.internal import api_implementation  # noqa: PLC0415
 
@@ -145,5 +165,6 @@ def _table(findings: list[Finding]) -> Table:
         else:
             mark = "[red]missing[/]" if finding.required else "[yellow]absent[/]"
             found, mend = "", finding.mend
-        table.add_row(mark, finding.name, finding.needed_for, found, mend)
+        # The brackets of an extra are no markup.
+        table.add_row(mark, finding.name, finding.needed_for, *map(escape, (found, mend)))
     return table

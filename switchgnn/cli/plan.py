@@ -3,7 +3,6 @@
 """`switchgnn plan`: plan, report, and check plans."""
 
 import json
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +20,7 @@ from switchgnn.cli.plan_display import (
     sizes,
     ways_table,
 )
+from switchgnn.cli.size import parse_bytes
 from switchgnn.cli.steps import Steps
 from switchgnn.cli.strategies import (
     AssignmentOption,
@@ -38,19 +38,6 @@ from switchgnn.planner.load import load_graph
 from switchgnn.planner.presets import PAPER, slots_of_memory
 from switchgnn.run.plan_job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.run.plan_plots import draw_plan_plots
-
-_UNITS = {
-    "": 1,
-    "k": 10**3,
-    "K": 10**3,
-    "M": 10**6,
-    "G": 10**9,
-    "ki": 2**10,
-    "Ki": 2**10,
-    "Mi": 2**20,
-    "Gi": 2**30,
-}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMG]i?|)B?")
 
 
 def plan(
@@ -159,10 +146,7 @@ def _slots(slots: int | None, memory: str | None) -> int | None:
         return slots
     if slots is not None:
         raise PlannerError("give --slots or --memory, not both: a slot has 128 bytes")
-    found = _SIZE.fullmatch(memory.strip())
-    if found is None:
-        raise PlannerError(f"cannot read --memory {memory}: write it as 10MB or 8MiB")
-    return slots_of_memory(int(float(found[1]) * _UNITS[found[2]]))
+    return slots_of_memory(parse_bytes("--memory", memory))
 
 
 def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:

@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator's error class."""
+
+from switchgnn.errors import SwitchGNNError
+
+
+class SimulatorError(SwitchGNNError):
+    """A request that cannot be simulated, or a simulation that failed, in one sentence."""

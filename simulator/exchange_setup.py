@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulation is given: arrays, and the numbers that go with them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """One exchange of all workers.
+
+    Attributes:
+        workers: their number.
+        host_based: hosts send copies to each other, and the switch hands them on.
+        arrays: as `models/schedule.h` or `models/peer.h` reads them.
+        blocks: that are exchanged one after another.
+        fragments: of a feature; 1 if `host_based`, whose frames are listed one by one.
+        pools: the slots of each pool of the strawman; none where each sum has its slot.
+    """
+
+    workers: int
+    host_based: bool
+    arrays: Mapping[str, NDArray[Any]]
+    blocks: int = 1
+    fragments: int = 1
+    pools: tuple[int, ...] = field(default=())

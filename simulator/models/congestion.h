@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Window and rate of one worker, as host/congestion.py and host/round_trip.py have them.
+#ifndef SWITCHGNN_CONGESTION_H
+#define SWITCHGNN_CONGESTION_H
+
+#include "units.h"
+
+struct PaceOptions
+{
+    /// Features in flight at most.
+    uint32_t window;
+    /// Features that are acknowledged together.
+    uint32_t group;
+    /// How many groups beyond the first unacknowledged one may be sent.
+    uint32_t groups_apart;
+    bool congestion_control;
+    /// Of an empty network: the least that the rate is worked out with. Twice as much is the
+    /// guess before the first measurement.
+    Picoseconds round_trip;
+};
+
+class Congestion
+{
+  public:
+    explicit Congestion(const PaceOptions& options);
+
+    /// How many features may be sent now.
+    uint32_t Allowance(uint64_t in_flight, Picoseconds now);
+    void Sent(uint32_t features);
+    /// The time until the rate lets the next feature go; 0 when it is not the rate that limits.
+    Picoseconds Wait(uint64_t in_flight) const;
+    void Acknowledged(uint32_t features);
+    void Measured(Picoseconds round_trip);
+    /// Halve: a packet came marked, here or at another worker.
+    void SlowDown(Picoseconds now);
+
+    Picoseconds Smoothed() const
+    {
+        return measured_ ? static_cast<Picoseconds>(smoothed_) : 2 * options_.round_trip;
+    }
+
+    uint64_t Cuts() const
+    {
+        return cuts_;
+    }
+
+  private:
+    bool Paced() const;
+    uint32_t Room(uint64_t in_flight) const;
+    double FeaturesPerPicosecond() const;
+
+    PaceOptions options_;
+    double window_;
+    double target_;
+    uint64_t cuts_ = 0;
+    int steps_ = 0;
+    double acknowledged_ = 0;
+    bool cut_ = false;
+    Picoseconds last_cut_ = 0;
+    double tokens_;
+    bool refilled_ = false;
+    Picoseconds last_refill_ = 0;
+    bool measured_ = false;
+    double smoothed_ = 0;
+};
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "link.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace
+{
+constexpr double kBitsPerByte = 8;
+}
+
+Picoseconds
+LinkOptions::TimeOf(double bytes) const
+{
+    return std::llround(bytes * kBitsPerByte * kPicosecondsPerSecond / bits_per_second);
+}
+
+double
+LinkOptions::BytesIn(Picoseconds time) const
+{
+    return static_cast<double>(time) * bits_per_second / kBitsPerByte / kPicosecondsPerSecond;
+}
+
+Link::Link(const LinkOptions& options,
+           Receiver& end,
+           uint32_t port,
+           QueueMeter* meter,
+           Trace& trace)
+    : options_(options),
+      end_(end),
+      port_(port),
+      meter_(meter),
+      trace_(trace)
+{
+    for (int kind = 0; kind < kKinds; ++kind)
+    {
+        const uint32_t bytes = FrameBytes(static_cast<Kind>(kind)) + options.overhead_bytes;
+        time_of_[kind] = options.TimeOf(bytes);
+    }
+}
+
+void
+Link::Send(Packet packet, Picoseconds now)
+{
+    const Picoseconds begins = std::max(free_at_, now);
+    const double waiting = options_.BytesIn(begins - now);
+    const uint32_t bytes = FrameBytes(packet.kind);
+    if (waiting + bytes > options_.buffer_bytes)
+    {
+        std::ostringstream told;
+        told << "The queue to worker " << port_ << " is full: a packet found "
+             << std::llround(waiting) << " bytes waiting, and " << options_.buffer_bytes
+             << " fit. What is lost is not sent again here: give a larger buffer.";
+        throw SimulationError(told.str());
+    }
+    Mark(packet, waiting);
+    free_at_ = begins + time_of_[static_cast<size_t>(packet.kind)];
+    if (meter_)
+    {
+        meter_->Busy(port_, free_at_, now);
+    }
+    Count& count = sent_[static_cast<size_t>(packet.kind)];
+    ++count.frames;
+    count.bytes += bytes;
+    flying_.Push({free_at_ + options_.delay, packet});
+    if (!Pending())
+    {
+        Set(flying_.Front().at);
+    }
+}
+
+Link::Count
+Link::Sent() const
+{
+    Count total;
+    for (const Count& count : sent_)
+    {
+        total.frames += count.frames;
+        total.bytes += count.bytes;
+    }
+    return total;
+}
+
+void
+Link::Ring(Picoseconds now)
+{
+    while (!flying_.Empty() && flying_.Front().at <= now)
+    {
+        const Packet packet = flying_.Pop().packet;
+        trace_.Take(now, meter_ == nullptr, port_, packet);
+        end_.Receive(packet, port_, now);
+    }
+    if (!flying_.Empty() && !Pending())
+    {
+        Set(flying_.Front().at);
+    }
+}
+
+void
+Link::Mark(Packet& packet, double waiting)
+{
+    const bool markable = packet.kind == Kind::FEATURE || !options_.marks_data_only;
+    if (waiting > options_.ecn_bytes && markable)
+    {
+        packet.ecn = true;
+        ++marked_;
+    }
+}

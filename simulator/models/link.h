@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One direction of a link: a queue, a rate, a delay.
+#ifndef SWITCHGNN_LINK_H
+#define SWITCHGNN_LINK_H
+
+#include "alarm.h"
+#include "packet.h"
+#include "queue_meter.h"
+#include "ring_buffer.h"
+#include "trace.h"
+
+#include <array>
+#include <limits>
+
+struct LinkOptions
+{
+    double bits_per_second;
+    Picoseconds delay;
+    /// What a frame occupies on the link beside its bytes: preamble, checksum and gap.
+    uint32_t overhead_bytes = 0;
+    double buffer_bytes = std::numeric_limits<double>::infinity();
+    /// A packet that finds more than this is marked.
+    double ecn_bytes = std::numeric_limits<double>::infinity();
+    /// Whether only data is marked: acknowledgements between hosts are not ECN-capable.
+    bool marks_data_only = false;
+
+    Picoseconds TimeOf(double bytes) const;
+    double BytesIn(Picoseconds time) const;
+};
+
+/// The end of a link.
+class Receiver
+{
+  public:
+    virtual ~Receiver() = default;
+    /// A packet has arrived whole.
+    virtual void Receive(const Packet& packet, uint32_t port, Picoseconds now) = 0;
+};
+
+/// First in, first out. When a frame leaves follows from the one before it, so the only event is
+/// its arrival, and only the next arrival is pending.
+class Link : public Alarm
+{
+  public:
+    /// Frames and bytes of one kind.
+    struct Count
+    {
+        uint64_t frames = 0;
+        uint64_t bytes = 0;
+    };
+
+    /// meter: of the switch's queues; null on the way up.
+    Link(const LinkOptions& options,
+         Receiver& end,
+         uint32_t port,
+         QueueMeter* meter,
+         Trace& trace);
+
+    void Send(Packet packet, Picoseconds now);
+
+    const Count& Sent(Kind kind) const
+    {
+        return sent_[static_cast<size_t>(kind)];
+    }
+
+    Count Sent() const;
+
+    uint64_t Marked() const
+    {
+        return marked_;
+    }
+
+  private:
+    struct Flying
+    {
+        Picoseconds at;
+        Packet packet;
+    };
+
+    void Ring(Picoseconds now) override;
+    void Mark(Packet& packet, double waiting);
+
+    LinkOptions options_;
+    Receiver& end_;
+    uint32_t port_;
+    QueueMeter* meter_;
+    Trace& trace_;
+    std::array<Picoseconds, kKinds> time_of_;
+    std::array<Count, kKinds> sent_{};
+    uint64_t marked_ = 0;
+    Picoseconds free_at_ = 0;
+    RingBuffer<Flying> flying_;
+};
+
+#endif

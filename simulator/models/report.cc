@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The numbers of a star.
+#include "star.h"
+
+#include <fstream>
+#include <iomanip>
+#include <string>
+
+namespace
+{
+/// [a, b, ...] with one number of each item.
+template <typename Items, typename Number>
+void
+List(std::ostream& out, const char* name, const Items& items, Number number)
+{
+    out << ",\n \"" << name << "\": [";
+    const char* comma = "";
+    for (const auto& item : items)
+    {
+        out << comma << number(item);
+        comma = ", ";
+    }
+    out << "]";
+}
+
+/// The most memory that this process held. getrusage would tell that of its parent, too.
+uint64_t
+PeakMemory()
+{
+    constexpr uint64_t kKilo = 1024;
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;)
+    {
+        uint64_t kilobytes;
+        if (word == "VmHWM:" && status >> kilobytes)
+        {
+            return kKilo * kilobytes;
+        }
+    }
+    return 0;
+}
+} // namespace
+
+void
+Star::Report(std::ostream& out) const
+{
+    uint64_t marked = 0;
+    for (const auto& link : down_)
+    {
+        marked += link->Marked();
+    }
+    uint64_t cuts = 0;
+    for (const auto& host : hosts_)
+    {
+        cuts += host->Control().Cuts();
+    }
+    out << std::setprecision(15);
+    out << "{\"events\": " << events_ << ", \"wall_seconds\": " << seconds_
+        << ", \"peak_memory_bytes\": " << PeakMemory()
+        << ",\n \"max_queue_bytes\": " << options_.down.BytesIn(switch_->meter.Largest())
+        << ", \"max_port_queue_bytes\": " << options_.down.BytesIn(switch_->meter.LargestPort())
+        << ",\n \"marked\": " << marked << ", \"window_cuts\": " << cuts
+        << ",\n \"sums\": " << (adding_ ? adding_->sums : 0)
+        << ", \"overflowed\": " << (adding_ ? adding_->overflowed : 0)
+        << ", \"passes\": " << (adding_ ? adding_->passes : 0)
+        << ", \"contributions\": " << (adding_ ? adding_->contributions : 0)
+        << ",\n \"loop_passes\": " << (adding_ ? adding_->Recirculation().Passes() : 0)
+        << ", \"max_loop_queue\": " << (adding_ ? adding_->Recirculation().Longest() : 0)
+        << ", \"max_slots\": " << (slots_ ? slots_->MostInUse() : 0);
+    ReportWorkers(out);
+    ReportSeries(out);
+    ReportTrace(out);
+    out << "}\n";
+}
+
+void
+Star::ReportWorkers(std::ostream& out) const
+{
+    using Links = ns3::Ptr<Link>;
+    List(out, "finished", hosts_, [](const auto& host) { return host->FinishedAt(); });
+    List(out, "frames_up", up_, [](const Links& link) { return link->Sent().frames; });
+    List(out, "bytes_up", up_, [](const Links& link) { return link->Sent().bytes; });
+    List(out, "frames_down", down_, [](const Links& link) { return link->Sent().frames; });
+    List(out, "bytes_down", down_, [](const Links& link) { return link->Sent().bytes; });
+    List(out, "features_up", up_, [](const Links& link) {
+        return link->Sent(Kind::FEATURE).frames;
+    });
+    List(out, "features_down", down_, [](const Links& link) {
+        return link->Sent(Kind::FEATURE).frames;
+    });
+    List(out, "sums_down", down_, [](const Links& link) { return link->Sent(Kind::SUM).frames; });
+    List(out, "notices", up_, [](const Links& link) { return link->Sent(Kind::NOTICE).frames; });
+}
+
+void
+Star::ReportSeries(std::ostream& out) const
+{
+    const auto& samples = series_->Samples();
+    List(out, "series_at", samples, [](const Sample& sample) { return sample.at; });
+    List(out, "series_queue_bytes", samples, [](const Sample& s) { return s.queue_bytes; });
+    List(out, "series_slots", samples, [](const Sample& sample) { return sample.slots; });
+    List(out, "series_sums", samples, [](const Sample& sample) { return sample.sums; });
+    List(out, "series_overflowed", samples, [](const Sample& s) { return s.overflowed; });
+}
+
+void
+Star::ReportTrace(std::ostream& out) const
+{
+    const auto& arrivals = trace_.Arrivals();
+    List(out, "trace_at", arrivals, [](const Arrival& arrival) { return arrival.at; });
+    List(out, "trace_at_switch", arrivals, [](const Arrival& a) { return a.at_switch ? 1 : 0; });
+    List(out, "trace_worker", arrivals, [](const Arrival& arrival) { return arrival.worker; });
+    List(out, "trace_kind", arrivals, [](const Arrival& arrival) {
+        return static_cast<int>(arrival.packet.kind);
+    });
+    List(out, "trace_id", arrivals, [](const Arrival& arrival) { return arrival.packet.id; });
+    List(out, "trace_count", arrivals, [](const Arrival& arrival) { return arrival.packet.count; });
+}

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Workers around one switch.
+#ifndef SWITCHGNN_STAR_H
+#define SWITCHGNN_STAR_H
+
+#include "options.h"
+#include "peer.h"
+#include "series.h"
+#include "switch.h"
+#include "worker.h"
+
+#include <memory>
+#include <ostream>
+
+class Star
+{
+  public:
+    explicit Star(const Options& options);
+
+    /// Exchange once, and stop when all are through.
+    void Run();
+
+    /// Write what was measured as one object of JSON.
+    void Report(std::ostream& out) const;
+
+  private:
+    void AddWorkers();
+    void AddPeers();
+    void Connect();
+    Sample Look(Picoseconds now);
+    bool Over() const;
+    void ReportWorkers(std::ostream& out) const;
+    void ReportSeries(std::ostream& out) const;
+    void ReportTrace(std::ostream& out) const;
+
+    Options options_;
+    Arrays arrays_;
+    Trace trace_;
+    std::unique_ptr<Schedule> schedule_;
+    std::unique_ptr<Slots> slots_;
+    std::unique_ptr<Switch> switch_;
+    // The same as switch_, if it adds.
+    AddingSwitch* adding_ = nullptr;
+    std::vector<std::unique_ptr<Host>> hosts_;
+    std::vector<ns3::Ptr<Link>> up_;
+    std::vector<ns3::Ptr<Link>> down_;
+    ns3::Ptr<Series> series_;
+    uint64_t events_ = 0;
+    double seconds_ = 0;
+};
+
+#endif

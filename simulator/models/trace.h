@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Every arrival of a packet, for tests: on request only.
+#ifndef SWITCHGNN_TRACE_H
+#define SWITCHGNN_TRACE_H
+
+#include "packet.h"
+
+#include <vector>
+
+struct Arrival
+{
+    Picoseconds at;
+    /// Whether it arrives at the switch, or else at the worker.
+    bool at_switch;
+    /// The worker at the other end of the link, or at this one.
+    uint32_t worker;
+    Packet packet;
+};
+
+class Trace
+{
+  public:
+    explicit Trace(bool on)
+        : on_(on)
+    {
+    }
+
+    void Take(Picoseconds at, bool at_switch, uint32_t worker, const Packet& packet)
+    {
+        if (on_)
+        {
+            arrivals_.push_back({at, at_switch, worker, packet});
+        }
+    }
+
+    const std::vector<Arrival>& Arrivals() const
+    {
+        return arrivals_;
+    }
+
+  private:
+    bool on_;
+    std::vector<Arrival> arrivals_;
+};
+
+#endif

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn simulate`: a plan, or a system, packet by packet in ns-3."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from switchgnn.cli.size import parse_bytes
+from switchgnn.cli.steps import Steps
+from switchgnn.planner.presets import SLOT_BYTES, slots_of_memory
+from switchgnn.run.simulate_job import (
+    SYSTEMS,
+    SimulateOptions,
+    SimulateReport,
+    simulate_job,
+)
+from switchgnn.simulator import SimulatorError, StarOptions
+
+_DEFAULT = StarOptions()
+_STAR = "star"
+_LATER = {"g3": "system", "leaf-spine": "topology"}
+_MICRO, _GIGA = 1e-6, 1e9
+
+
+def simulate(
+    plan: Annotated[
+        Path | None, typer.Option(help="Folder with a plan, in place of GRAPH and what follows.")
+    ] = None,
+    graph: Annotated[str | None, typer.Option(help="As `switchgnn plan` takes it.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=128, help="Number of workers.")] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Of the switch, as 10MB: 128 bytes are a slot; default: the program's."),
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option(help=f"{', '.join(SYSTEMS)}; with a plan: bns-gcn on its partition."),
+    ] = None,
+    topology: Annotated[str, typer.Option(help="star.")] = _STAR,
+    layers: Annotated[int, typer.Option(min=1, help="Exchanges in an epoch.")] = 4,
+    features: Annotated[int, typer.Option(min=1, help="Numbers per feature.")] = 128,
+    bandwidth: Annotated[
+        float, typer.Option(help="Mbit/s of each link in each direction.")
+    ] = _DEFAULT.bandwidth,
+    delay: Annotated[float, typer.Option(help="Microseconds on each link.")] = _DEFAULT.delay,
+    overhead: Annotated[
+        int, typer.Option(help="Bytes that a frame takes on a link beside those that are counted.")
+    ] = _DEFAULT.overhead,
+    buffer: Annotated[
+        str | None, typer.Option(help="Of each queue of the switch, as 10MB; default: no limit.")
+    ] = None,
+    ecn_threshold: Annotated[
+        int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
+    ] = _DEFAULT.ecn_threshold or 0,
+    window: Annotated[
+        int, typer.Option(min=1, help="Features in flight per worker.")
+    ] = _DEFAULT.window,
+    congestion_control: Annotated[
+        bool, typer.Option(help="Begin slowly, and send more slowly when packets come marked.")
+    ] = True,
+    recirculation_rate: Annotated[
+        float | None,
+        typer.Option(help="Passes per second of the switch's loop; default: no limit."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Simulate one exchange of a layer in ns-3, and say what an epoch takes.
+
+    Simulates the plan in the folder PLAN; or else makes what SYSTEM has for GRAPH: bns-gcn
+    (hosts send copies), strawman (slots first come, first served), paper or best (plans).
+    """
+    _refuse_later(system, topology)
+    if plan is not None and not (graph is None and workers is None and memory is None):
+        raise typer.BadParameter("a plan has its own graph, workers and memory")
+    if plan is None and (graph is None or workers is None or system is None):
+        raise typer.BadParameter("give --plan, or --graph, --workers and --system")
+    options = SimulateOptions(
+        plan=plan,
+        graph=graph,
+        workers=workers,
+        slots=None if memory is None else slots_of_memory(parse_bytes("--memory", memory)),
+        system=system,
+        layers=layers,
+        features=features,
+        seed=seed,
+        star=StarOptions(
+            bandwidth=bandwidth,
+            delay=delay,
+            overhead=overhead,
+            buffer=None if buffer is None else parse_bytes("--buffer", buffer),
+            ecn_threshold=ecn_threshold,
+            window=window,
+            congestion_control=congestion_control,
+            recirculation_rate=recirculation_rate,
+        ),
+    )
+    steps = Steps()
+    with steps:
+        report = simulate_job(options, steps.tell)
+    if as_json:
+        typer.echo(json.dumps(report_as_json(report)))
+        return
+    Console(highlight=False, markup=False, soft_wrap=True).print(_text(report))
+
+
+def _refuse_later(system: str | None, topology: str) -> None:
+    for word in (system, topology):
+        if word in _LATER:
+            raise SimulatorError(f"The {_LATER[word]} {word} cannot be simulated yet.")
+    if topology != _STAR:
+        raise SimulatorError(f"No topology {topology!r}; known: {_STAR}.")
+
+
+def report_as_json(report: SimulateReport) -> dict[str, Any]:
+    """The report as plain data; docs/simulator.md says what is what."""
+    run, subject, options = report.run, report.subject, report.options
+    series = {name: list(values) for name, values in vars(run.series).items()}
+    plain = {
+        name: value
+        for name, value in vars(run).items()
+        if name not in ("series", "trace", "finished")
+    }
+    return {
+        "system": subject.system,
+        "graph": subject.graph,
+        "plan": subject.digest,
+        "workers": subject.setup.workers,
+        "memory_bytes": subject.slots * SLOT_BYTES,
+        "slots": subject.slots,
+        "blocks": subject.setup.blocks,
+        "layers": options.layers,
+        "features": options.features,
+        "seed": options.seed,
+        "star": asdict(options.star),
+        "epoch_seconds": report.epoch_seconds,
+        "communication_seconds": report.communication_seconds,
+        "compute_seconds": report.compute_seconds,
+        "exchange_seconds": run.seconds,
+        "busiest_link_seconds": report.busiest_link_seconds,
+        "bytes": report.bytes,
+        "aggregation_bits_per_second": report.aggregation_bits_per_second,
+        "total_bits_per_second": report.total_bits_per_second,
+        **plain,
+        "events_per_second": run.events / run.wall_seconds,
+        "series": series,
+    }
+
+
+def _text(report: SimulateReport) -> str:
+    run, subject = report.run, report.subject
+    star = report.options.star
+    lines = [
+        f"{subject.graph}: {subject.system}, {subject.setup.workers} workers around one switch, "
+        f"{star.bandwidth / 1e3:g} Gbit/s, {star.delay:g} µs",
+        f"One layer of {report.options.features} features: {run.seconds / _MICRO:,.1f} µs; the "
+        f"busiest link alone takes {report.busiest_link_seconds / _MICRO:,.1f} µs",
+        f"{report.bytes:,} bytes on all links; the longest queue of a port "
+        f"{run.max_port_queue_bytes:,.0f}, of all together {run.max_queue_bytes:,.0f} bytes",
+    ]
+    if subject.slots:
+        lines.append(
+            f"{run.sums:,} sums leave ({report.aggregation_bits_per_second / _GIGA:,.1f} Gbit/s), "
+            f"{run.overflowed:,} features overflow; {run.passes:,} passes; at most "
+            f"{run.max_slots:,} of {subject.slots:,} slots in use, in {subject.setup.blocks:,} "
+            "blocks"
+        )
+    lines.append(
+        f"An epoch of {report.options.layers} layers: {report.epoch_seconds * 1e3:,.3f} ms, "
+        f"{report.communication_seconds * 1e3:,.3f} ms of it communication, "
+        f"{report.compute_seconds * 1e3:,.3f} ms computing (a model)"
+    )
+    lines.append(
+        f"Simulated in {run.wall_seconds:,.2f} s: {run.events:,} events, "
+        f"{run.events / run.wall_seconds:,.0f} per second, at most "
+        f"{run.peak_memory_bytes / 1e6:,.0f} MB"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,17 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Simulations need the `ns3` wheel and a compiler; models are compiled once for all tests."""
+
+import pytest
+
+from switchgnn.simulator.compile import compiled_models, what_is_missing
+
+MISSING = what_is_missing()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def models():
+    """The compiled models; compiling them is no part of any test's time."""
+    if MISSING:
+        pytest.skip(MISSING)
+    return compiled_models()

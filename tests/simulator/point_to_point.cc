@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Sends the same frames over a link of the models and over ns-3's own point-to-point device, and
+// prints when each arrives: "MODEL DEVICE" in picoseconds, line by line.
+#include "link.h"
+
+#include "ns3/data-rate.h"
+#include "ns3/drop-tail-queue.h"
+#include "ns3/node.h"
+#include "ns3/packet.h"
+#include "ns3/point-to-point-channel.h"
+#include "ns3/point-to-point-net-device.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+
+using namespace ns3;
+
+namespace
+{
+constexpr uint32_t kFrames = 2'000;
+// The device adds a header of PPP.
+constexpr uint32_t kPpp = 2;
+
+class Notes : public Receiver
+{
+  public:
+    void Receive(const ::Packet&, uint32_t, Picoseconds now) override
+    {
+        at.push_back(now);
+    }
+
+    bool Take(Ptr<NetDevice>, Ptr<const ns3::Packet>, uint16_t, const Address&)
+    {
+        at.push_back(Simulator::Now().GetTimeStep());
+        return true;
+    }
+
+    std::vector<Picoseconds> at;
+};
+
+Ptr<PointToPointNetDevice>
+AddDevice(Ptr<PointToPointChannel> channel, uint64_t bits_per_second)
+{
+    auto device = CreateObject<PointToPointNetDevice>();
+    auto queue = CreateObject<DropTailQueue<ns3::Packet>>();
+    queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, kFrames));
+    device->SetQueue(queue);
+    device->SetDataRate(DataRate(bits_per_second));
+    device->SetAddress(Mac48Address::Allocate());
+    CreateObject<Node>()->AddDevice(device);
+    device->Attach(channel);
+    return device;
+}
+} // namespace
+
+int
+main(int, char** words)
+{
+    const uint64_t bits_per_second = std::strtoull(words[1], nullptr, 10);
+    const Picoseconds delay = std::atoll(words[2]);
+    Time::SetResolution(Time::PS);
+
+    Notes model;
+    Notes device;
+    Trace trace(false);
+    LinkOptions options{.bits_per_second = static_cast<double>(bits_per_second), .delay = delay};
+    auto link = Create<Link>(options, model, 0, nullptr, trace);
+    auto channel = CreateObject<PointToPointChannel>();
+    channel->SetAttribute("Delay", TimeValue(TimeStep(delay)));
+    auto from = AddDevice(channel, bits_per_second);
+    auto to = AddDevice(channel, bits_per_second);
+    to->SetReceiveCallback(MakeCallback(&Notes::Take, &device));
+
+    std::mt19937 draw(7);
+    const Kind kinds[] = {Kind::FEATURE, Kind::ADVANCE, Kind::ACK};
+    Picoseconds at = 0;
+    for (uint32_t i = 0; i < kFrames; ++i)
+    {
+        // Bursts, and pauses in which the queue runs empty.
+        at += draw() % 20 ? 0 : draw() % (40 * options.TimeOf(188));
+        const Kind kind = kinds[draw() % 3];
+        Simulator::Schedule(TimeStep(at), [=] {
+            link->Send({.kind = kind}, Simulator::Now().GetTimeStep());
+            from->Send(Create<ns3::Packet>(FrameBytes(kind) - kPpp), to->GetAddress(), 0x0800);
+        });
+    }
+    Simulator::Run();
+    for (uint32_t i = 0; i < kFrames; ++i)
+    {
+        std::cout << model.at.at(i) << " " << device.at.at(i) << "\n";
+    }
+    Simulator::Destroy();
+}

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges made by hand: a few packets whose times can be worked out on paper."""
+
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from switchgnn.host.header import Kind
+from switchgnn.simulator.exchange_setup import Setup
+
+LAST = 1 << 31
+FIRST_BLOCK = 1
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A packet of a worker; passes are lists of rows."""
+
+    worker: int
+    passes: list[list[int]]
+    count: int = 1
+    block: int = FIRST_BLOCK
+
+
+@dataclass(frozen=True)
+class Row:
+    """A destination of a block."""
+
+    worker: int
+    expected: int
+    bank: int = 0
+    block: int = FIRST_BLOCK
+
+
+def scene(workers, rows, packets, *, blocks=1, fragments=1, pools=()):
+    """The arrays of an exchange; packets of a worker and block in the order given."""
+    shares = [(w, b) for w in range(workers) for b in range(1, blocks + 1)]
+    sent = [p for share in shares for p in packets if (p.worker, p.block) == share]
+    received = [
+        [place for place, row in enumerate(rows) if (row.worker, row.block) == share]
+        for share in shares
+    ]
+    words = [
+        [row | (LAST if row == of_pass[-1] else 0) for of_pass in p.passes for row in of_pass]
+        for p in sent
+    ]
+    lengths = [len(each) for each in words]
+    place = {row: at for share in received for at, row in enumerate(share)}
+    of_share = [sum((p.worker, p.block) == share for p in sent) for share in shares]
+    arrays = {
+        "send_indptr": indptr(of_share),
+        "packet_count": np.array([p.count for p in sent], dtype=np.uint16),
+        "packet_start": indptr(lengths)[:-1],
+        "packet_length": np.array(lengths, dtype=np.uint32),
+        "contribution": np.array([*chain(*words)], dtype=np.uint32),
+        "row_expected": np.array([row.expected for row in rows], dtype=np.uint16),
+        "row_worker": np.array([row.worker for row in rows], dtype=np.uint8),
+        "row_bank": np.array([row.bank for row in rows], dtype=np.uint8),
+        "row_place": np.array([place[row] for row in range(len(rows))], dtype=np.uint32),
+        "receive_row": np.array([*chain(*received)], dtype=np.uint32),
+        "receive_indptr": indptr([len(share) for share in received]),
+    }
+    return Setup(workers, False, arrays, blocks, fragments, tuple(pools))
+
+
+def indptr(sizes):
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)
+
+
+def arrivals(run, kind, *, at_switch):
+    """(picoseconds, worker, id) of the packets of a kind that have arrived there, in order."""
+    return [
+        (each.picoseconds, each.worker, each.id)
+        for each in run.trace
+        if each.kind == kind and each.at_switch == at_switch
+    ]
+
+
+def features_at_switch(run):
+    return arrivals(run, Kind.FEATURE, at_switch=True)
+
+
+def sums_at_workers(run):
+    return arrivals(run, Kind.SUM, at_switch=False)
+
+
+def acks_at_workers(run):
+    return arrivals(run, Kind.ACK, at_switch=False)

@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The models are compiled once, and what is missing is said in a sentence."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+import pytest
+
+from switchgnn.simulator import SimulatorError, StarOptions, run_star
+from switchgnn.simulator import compile as compiling
+from switchgnn.simulator.compile import compiled_models, find_compiler
+from switchgnn.simulator.wheel import find_wheel
+
+from .scenes import Row, Sent, scene
+
+
+def test_ns3_may_be_missing(monkeypatch):
+    def nothing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", nothing)
+    with pytest.raises(SimulatorError, match=r"ns-3, which is not installed: pip install"):
+        find_wheel()
+
+
+def test_a_compiler_may_be_missing(monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SimulatorError, match="needs a C\\+\\+ compiler"):
+        find_compiler()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(SimulatorError, match="no-such-compiler is not on the PATH"):
+        find_compiler()
+
+
+def test_a_compiler_that_fails_is_quoted(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CXX", "false")
+    with pytest.raises(SimulatorError, match="cannot compile the models"):
+        compiled_models()
+    left = [path.suffix for path in (tmp_path / "switchgnn" / "simulator").iterdir()]
+    assert left == [".lock"]
+
+
+def test_several_processes_compile_once(monkeypatch, tmp_path):
+    """A compiler that takes down each call; three processes begin together."""
+    calls = tmp_path / "calls"
+    wrapper = tmp_path / "slow-g++"
+    wrapper.write_text(f'#!/bin/sh\necho call >> {calls}\nexec {find_compiler()} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CXX", str(wrapper))
+    code = "from switchgnn.simulator.compile import compiled_models; print(compiled_models())"
+    started = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    told = {process.communicate(timeout=100)[0] for process in started}
+    assert len(told) == 1
+    assert calls.read_text() == "call\n"
+
+
+def test_other_models_are_compiled_anew(monkeypatch, tmp_path):
+    before = compiled_models()
+    (tmp_path / "main.cc").write_text("int main() { return 7; }\n")
+    monkeypatch.setattr(compiling, "MODELS", tmp_path)
+    after = compiled_models()
+    try:
+        assert after != before
+        with pytest.raises(SimulatorError, match="ended with code 7"):
+            run_star(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), StarOptions())
+    finally:
+        after.unlink()
+        after.with_suffix(".lock").unlink()

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes planted in the models: the tests that should find them do."""
+
+import shutil
+
+import pytest
+
+from switchgnn.planner import build_plan, load_graph
+from switchgnn.simulator import compile as compiling
+from switchgnn.simulator import plan_setup
+
+from . import (
+    test_simulator_by_hand,
+    test_simulator_closed_forms,
+    test_simulator_pace,
+    test_simulator_plan,
+    test_simulator_strawman,
+)
+
+MODELS = compiling.MODELS
+
+
+def by_hand(name):
+    return lambda patch: getattr(test_simulator_by_hand, name)()
+
+
+def game(patch):
+    graph = load_graph("random:400:4000:3")
+    plan = build_plan(
+        graph, workers=6, slots=100, program="0" * 64, blocks="strawman", order="random"
+    )
+    test_simulator_strawman.test_overflows_are_those_of_the_planners_game(
+        plan_setup(plan, 1), 100, 512
+    )
+
+
+def prediction(patch):
+    plan = build_plan(load_graph("karate"), workers=3, slots=16, program="0" * 64)
+    test_simulator_plan.test_what_is_sent_is_what_was_predicted(plan, 2)
+
+
+def pace(patch):
+    test_simulator_pace.test_features_leave_when_those_of_the_host_would(20, patch)
+
+
+MISTAKES = {
+    "a pass goes on behind a sum that leaves": (
+        ("switch.cc", "left = true;\n            break;", "left = true;"),
+        by_hand("test_sums_that_complete_together_queue"),
+    ),
+    "frames do not wait for each other": (
+        ("link.cc", "begins = std::max(free_at_, now)", "begins = now"),
+        by_hand("test_a_link_sends_one_after_another"),
+    ),
+    "a link that has become idle counts as busy": (
+        ("queue_meter.h", "                --busy_;\n", ""),
+        by_hand("test_a_link_sends_one_after_another"),
+    ),
+    "the loop's first pass takes no time": (
+        ("loop.h", "        Picoseconds at = now;", "        Picoseconds at = now - service_;"),
+        by_hand("test_recirculation_serves_one_packet_after_another"),
+    ),
+    "sums leave a step early": (
+        ("slots.cc", "row.added < row.expected", "row.added + 1 < row.expected"),
+        lambda patch: test_simulator_closed_forms.test_a_star_takes_n_steps_with_its_centre_first(
+            10
+        ),
+    ),
+    "the strawman never takes a slot back": (
+        ("slots.cc", "        ++free_[row.pool];\n", ""),
+        game,
+    ),
+    "an acknowledgement has the bytes of a frame with its checksum": (
+        ("packet.h", "return 60;", "return 64;"),
+        prediction,
+    ),
+    "a notice does not halve the window": (
+        ("congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
+        pace,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_planted_mistake_is_found(name, monkeypatch, tmp_path):
+    (file, right, wrong), oracle = MISTAKES[name]
+    models = tmp_path / "models"
+    shutil.copytree(MODELS, models)
+    text = (models / file).read_text()
+    assert text.count(right) == 1
+    (models / file).write_text(text.replace(right, wrong))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(compiling, "MODELS", models)
+    # Compiling takes most of the time.
+    monkeypatch.setattr(compiling, "_FLAGS", ("-std=c++20", "-O0", "-x", "c++"))
+    compiling.compiled_models()
+    with pytest.raises((AssertionError, compiling.SimulatorError)):
+        oracle(monkeypatch)
