@@ -6,11 +6,13 @@ import hashlib
 import importlib.metadata
 from pathlib import Path
 
+import switchgnn
 from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.wheel import PACKAGE
 
 # A plan, and the time of an exchange, come of these.
 _PACKAGES = ("host", "p4src", "planner", "simulator")
+_FILES = ("experiments/process.py", "run/plan_job.py", "run/simulate_job.py")
 _LIBRARIES = ("switchgnn", PACKAGE, "numpy", "pymetis", "mtkahypar")
 _DIGITS = 16
 
@@ -35,9 +37,11 @@ def _version(name: str) -> str:
 
 def _code() -> str:
     total = hashlib.sha256()
-    home = Path(__file__).resolve().parent.parent
+    home = Path(switchgnn.__file__).parent
+    files = [home / name for name in _FILES]
     for package in _PACKAGES:
-        for path in sorted((home / package).rglob("*.py")):
-            total.update(path.relative_to(home).as_posix().encode() + b"\0")
-            total.update(hashlib.sha256(path.read_bytes()).digest())
+        files += sorted((home / package).glob("*.py"))
+    for path in files:
+        total.update(path.relative_to(home).as_posix().encode() + b"\0")
+        total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()[:_DIGITS]

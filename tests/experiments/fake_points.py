@@ -10,15 +10,13 @@ from switchgnn.experiments.rows import RESULT_COLUMNS
 
 VERSIONS = {"code": "1"}
 
-# Notes that it ran, "makes a plan", and prints the result that it is given.
+# Notes that it ran, makes what stands for a plan, and prints the result that it is given.
 PROGRAM = """
 import os, sys
 log, plan, result, fails = sys.argv[1:]
-made = not os.path.exists(plan)
-if made:
-    os.mkdir(plan)
+os.makedirs(plan, exist_ok=True)
 with open(log, "a") as file:
-    print("made" if made else "shared", file=file)
+    print("ran", file=file)
 if fails:
     sys.exit("Error: " + fails)
 print(result)
@@ -54,10 +52,12 @@ class FakeCommand:
     """Simulates points without a simulator.
 
     Attributes:
-        runs: what ran so far: whether it made its plan, or found one.
+        runs: a word for each that ran so far.
+        planned: of each that was started, whether its plan was there.
     """
 
     def __init__(self, folder, results=None, fails=None):
+        self.planned = []
         self._log = folder / "log"
         self._results = results or {}
         self._fails = fails or {}
@@ -67,6 +67,7 @@ class FakeCommand:
         return self._log.read_text().split() if self._log.exists() else []
 
     def __call__(self, one, plan):
+        self.planned.append(plan.exists())
         words = json.dumps(self._results.get(one, result()))
         fails = self._fails.get(one, "")
         return [sys.executable, "-S", "-c", PROGRAM, str(self._log), str(plan), words, fails]

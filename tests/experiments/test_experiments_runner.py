@@ -71,8 +71,10 @@ def test_another_version_is_run_again(tmp_path):
 def test_another_parameter_is_run_again(tmp_path, change):
     command = FakeCommand(tmp_path)
     run([point()], tmp_path, command)
-    outcome, _ = run([point(**change)], tmp_path, command)
+    outcome, store = run([point(**change)], tmp_path, command)
     assert outcome.run == 1
+    # Both results stay.
+    assert store.find(point()) and store.find(point(**change))
 
 
 def test_a_broken_result_is_made_again(tmp_path):
@@ -114,7 +116,20 @@ def test_points_share_a_plan(tmp_path):
     others = [point(order="random")]
     command = FakeCommand(tmp_path)
     run([*rates, *others], tmp_path, command, jobs=4)
-    assert sorted(command.runs) == ["made", "made", "shared", "shared"]
+    assert sorted(command.planned) == [False, False, True, True]
+
+
+def test_a_plan_goes_with_the_last_point_that_needs_it(tmp_path):
+    work, plans = tmp_path / "out" / "work", []
+    rates = [point(recirculation_rate=rate) for rate in (1e8, 1e9, None)]
+    run(
+        [*rates, point(order="random")],
+        tmp_path,
+        FakeCommand(tmp_path),
+        jobs=1,
+        tell=lambda _: plans.append(len([path for path in work.iterdir() if path.is_dir()])),
+    )
+    assert plans == [1, 1, 0, 0]
 
 
 def test_nothing_but_results_stays(tmp_path):
