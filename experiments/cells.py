@@ -80,6 +80,7 @@ def _point(
         layers=figure.layers,
         features=figure.features,
         bandwidth=figure.bandwidth,
+        delay=figure.delay * graph.shrink,
         congestion_control=series.congestion_control,
         recirculation_rate=None if alone else rate,
     )

@@ -35,7 +35,8 @@ class ScaledGraph:
 
     Attributes:
         graph: as load_graph takes it; `{seed}` stands for the seed.
-        shrink: the switch's memory is multiplied with it.
+        shrink: the switch's memory and the delay of links are multiplied with it: so there are as
+            many blocks, and a barrier takes the same share of the time.
     """
 
     graph: str
@@ -115,7 +116,7 @@ class Figure:
         name: of the file that describes it.
         title: above the picture.
         paper: which one of the paper's it redraws, and what is missing.
-        layers, features, bandwidth: see Point.
+        layers, features, bandwidth, delay: see Point.
         series: in the order of the legend.
         panels: from left to right, three in a row.
         scales: by name.
@@ -132,3 +133,4 @@ class Figure:
     layers: int = 4
     features: int = 128
     bandwidth: float = 100_000.0
+    delay: float = 2.0

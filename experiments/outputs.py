@@ -79,8 +79,9 @@ def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:
     lines = [f"# Figures, scale {scale}\n"]
     if scale != "full":
         lines.append(
-            "Smaller graphs, fewer workers: the order of the systems can be compared with the "
-            "paper's, the numbers cannot.\n"
+            "Smaller graphs, fewer workers; the switch's memory and the delay of links shrink with "
+            "the graph. The order of the systems can be compared with the paper's, the numbers "
+            "cannot.\n"
         )
     lines.append(_LEFT_OUT)
     lines += [f"- **{figure.name}**: {figure.paper}" for figure, _ in figures]

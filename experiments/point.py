@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 _DIGITS = 12
 # What has nothing to do with the plan.
-_NETWORK = ("layers", "features", "bandwidth", "congestion_control", "recirculation_rate")
+_NETWORK = ("layers", "features", "bandwidth", "delay", "congestion_control", "recirculation_rate")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Point:
         layers: exchanges in an epoch.
         features: width F.
         bandwidth: Mbit/s.
+        delay: microseconds on each link.
         congestion_control: hosts slow down when packets come marked.
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
     """
@@ -38,6 +39,7 @@ class Point:
     layers: int
     features: int
     bandwidth: float
+    delay: float
     congestion_control: bool
     recirculation_rate: float | None
 

@@ -58,6 +58,7 @@ def _simulate(point: Point, folder: Path) -> dict[str, object]:
         seed=point.seed,
         star=StarOptions(
             bandwidth=point.bandwidth,
+            delay=point.delay,
             congestion_control=point.congestion_control,
             recirculation_rate=point.recirculation_rate,
         ),

@@ -34,6 +34,7 @@ def point(**changes):
         "layers": 4,
         "features": 32,
         "bandwidth": 100_000.0,
+        "delay": 2.0,
         "congestion_control": True,
         "recirculation_rate": None,
     }

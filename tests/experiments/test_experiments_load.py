@@ -132,8 +132,9 @@ def test_points_of_a_figure(tmp_path):
     cells = cells_of(write(tmp_path, RIGHT), "small")
     assert len(cells) == 2 * 2 * 3 * 2
     points = {cell.point for cell in cells if cell.series == "plan"}
-    # Memory shrinks with the graph, and a seed draws the graph as well.
+    # Memory and delay shrink with the graph, and a seed draws the graph as well.
     assert {point.memory for point in points} == {100_000, 10_000}
+    assert {point.delay for point in points} == {0.02}
     assert {(point.graph, point.seed) for point in points} == {
         ("reddit-like:0.01:0", 0),
         ("reddit-like:0.01:1", 1),

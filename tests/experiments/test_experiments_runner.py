@@ -64,6 +64,7 @@ def test_another_version_is_run_again(tmp_path):
         {"layers": 3},
         {"features": 33},
         {"bandwidth": 10_000.0},
+        {"delay": 1.0},
         {"congestion_control": False},
         {"recirculation_rate": 1e9},
     ],
