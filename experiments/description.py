@@ -67,7 +67,7 @@ class Panel:
     """One picture of a figure.
 
     Attributes:
-        title: above it.
+        title: above it; `{workers}` stands for their number.
         draw: a key of KINDS in `draw.py`.
         y: what is drawn, a key of MEASURES in `measures.py`; of `time`, a key of OVER_TIME.
         x: `workers`, `memory`, `graph` or `recirculation`; `time` has none.

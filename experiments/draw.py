@@ -94,11 +94,24 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
         panel = figure.panels[place]
         shown = [each for each in colours if not panel.series or each[0].label in panel.series]
         KINDS[panel.draw](axes, _Shown(panel, shown, select(cells, panel.where), results))
-        axes.set_title(panel.title, fontsize=10)
-        found, labels = axes.get_legend_handles_labels()
-        handles |= dict(zip(labels, found, strict=True))
-    picture.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=5)
+        axes.set_title(_title(panel, cells), fontsize=10)
+        found, names = axes.get_legend_handles_labels()
+        handles |= dict(zip(names, found, strict=True))
+    labels = [series.label for series in figure.series if series.label in handles]
+    picture.legend(
+        [handles[label] for label in labels],
+        labels,
+        loc="outside lower center",
+        ncols=columns * 2,
+        fontsize=9,
+    )
     return picture
+
+
+def _title(panel: Panel, cells: Sequence[Cell]) -> str:
+    """`{workers}` in it stands for their number, where there is one."""
+    numbers = ascending("workers", select(cells, panel.where))
+    return panel.title.replace("{workers}", " or ".join(map(str, numbers)))
 
 
 def _bars(axes: "Axes", shown: _Shown) -> None:
@@ -131,7 +144,6 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
                 loc="upper left",
             )
         )
-        axes.margins(y=0.2)
     axes.set_xticks(range(len(values)), [_word(value) for value in values])
     _name_axes(axes, shown)
 
@@ -150,7 +162,7 @@ def _lines(axes: "Axes", shown: _Shown) -> None:
             color=colour,
             marker=_MARKERS[number % len(_MARKERS)],
             # A line that lies on an earlier one leaves the rim of that one to be seen.
-            markersize=3 + 2 * (len(shown.series) - number),
+            markersize=3 + 1.5 * (len(shown.series) - number),
             label=series.label,
         )
         axes.fill_between(
@@ -192,7 +204,10 @@ def _spread(measure: str, found: Sequence[Result]) -> Spread:
 def _name_axes(axes: "Axes", shown: _Shown) -> None:
     axes.set_xlabel(_AXES[shown.panel.x])
     axes.set_ylabel(MEASURES[shown.panel.y].axis)
-    axes.set_ylim(bottom=0)
+    # Room for the legend of what is hatched.
+    room = 1.25 if shown.panel.y == EPOCH else 1.08
+    highest = max(0.0, float(axes.dataLim.y1))
+    axes.set_ylim(0, room * highest if highest else 1)
     axes.grid(axis="y", linewidth=0.4)
     axes.set_axisbelow(True)
 
