@@ -8,6 +8,7 @@ import json
 import pytest
 
 from switchgnn.experiments import Store, cells_of, load_figures, run_points, write_figures
+from switchgnn.experiments.load import known_figures
 from switchgnn.experiments.measures import value_of
 from switchgnn.experiments.rows import RESULT_COLUMNS
 from switchgnn.experiments.table import rows_of
@@ -61,6 +62,18 @@ def test_pictures_and_table_are_there(folder):
     assert b"<svg" in (folder / "figure15.svg").read_bytes()
     page = (folder / "table.md").read_text()
     assert page.count("| figure15 |") == len(FIGURE.claims)
+
+
+@pytest.mark.parametrize("name", known_figures())
+def test_every_figure_is_drawn_with_its_spread(tmp_path, name):
+    figure = load_figures([name])[0]
+    cells = cells_of(figure, "full")
+    results = {cell.point: result(epoch_seconds=1.0 + cell.point.seed) for cell in cells}
+    rows = write_figures([(figure, cells)], results, "full", tmp_path)
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert len(rows) == len(figure.claims)
+    assert "no result" not in {row[3] for row in rows}
+    assert "Smaller graphs" not in (tmp_path / "table.md").read_text()
 
 
 def test_an_epoch_is_both_and_only_computing_is_scaled():
