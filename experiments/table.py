@@ -36,21 +36,24 @@ class _Place:
     memory: str
     recirculation: float | None
 
-    def __str__(self) -> str:
+    def text(self, *, memory: bool) -> str:
+        """For people, with or without the switch's memory."""
+        size = f", {self.memory}" if memory else ""
         loop = "" if self.recirculation is None else f", {self.recirculation:g} passes/s"
-        return f"{self.graph}, {self.workers} workers, {self.memory}{loop}"
+        return f"{self.graph}, {self.workers} workers{size}{loop}"
 
 
 def rows_of(
     figure: Figure, cells: Sequence[Cell], results: Mapping[Point, Result]
 ) -> list[list[str]]:
     """The rows of a figure, as HEADINGS."""
-    return [_row(figure.name, claim, cells, results) for claim in figure.claims]
+    return [_row(figure, claim, cells, results) for claim in figure.claims]
 
 
 def _row(
-    name: str, claim: Claim, cells: Sequence[Cell], results: Mapping[Point, Result]
+    figure: Figure, claim: Claim, cells: Sequence[Cell], results: Mapping[Point, Result]
 ) -> list[str]:
+    name = figure.name
     found = compare(claim, cells, results)
     if found is None:
         return [name, claim.says, claim.paper, "no result", *[_NOTHING] * 3, claim.why]
@@ -60,7 +63,10 @@ def _row(
         others = [
             _text(claim, _at(claim, place, cells, results, compute)) for compute in (_HALF, _TWICE)
         ]
-    return [name, claim.says, claim.paper, _text(claim, ours), *others, str(place), claim.why]
+    # What both series have of their own is in their names.
+    own = {series.label for series in figure.series if series.memory is not None}
+    where = place.text(memory=not {claim.before, claim.after} <= own)
+    return [name, claim.says, claim.paper, _text(claim, ours), *others, where, claim.why]
 
 
 def compare(
