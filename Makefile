@@ -16,6 +16,9 @@ SLOTS   ?= 256#      aggregators that a block may use
 EXCHANGE_OPTIONS ?=# more options of `switchgnn run`
 SOAK_MINUTES ?= 1
 
+SCALE   ?= small#    of `make figures`: small takes minutes; full has the paper's sizes
+FIGURES_OPTIONS ?=#  more of `switchgnn figures`, as figure15 --jobs 1
+
 # One version for everybody; a CPU build serves.
 TORCH   ?= torch==2.13.0
 GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shell` opens
@@ -60,6 +63,9 @@ test: $(VENV)/test  ## lint, types, and all tests
 bench: $(VENV)/test  ## the benchmarks; ratios measured side by side
 	$(BIN)/python -m bench
 
+figures: $(VENV)/figures  ## the paper's figures from simulations in ns-3; SCALE=full for its sizes
+	$(BIN)/switchgnn figures --scale $(SCALE) $(FIGURES_OPTIONS)
+
 p4: $(VENV)/base  ## compile the P4 program (needs p4c)
 	$(BIN)/python -m switchgnn.p4src.build
 
@@ -79,7 +85,11 @@ $(VENV)/run: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mininet,test]' $(TORCH)
-	@touch $@ $(VENV)/run $(VENV)/base
+	@touch $@ $(VENV)/run $(VENV)/base $(VENV)/figures
+
+$(VENV)/figures: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[hypergraph,plots,simulate]'
+	@touch $@
 
 # p4runtime-shell pins a protobuf that is too old for everything else.
 $(VENV)-shell/ready:
@@ -87,4 +97,4 @@ $(VENV)-shell/ready:
 	$(VENV)-shell/bin/python -m pip install --quiet --disable-pip-version-check p4runtime-shell
 	@touch $@
 
-.PHONY: help run exchange up shell doctor soak test bench p4 clean
+.PHONY: help run exchange up shell doctor soak test bench figures p4 clean

@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command(command, folder):
-    if command.startswith("switchgnn simulate") and NO_SIMULATIONS:
+    if command.startswith(("switchgnn simulate", "switchgnn figures")) and NO_SIMULATIONS:
         pytest.skip(NO_SIMULATIONS)
     if command.startswith("make "):
         command = f"{command} --directory {ROOT}"

@@ -5,6 +5,7 @@
 import typer
 
 from switchgnn.cli.doctor import doctor
+from switchgnn.cli.figures import figures
 from switchgnn.cli.plan import plan
 from switchgnn.cli.run import run
 from switchgnn.cli.shard import shard
@@ -26,6 +27,7 @@ app.command()(soak)
 app.command()(train)
 app.command()(plan)
 app.command()(simulate)
+app.command()(figures)
 app.add_typer(controller, name="controller", help="Install, show, clear and watch tables.")
 app.command()(shard)
 app.command()(doctor)

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a description file of a figure says; `load.py` reads and checks it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# In a `where`: the smallest and the largest that the scale has.
+LEAST, MOST = "least", "most"
+UNLIMITED = "unlimited"
+
+
+@dataclass(frozen=True)
+class Series:
+    """A colour of the legend.
+
+    Attributes:
+        label: what the legend calls it.
+        system: one of SYSTEMS in `run/simulate_job.py`.
+        memory: the switch's in place of the scale's: as 10MB, or `unlimited`.
+        order: a key of ORDER_STRATEGIES in place of the system's.
+        congestion_control: see StarOptions.
+    """
+
+    label: str
+    system: str
+    memory: str | None = None
+    order: str | None = None
+    congestion_control: bool = True
+
+
+@dataclass(frozen=True)
+class ScaledGraph:
+    """A graph, and how much smaller than the paper's it is.
+
+    Attributes:
+        graph: as load_graph takes it; `{seed}` stands for the seed.
+        shrink: the switch's memory and the delay of links are multiplied with it: so there are as
+            many blocks, and a barrier takes the same share of the time.
+    """
+
+    graph: str
+    shrink: float = 1.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large a figure is made.
+
+    Attributes:
+        graphs: by the paper's name for them.
+        workers: their numbers.
+        memory: of the switch, before it shrinks with the graph.
+        seeds: how many; each draws the graph, the partition and the orders anew.
+        recirculation_rates: passes per second; None: no limit.
+    """
+
+    graphs: Mapping[str, ScaledGraph]
+    workers: tuple[int, ...]
+    memory: tuple[str, ...]
+    seeds: int = 1
+    recirculation_rates: tuple[float | None, ...] = (None,)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of a figure.
+
+    Attributes:
+        title: above it; `{workers}` stands for their number.
+        draw: a key of KINDS in `draw.py`.
+        y: what is drawn, a key of MEASURES in `measures.py`; of `time`, a key of OVER_TIME.
+        x: `workers`, `memory`, `graph` or `recirculation`; `time` has none.
+        where: what else is looked at: names of graphs, numbers of workers, memory; or `least`,
+            `most`.
+        series: labels of those that are drawn; empty: all.
+    """
+
+    title: str
+    draw: str
+    y: str
+    x: str = ""
+    where: Mapping[str, str | int] | None = None
+    series: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A number of the paper, and what to set beside it.
+
+    Attributes:
+        says: what it is.
+        paper: the paper's number, in its words.
+        measure: a key of MEASURES.
+        before, after: labels of two series.
+        give: `saved`: the share by which `after` is below `before`; `times`: after / before.
+        where: as of a panel. Where it leaves a choice, the place with the largest value is taken.
+        why: why our number is another one.
+    """
+
+    says: str
+    paper: str
+    measure: str
+    before: str
+    after: str
+    why: str
+    give: str = "saved"
+    where: Mapping[str, str | int] | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure.
+
+    Attributes:
+        name: of the file that describes it.
+        title: above the picture.
+        paper: which one of the paper's it redraws, and what is missing.
+        layers, features, bandwidth, delay: see Point.
+        series: in the order of the legend.
+        panels: from left to right, three in a row.
+        scales: by name.
+        claims: rows of the table.
+    """
+
+    name: str
+    title: str
+    paper: str
+    series: tuple[Series, ...]
+    panels: tuple[Panel, ...]
+    scales: Mapping[str, Scale]
+    claims: tuple[Claim, ...] = ()
+    layers: int = 4
+    features: int = 128
+    bandwidth: float = 100_000.0
+    delay: float = 2.0

@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of a figure, as the paper has them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from switchgnn.experiments.cells import Cell
+from switchgnn.experiments.description import Figure, Panel, Series
+from switchgnn.experiments.measures import (
+    EPOCH,
+    MEASURES,
+    OVER_TIME,
+    Result,
+    total_throughput,
+    value_of,
+)
+from switchgnn.experiments.point import Point
+from switchgnn.experiments.select import ascending, select
+from switchgnn.experiments.spread import Spread, spread_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
+
+_ACROSS = 3
+_PANEL = (4.0, 3.1)
+# For title and legend.
+_REST = 0.9
+_AXES = {
+    "workers": "number of workers",
+    "memory": "switch memory at the paper's scale",
+    "recirculation": "passes per second of the loop",
+    "graph": "",
+}
+_MARKERS = "os^Dv"
+Results = Mapping[Point, Result]
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a panel draws.
+
+    Attributes:
+        panel: its description.
+        series: those that it has, and their colours.
+        cells: those it is about.
+        results: of the points.
+    """
+
+    panel: Panel
+    series: Sequence[tuple[Series, str]]
+    cells: Sequence[Cell]
+    results: Results
+
+    def of(self, label: str, x: object) -> list[Result]:
+        """The results of a series there, one per seed."""
+        return [
+            self.results[cell.point]
+            for cell in self.cells
+            if cell.series == label
+            and getattr(cell, self.panel.x) == x
+            and cell.point in self.results
+        ]
+
+
+def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark: str) -> "Picture":
+    """Draw all panels, side by side.
+
+    Args:
+        figure: the description.
+        cells: all of the figure.
+        results: of the points that have one.
+        remark: below the title: at which scale this is.
+    """
+    from matplotlib.figure import Figure as Picture  # noqa: PLC0415  only who draws needs it
+
+    count = len(figure.panels)
+    # Four look better two by two.
+    columns = 2 if count == 4 else min(_ACROSS, count)
+    lines = math.ceil(count / columns)
+    width = max(_PANEL[0] * columns, 6.0)
+    picture = Picture(figsize=(width, _PANEL[1] * lines + _REST), layout="constrained")
+    picture.suptitle(f"{figure.title}\n{remark}", fontsize=10)
+    places = picture.subplots(lines, columns, squeeze=False)
+    colours = [(series, f"C{number}") for number, series in enumerate(figure.series)]
+    handles: dict[str, Any] = {}
+    for place, axes in enumerate(places.flat):
+        if place >= count:
+            axes.set_axis_off()
+            continue
+        panel = figure.panels[place]
+        shown = [each for each in colours if not panel.series or each[0].label in panel.series]
+        KINDS[panel.draw](axes, _Shown(panel, shown, select(cells, panel.where), results))
+        axes.set_title(_title(panel, cells), fontsize=10)
+        found, names = axes.get_legend_handles_labels()
+        handles |= dict(zip(names, found, strict=True))
+    labels = [series.label for series in figure.series if series.label in handles]
+    picture.legend(
+        [handles[label] for label in labels],
+        labels,
+        loc="outside lower center",
+        ncols=columns * 2,
+        fontsize=9,
+    )
+    return picture
+
+
+def _title(panel: Panel, cells: Sequence[Cell]) -> str:
+    """`{workers}` in it stands for their number, where there is one."""
+    numbers = ascending("workers", select(cells, panel.where))
+    return panel.title.replace("{workers}", " or ".join(map(str, numbers)))
+
+
+def _bars(axes: "Axes", shown: _Shown) -> None:
+    from matplotlib.patches import Patch  # noqa: PLC0415  only who draws needs it
+
+    values = ascending(shown.panel.x, shown.cells)
+    width = 0.8 / max(1, len(shown.series))
+    epoch = shown.panel.y == EPOCH
+    for number, (series, colour) in enumerate(shown.series):
+        for place, x in enumerate(values):
+            found = shown.of(series.label, x)
+            if not found:
+                continue
+            spread = _spread(shown.panel.y, found)
+            at = place + (number - (len(shown.series) - 1) / 2) * width
+            label = series.label if place == 0 else None
+            lower = _spread("communication", found).mean if epoch else spread.mean
+            axes.bar(at, lower, width, color=colour, label=label)
+            if epoch:
+                above = spread.mean - lower
+                axes.bar(at, above, width, bottom=lower, color=colour, alpha=0.35, hatch="////")
+            if spread.least < spread.most:
+                ends = [[spread.mean - spread.least], [spread.most - spread.mean]]
+                axes.errorbar([at], [spread.mean], yerr=ends, color="black", capsize=2)
+    if epoch:
+        axes.add_artist(
+            axes.legend(
+                handles=[Patch(facecolor="lightgrey", hatch="////", label="computing (model)")],
+                fontsize=7,
+                loc="upper left",
+            )
+        )
+    axes.set_xticks(range(len(values)), [_word(value) for value in values])
+    _name_axes(axes, shown)
+
+
+def _lines(axes: "Axes", shown: _Shown) -> None:
+    values = ascending(shown.panel.x, shown.cells)
+    for number, (series, colour) in enumerate(shown.series):
+        found = [(place, shown.of(series.label, x)) for place, x in enumerate(values)]
+        known = [(place, _spread(shown.panel.y, each)) for place, each in found if each]
+        if not known:
+            continue
+        at = [place for place, _ in known]
+        axes.plot(
+            at,
+            [spread.mean for _, spread in known],
+            color=colour,
+            marker=_MARKERS[number % len(_MARKERS)],
+            # A line that lies on an earlier one leaves the rim of that one to be seen.
+            markersize=3 + 1.5 * (len(shown.series) - number),
+            label=series.label,
+        )
+        axes.fill_between(
+            at,
+            [spread.least for _, spread in known],
+            [spread.most for _, spread in known],
+            color=colour,
+            alpha=0.2,
+            linewidth=0,
+        )
+    axes.set_xticks(range(len(values)), [_word(value) for value in values])
+    _name_axes(axes, shown)
+
+
+def _time(axes: "Axes", shown: _Shown) -> None:
+    """One seed over time: the mean of several would be nobody's."""
+    name, curve = OVER_TIME[shown.panel.y]
+    for series, colour in shown.series:
+        found = [
+            shown.results[cell.point]
+            for cell in shown.cells
+            if cell.series == series.label and cell.point in shown.results
+        ]
+        if not found:
+            continue
+        axes.plot(*curve(found[0]), color=colour, label=series.label, linewidth=1.2)
+        if shown.panel.y == "throughput":
+            axes.plot(*total_throughput(found[0]), color=colour, linestyle=":", linewidth=1.2)
+    axes.set_xlabel("time (ms)")
+    axes.set_ylabel(name)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+
+
+def _spread(measure: str, found: Sequence[Result]) -> Spread:
+    return spread_of([value_of(measure, result) for result in found])
+
+
+def _name_axes(axes: "Axes", shown: _Shown) -> None:
+    axes.set_xlabel(_AXES[shown.panel.x])
+    axes.set_ylabel(MEASURES[shown.panel.y].axis)
+    # Room for the legend of what is hatched.
+    room = 1.25 if shown.panel.y == EPOCH else 1.08
+    highest = max(0.0, float(axes.dataLim.y1))
+    axes.set_ylim(0, room * highest if highest else 1)
+    axes.grid(axis="y", linewidth=0.4)
+    axes.set_axisbelow(True)
+
+
+def _word(value: object) -> str:
+    if value is None:
+        return "no limit"
+    return f"{value:.2g}" if isinstance(value, float) else str(value)
+
+
+# The ways to draw a panel, as descriptions name them.
+KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
+    "bars": _bars,
+    "lines": _lines,
+    "time": _time,
+}

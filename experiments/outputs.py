@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What people look at: CSV and pictures per figure, and one table."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from switchgnn.experiments.cells import Cell
+from switchgnn.experiments.description import Figure
+from switchgnn.experiments.draw import draw_figure
+from switchgnn.experiments.errors import ExperimentError
+from switchgnn.experiments.measures import Result
+from switchgnn.experiments.point import Point
+from switchgnn.experiments.rows import csv_text
+from switchgnn.experiments.table import as_markdown, rows_of
+
+_FORMATS = ("png", "svg")
+TABLE = "table.md"
+_LEFT_OUT = (
+    "Figures 16 (leaf-spine) and 19 (background traffic) are left out, and G3 in figure 15: the "
+    "simulator has no model of them yet.\n"
+)
+# A figure, and its cells.
+Drawn = tuple[Figure, Sequence[Cell]]
+
+
+def write_figures(
+    figures: Sequence[Drawn],
+    results: Mapping[Point, Result],
+    scale: str,
+    folder: Path,
+) -> list[list[str]]:
+    """Write CSV, pictures and table into the folder, and return the rows of the table.
+
+    Args:
+        figures: in the order of the table.
+        results: of the points that have one.
+        scale: what they were made at.
+        folder: there is one.
+
+    Raises:
+        ExperimentError: matplotlib is missing, or the folder cannot be written.
+    """
+    try:
+        for figure, cells in figures:
+            (folder / f"{figure.name}.csv").write_text(csv_text(cells, results), encoding="utf-8")
+            _draw(figure, cells, results, scale, folder)
+        rows = [row for figure, cells in figures for row in rows_of(figure, cells, results)]
+        (folder / TABLE).write_text(_page(figures, rows, scale), encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError(f"Cannot write figures to {folder}: {error.strerror}.") from error
+    return rows
+
+
+def check_matplotlib() -> None:
+    """Raise ExperimentError if nothing can be drawn: before hours of work."""
+    try:
+        import matplotlib  # noqa: F401, PLC0415
+    except ImportError:
+        raise ExperimentError("Figures need matplotlib: pip install 'switchgnn[plots]'.") from None
+
+
+def _draw(
+    figure: Figure,
+    cells: Sequence[Cell],
+    results: Mapping[Point, Result],
+    scale: str,
+    folder: Path,
+) -> None:
+
+    seeds = len({cell.point.seed for cell in cells})
+    remark = f"scale {scale}, {seeds} seed{'s' if seeds > 1 else ''}"
+    picture = draw_figure(figure, cells, results, remark)
+    for ending in _FORMATS:
+        picture.savefig(folder / f"{figure.name}.{ending}", dpi=130)
+
+
+def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:
+    lines = [f"# Figures, scale {scale}\n"]
+    if scale != "full":
+        lines.append(
+            "Smaller graphs, fewer workers; the switch's memory and the delay of links shrink with "
+            "the graph. The order of the systems can be compared with the paper's, the numbers "
+            "cannot.\n"
+        )
+    lines.append(_LEFT_OUT)
+    lines += [f"- **{figure.name}**: {figure.paper}" for figure, _ in figures]
+    lines += [
+        "",
+        "An epoch is communication, which is simulated, and computing, which is a model: the two "
+        "columns say what a card of twice or half the speed would make of our number.\n",
+        as_markdown(rows),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One simulation: everything that its numbers depend on, but for the versions."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+_DIGITS = 12
+# What has nothing to do with the plan.
+_NETWORK = ("layers", "features", "bandwidth", "delay", "congestion_control", "recirculation_rate")
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one process simulates.
+
+    Attributes:
+        graph: as load_graph takes it.
+        workers: their number.
+        system: one of SYSTEMS in `run/simulate_job.py`.
+        memory: bytes of the switch; None: it never overflows, or has no part in it.
+        order: a key of ORDER_STRATEGIES in place of the system's, or None.
+        seed: for partition, blocks and order.
+        layers: exchanges in an epoch.
+        features: width F.
+        bandwidth: Mbit/s.
+        delay: microseconds on each link.
+        congestion_control: hosts slow down when packets come marked.
+        recirculation_rate: passes per second of the switch's loop, or None for no limit.
+    """
+
+    graph: str
+    workers: int
+    system: str
+    memory: int | None
+    order: str | None
+    seed: int
+    layers: int
+    features: int
+    bandwidth: float
+    delay: float
+    congestion_control: bool
+    recirculation_rate: float | None
+
+    @property
+    def name(self) -> str:
+        """Of its result file: no two points have the same."""
+        graph = self.graph.replace(":", "-").replace("/", "-")
+        return f"{graph}-{self.workers}-{self.system}-{_digest(asdict(self))}"
+
+    @property
+    def plan_name(self) -> str:
+        """Points with the same one are simulated with the same plan."""
+        return _digest({name: it for name, it in asdict(self).items() if name not in _NETWORK})
+
+    def __str__(self) -> str:
+        """For people who wait for it."""
+        memory = "" if self.memory is None else f", {self.memory / 1e6:g} MB"
+        order = "" if self.order is None else f", order {self.order}"
+        loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
+        return f"{self.graph}, {self.workers} workers, {self.system}{memory}{order}{loop}"
+
+
+def _digest(words: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:_DIGITS]

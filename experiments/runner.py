@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs points as processes, several at a time; what has a result is not run again."""
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO
+
+from switchgnn.experiments.point import Point
+from switchgnn.experiments.store import Store
+
+_STOP_SECONDS = 10.0
+_LAST_WORDS = 400
+
+Command = Callable[[Point, Path], Sequence[str]]
+Progress = Callable[[str], None]
+
+
+def point_command(point: Point, plan: Path) -> Sequence[str]:
+    """What simulates a point; see process.py."""
+    words = json.dumps(asdict(point))
+    return [sys.executable, "-m", "switchgnn.experiments.process", words, str(plan)]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the points.
+
+    Attributes:
+        run: how many were.
+        kept: how many had a result.
+        failed: what those say that failed.
+    """
+
+    run: int
+    kept: int
+    failed: dict[Point, str]
+
+
+def run_points(
+    points: Sequence[Point],
+    store: Store,
+    jobs: int,
+    tell: Progress,
+    command: Command = point_command,
+) -> Outcome:
+    """Run what has no result; a point that fails does not stop the others.
+
+    An exception such as KeyboardInterrupt ends all processes. The results until then stay.
+
+    Args:
+        points: some may be the same.
+        store: for the results, opened.
+        jobs: how many run at a time.
+        tell: called with a line when a point is done.
+        command: what simulates a point, given a folder for its plan.
+    """
+    different = list(dict.fromkeys(points))
+    waiting = [point for point in different if store.find(point) is None]
+    kept = len(different) - len(waiting)
+    if kept:
+        tell(f"{kept:,} of {len(different):,} points have a result of these versions")
+    team = _Team(store, command, list(waiting))
+    try:
+        for number in range(1, len(waiting) + 1):
+            team.fill(jobs)
+            point, seconds, said = team.next_done()
+            line = f"[{number:,}/{len(waiting):,}] {seconds:6.1f} s  {point}"
+            tell(line if said is None else f"{line}: failed: {said}")
+    finally:
+        team.stop()
+    return Outcome(len(waiting), kept, team.failed)
+
+
+@dataclass(eq=False)
+class _Running:
+    """A process, and where it writes."""
+
+    point: Point
+    process: subprocess.Popen[bytes]
+    out: IO[bytes]
+    err: IO[bytes]
+    since: float
+
+
+@dataclass(eq=False)
+class _Team:
+    """The processes that run, and the points that wait.
+
+    Attributes:
+        failed: what became of those that failed.
+    """
+
+    store: Store
+    command: Command
+    waiting: list[Point]
+    failed: dict[Point, str] = field(default_factory=dict)
+    _running: dict[int, _Running] = field(default_factory=dict)
+    _uses: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._uses.update(point.plan_name for point in self.waiting)
+
+    def fill(self, jobs: int) -> None:
+        """Start points until so many run. Where one makes a plan, those that share it wait."""
+        for point in list(self.waiting):
+            if len(self._running) >= jobs:
+                return
+            if self._plan(point).exists() or not self._being_made(point):
+                self.waiting.remove(point)
+                self._start(point)
+
+    def next_done(self) -> tuple[Point, float, str | None]:
+        """Wait for one: (point, seconds, what it said if it failed)."""
+        ready, _, _ = select.select(list(self._running), [], [])
+        handle = ready[0]
+        one = self._running[handle]
+        one.process.wait()
+        said = self._take(one)
+        self._forget(handle)
+        self._uses[one.point.plan_name] -= 1
+        if not self._uses[one.point.plan_name]:
+            shutil.rmtree(self._plan(one.point), ignore_errors=True)
+        if said is not None:
+            self.failed[one.point] = said
+        return one.point, time.monotonic() - one.since, said
+
+    def stop(self) -> None:
+        """End those that still run, with all that they have started."""
+        for number in (signal.SIGINT, signal.SIGKILL):
+            for one in self._running.values():
+                with suppress(ProcessLookupError):
+                    os.killpg(one.process.pid, number)
+            deadline = time.monotonic() + _STOP_SECONDS
+            for one in self._running.values():
+                with suppress(subprocess.TimeoutExpired):
+                    one.process.wait(max(0.0, deadline - time.monotonic()))
+        for handle in list(self._running):
+            self._forget(handle)
+
+    def _start(self, point: Point) -> None:
+        # Closed when the process is forgotten.
+        out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
+        process = subprocess.Popen(
+            self.command(point, self._plan(point)),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            # Beside each other they need no threads of their own; arrays go with the folder.
+            env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(self.store.work.resolve())},
+            # Ctrl-C reaches the runner, which ends them.
+            start_new_session=True,
+        )
+        handle = os.pidfd_open(process.pid)
+        self._running[handle] = _Running(point, process, out, err, time.monotonic())
+
+    def _take(self, one: _Running) -> str | None:
+        """Keep the result; or return a sentence."""
+        for file in (one.out, one.err):
+            file.seek(0)
+        if one.process.returncode != 0:
+            lines = one.err.read().decode(errors="replace").strip().splitlines()
+            last = lines[-1] if lines else f"it ended with code {one.process.returncode}"
+            return last.removeprefix("Error: ")[-_LAST_WORDS:]
+        try:
+            result = json.loads(one.out.read())
+        except ValueError:
+            return "it printed no result"
+        self.store.keep(one.point, result)
+        return None
+
+    def _forget(self, handle: int) -> None:
+        one = self._running.pop(handle)
+        os.close(handle)
+        one.out.close()
+        one.err.close()
+
+    def _being_made(self, point: Point) -> bool:
+        return any(one.point.plan_name == point.plan_name for one in self._running.values())
+
+    def _plan(self, point: Point) -> Path:
+        return self.store.work / point.plan_name

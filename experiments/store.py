@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Results on disk: a file per point, with the parameters and versions that made it."""
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from switchgnn.experiments.errors import ExperimentError
+from switchgnn.experiments.point import Point
+
+
+class Store:
+    """The results in a folder.
+
+    Attributes:
+        folder: what is in it can be deleted at any time; it is made again.
+        work: for plans and arrays while points run.
+    """
+
+    def __init__(self, folder: Path, versions: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.work = folder / "work"
+        self._points = folder / "points"
+        self._versions = dict(versions)
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Nobody else writes in the block; what a run that was killed left is removed.
+
+        Raises:
+            ExperimentError: somebody does, or the folder cannot be written.
+        """
+        try:
+            self._points.mkdir(parents=True, exist_ok=True)
+            with (self.folder / ".lock").open("w") as lock:
+                _lock(lock.fileno(), self.folder)
+                self._clean()
+                self.work.mkdir()
+                try:
+                    yield
+                finally:
+                    self._clean()
+        except OSError as error:
+            raise ExperimentError(
+                f"Cannot write results to {self.folder}: {error.strerror or error}."
+            ) from error
+
+    def find(self, point: Point) -> dict[str, Any] | None:
+        """The result of a point, if there is one of these parameters and versions."""
+        try:
+            kept = json.loads(self._path(point).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(kept, dict) or not isinstance(kept.get("result"), dict):
+            return None
+        same = kept.get("parameters") == asdict(point) and kept.get("versions") == self._versions
+        return kept["result"] if same else None
+
+    def keep(self, point: Point, result: Mapping[str, Any]) -> None:
+        """Write a result; a reader sees the old file or all of the new one."""
+        kept = {"parameters": asdict(point), "versions": self._versions, "result": dict(result)}
+        handle, name = tempfile.mkstemp(dir=self.work)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(kept, file, indent=1)
+        Path(name).chmod(0o644)
+        Path(name).replace(self._path(point))
+
+    def _path(self, point: Point) -> Path:
+        return self._points / f"{point.name}.json"
+
+    def _clean(self) -> None:
+        shutil.rmtree(self.work, ignore_errors=True)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ExperimentError(
+            f"Another run writes its results to {folder}: wait for it, or give another --out."
+        ) from None

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Points that need no ns-3: a process that prints a result at once."""
+
+import json
+import sys
+
+from switchgnn.experiments import Point
+from switchgnn.experiments.rows import RESULT_COLUMNS
+
+VERSIONS = {"code": "1"}
+
+# Notes that it ran, makes what stands for a plan, and prints the result that it is given.
+PROGRAM = """
+import os, sys
+log, plan, result, fails = sys.argv[1:]
+os.makedirs(plan, exist_ok=True)
+with open(log, "a") as file:
+    print("ran", file=file)
+if fails:
+    sys.exit("Error: " + fails)
+print(result)
+"""
+
+
+def point(**changes):
+    parts = {
+        "graph": "karate",
+        "workers": 4,
+        "system": "paper",
+        "memory": 2_000,
+        "order": None,
+        "seed": 0,
+        "layers": 4,
+        "features": 32,
+        "bandwidth": 100_000.0,
+        "delay": 2.0,
+        "congestion_control": True,
+        "recirculation_rate": None,
+    }
+    return Point(**{**parts, **changes})
+
+
+def result(**changes):
+    """A result as a simulation prints it; each number is another one."""
+    numbers = {name: float(place) for place, name in enumerate(RESULT_COLUMNS, 1)}
+    series = {"seconds": [0.0, 1e-3], "queue_bytes": [0, 5], "slots": [0, 1]}
+    series |= {"sums": [0, 2], "overflowed": [0, 0]}
+    return {**numbers, "series": series, **changes}
+
+
+class FakeCommand:
+    """Simulates points without a simulator.
+
+    Attributes:
+        runs: a word for each that ran so far.
+        planned: of each that was started, whether its plan was there.
+    """
+
+    def __init__(self, folder, results=None, fails=None):
+        self.planned = []
+        self._log = folder / "log"
+        self._results = results or {}
+        self._fails = fails or {}
+
+    @property
+    def runs(self):
+        return self._log.read_text().split() if self._log.exists() else []
+
+    def __call__(self, one, plan):
+        self.planned.append(plan.exists())
+        words = json.dumps(self._results.get(one, result()))
+        fails = self._fails.get(one, "")
+        return [sys.executable, "-S", "-c", PROGRAM, str(self._log), str(plan), words, fails]

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Description files: those that are there are right, and a wrong one is told in a sentence."""
+
+import json
+
+import pytest
+
+from switchgnn.experiments import ExperimentError, cells_of, load_figures
+from switchgnn.experiments.load import known_figures
+from switchgnn.experiments.select import select
+
+RIGHT = {
+    "about": "a comment",
+    "title": "a figure",
+    "paper": "none",
+    "series": [
+        {"label": "hosts", "system": "bns-gcn"},
+        {"label": "plan", "system": "paper"},
+        {"label": "no limit", "system": "strawman", "memory": "unlimited"},
+    ],
+    "panels": [{"title": "p", "draw": "bars", "x": "workers", "y": "epoch"}],
+    "scales": {
+        "small": {
+            "graphs": {"Reddit": {"graph": "reddit-like:0.01:{seed}", "shrink": 0.01}},
+            "workers": [2, 4],
+            "memory": ["10MB", "1MB"],
+            "seeds": 2,
+        }
+    },
+    "claims": [
+        {
+            "says": "s",
+            "paper": "1%",
+            "measure": "traffic",
+            "before": "hosts",
+            "after": "plan",
+            "where": {"workers": "most"},
+            "why": "w",
+        }
+    ],
+}
+
+
+def write(folder, told):
+    (folder / "mine.json").write_text(json.dumps(told))
+    return load_figures(["mine"], folder)[0]
+
+
+def changed(path, value):
+    """RIGHT with another value; None as the value removes the key."""
+    told = json.loads(json.dumps(RIGHT))
+    inside = told
+    for step in path[:-1]:
+        inside = inside[step]
+    if value is None:
+        del inside[path[-1]]
+    else:
+        inside[path[-1]] = value
+    return told
+
+
+def test_all_figures_are_right_at_both_scales():
+    figures = load_figures(known_figures())
+    assert {"figure2", "figure15", "figure17", "figure18", "loop", "example"} == {
+        figure.name for figure in figures
+    }
+    for figure in figures:
+        for scale in ("small", "full"):
+            cells = cells_of(figure, scale)
+            for part in (*figure.panels, *figure.claims):
+                assert select(cells, part.where), (figure.name, scale, part)
+
+
+def test_the_papers_sizes_at_full_scale():
+    for figure in load_figures([]):
+        cells = cells_of(figure, "full")
+        assert {cell.point.seed for cell in cells} == set(range(5))
+        assert max(cell.workers for cell in cells) == 128
+        assert {cell.point.graph.split(":")[1] for cell in cells} == {"1"}
+
+
+def test_without_names_all_but_the_example():
+    assert [figure.name for figure in load_figures([])] == [
+        name for name in known_figures() if name != "example"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (["colour"], "red", "the key 'colour' is not known"),
+        (["series", 0, "colour"], "red", "series 1: the key 'colour' is not known"),
+        (["scales", "small", "colour"], "red", "scales small: the key 'colour'"),
+        (["title"], None, "the key 'title' is missing"),
+        (["claims", 0, "why"], None, "claims 1: the key 'why' is missing"),
+        (["series", 0, "system"], "g4", "no system 'g4'"),
+        (["panels", 0, "draw"], "pie", "no way to draw 'pie'"),
+        (["panels", 0, "y"], "smell", "no measure 'smell'"),
+        (["panels", 0, "x"], "y", "no axis 'y'"),
+        (["panels", 0, "series"], ["nobody"], "no series 'nobody'"),
+        (["claims", 0, "before"], "nobody", "no series 'nobody'"),
+        (["claims", 0, "where"], {"weather": "fine"}, "no choice 'weather'"),
+        (["scales", "small", "workers"], 4, "4 is not what is expected here, a list"),
+        (["scales", "small", "workers"], ["4"], "'4' is not what is expected here, int"),
+        (["scales", "small", "seeds"], True, "True is not what is expected here, int"),
+        (["series", 0], "bns-gcn", "'bns-gcn'"),
+        (["scales"], {}, "no scale 'small'"),
+    ],
+)
+def test_a_wrong_description_is_told(tmp_path, path, value, words):
+    with pytest.raises(ExperimentError) as caught:
+        write(tmp_path, changed(path, value))
+    assert words in str(caught.value)
+    assert "mine.json" in str(caught.value)
+
+
+def test_no_json_is_told(tmp_path):
+    (tmp_path / "mine.json").write_text("{")
+    with pytest.raises(ExperimentError, match="Cannot read the description"):
+        load_figures(["mine"], tmp_path)
+
+
+def test_unknown_names_are_told(tmp_path):
+    with pytest.raises(ExperimentError, match="No figure 'figure99'; known: figure2"):
+        load_figures(["figure99"])
+    with pytest.raises(ExperimentError, match="no scale 'huge'; known: small"):
+        cells_of(write(tmp_path, RIGHT), "huge")
+
+
+def test_points_of_a_figure(tmp_path):
+    cells = cells_of(write(tmp_path, RIGHT), "small")
+    assert len(cells) == 2 * 2 * 3 * 2
+    points = {cell.point for cell in cells if cell.series == "plan"}
+    # Memory and delay shrink with the graph, and a seed draws the graph as well.
+    assert {point.memory for point in points} == {100_000, 10_000}
+    assert {point.delay for point in points} == {0.02}
+    assert {(point.graph, point.seed) for point in points} == {
+        ("reddit-like:0.01:0", 0),
+        ("reddit-like:0.01:1", 1),
+    }
+    # Hosts alone do not ask for the switch's memory, and without limit there is none.
+    for label in ("hosts", "no limit"):
+        points = {cell.point for cell in cells if cell.series == label}
+        assert len(points) == 2 * 2
+        assert {point.memory for point in points} == {None}

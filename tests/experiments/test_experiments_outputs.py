@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""CSV, pictures and table say what the result files say."""
+
+import csv
+import json
+
+import pytest
+
+from switchgnn.experiments import Store, cells_of, load_figures, run_points, write_figures
+from switchgnn.experiments.load import known_figures
+from switchgnn.experiments.measures import value_of
+from switchgnn.experiments.rows import RESULT_COLUMNS
+from switchgnn.experiments.table import rows_of
+from tests.experiments.fake_points import VERSIONS, FakeCommand, result
+
+FIGURE = load_figures(["figure15"])[0]
+CELLS = cells_of(FIGURE, "small")
+POINTS = list(dict.fromkeys(cell.point for cell in CELLS))
+RESULTS = {
+    point: result(
+        communication_seconds=number * 1e-3,
+        compute_seconds=1e-3,
+        epoch_seconds=(number + 1) * 1e-3,
+        bytes=1_000 * number,
+    )
+    for number, point in enumerate(POINTS, 1)
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One point has failed, and is missing."""
+    folder = tmp_path_factory.mktemp("figures")
+    store = Store(folder, VERSIONS)
+    command = FakeCommand(folder, RESULTS, {POINTS[0]: "bad luck."})
+    with store.opened():
+        run_points(POINTS, store, 2, lambda _: None, command)
+    found = {point: store.find(point) for point in POINTS}
+    write_figures(
+        [(FIGURE, CELLS)], {point: it for point, it in found.items() if it}, "small", folder
+    )
+    return folder
+
+
+def test_the_csv_is_the_result_files(folder):
+    with (folder / "figure15.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    shown = [cell for cell in CELLS if cell.point != POINTS[0]]
+    assert len(rows) == len(shown) == len(CELLS) - 1
+    for cell, row in zip(shown, rows, strict=True):
+        kept = json.loads((folder / "points" / f"{cell.point.name}.json").read_text())
+        assert (row["series"], row["figure_graph"]) == (cell.series, cell.graph)
+        assert int(row["workers"]) == kept["parameters"]["workers"]
+        assert int(row["seed"]) == kept["parameters"]["seed"]
+        for name in RESULT_COLUMNS:
+            assert float(row[name]) == kept["result"][name]
+
+
+def test_pictures_and_table_are_there(folder):
+    assert (folder / "figure15.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (folder / "figure15.svg").read_bytes()
+    page = (folder / "table.md").read_text()
+    assert page.count("| figure15 |") == len(FIGURE.claims)
+
+
+@pytest.mark.parametrize("name", known_figures())
+def test_every_figure_is_drawn_with_its_spread(tmp_path, name):
+    figure = load_figures([name])[0]
+    cells = cells_of(figure, "full")
+    results = {cell.point: result(epoch_seconds=1.0 + cell.point.seed) for cell in cells}
+    rows = write_figures([(figure, cells)], results, "full", tmp_path)
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert len(rows) == len(figure.claims)
+    assert "no result" not in {row[3] for row in rows}
+    assert "Smaller graphs" not in (tmp_path / "table.md").read_text()
+
+
+def test_an_epoch_is_both_and_only_computing_is_scaled():
+    one = RESULTS[POINTS[4]]
+    assert value_of("epoch", one) == pytest.approx(6)
+    assert value_of("epoch", one, 2.0) == pytest.approx(7)
+    assert value_of("epoch", one, 0.5) == pytest.approx(5.5)
+    assert value_of("communication", one, 2.0) == pytest.approx(5)
+    assert value_of("traffic", one, 2.0) == pytest.approx(5_000 / 1e6)
+
+
+def epochs(numbers):
+    """Results in which the series have these epochs, half of it computing."""
+    return {
+        cell.point: result(
+            epoch_seconds=numbers[cell.series] * (1 + cell.workers / 100),
+            compute_seconds=1.0 if cell.series == "BNS-GCN" else 0.0,
+        )
+        for cell in CELLS
+    }
+
+
+def test_the_table_by_hand():
+    numbers = {series.label: 3.0 for series in FIGURE.series}
+    numbers |= {"BNS-GCN": 10.0, "SwitchGNN": 4.0}
+    rows = rows_of(FIGURE, CELLS, epochs(numbers))
+    first, both_small = rows[0], rows[2]
+    # Whose memory is their own is not said to have the axis's.
+    assert "100MB" in first[6] and "MB" not in both_small[6]
+    assert first[2:4] == [FIGURE.claims[0].paper, "60%"]
+    # With 8 workers: 1 - 4 * 1.08 / (10.8 - 0.5), and 1 - 4.32 / 11.8.
+    at = first[6]
+    workers = next(number for number in (8, 16, 32) if f", {number} workers" in at)
+    whole = 10 * (1 + workers / 100)
+    assert first[4] == f"{1 - 0.4 * whole / (whole - 0.5):.0%}"
+    assert first[5] == f"{1 - 0.4 * whole / (whole + 1):.0%}"
+
+
+def test_without_results_the_table_says_so():
+    assert {row[3] for row in rows_of(FIGURE, CELLS, {})} == {"no result"}
