@@ -4,11 +4,11 @@
 
 from dataclasses import dataclass
 
-from switchgnn.cli.size import parse_bytes
 from switchgnn.experiments.description import UNLIMITED, Figure, ScaledGraph, Series
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
 from switchgnn.run.simulate_job import BNS_GCN
+from switchgnn.run.size import parse_bytes
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import signal
 import sys
 from pathlib import Path
 
-from switchgnn.cli.simulate import report_as_json
 from switchgnn.errors import SwitchGNNError
 from switchgnn.experiments.point import Point
 from switchgnn.p4src import load_program
@@ -63,7 +62,7 @@ def _simulate(point: Point, folder: Path) -> dict[str, object]:
             recirculation_rate=point.recirculation_rate,
         ),
     )
-    return {**report_as_json(simulate_job(options, _say)), "system": point.system}
+    return {**simulate_job(options, _say).to_dict(), "system": point.system}
 
 
 def _plan(point: Point) -> Plan:

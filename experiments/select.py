@@ -5,9 +5,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from switchgnn.cli.size import parse_bytes
 from switchgnn.experiments.cells import Cell
 from switchgnn.experiments.description import LEAST, MOST
+from switchgnn.run.size import parse_bytes
 
 # What a cell can be chosen by, and be drawn over.
 WHERE = ("graph", "workers", "memory", "recirculation")

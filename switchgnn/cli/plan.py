@@ -20,7 +20,6 @@ from switchgnn.cli.plan_display import (
     sizes,
     ways_table,
 )
-from switchgnn.cli.size import parse_bytes
 from switchgnn.cli.steps import Steps
 from switchgnn.cli.strategies import (
     AssignmentOption,
@@ -38,6 +37,7 @@ from switchgnn.planner.load import load_graph
 from switchgnn.planner.presets import PAPER, slots_of_memory
 from switchgnn.run.plan_job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.run.plan_plots import draw_plan_plots
+from switchgnn.run.size import parse_bytes
 
 
 def plan(

@@ -3,22 +3,21 @@
 """`switchgnn simulate`: a plan, or a system, packet by packet in ns-3."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from switchgnn.cli.size import parse_bytes
 from switchgnn.cli.steps import Steps
-from switchgnn.planner.presets import SLOT_BYTES, slots_of_memory
+from switchgnn.planner.presets import slots_of_memory
 from switchgnn.run.simulate_job import (
     SYSTEMS,
     SimulateOptions,
     SimulateReport,
     simulate_job,
 )
+from switchgnn.run.size import parse_bytes
 from switchgnn.simulator import SimulatorError, StarOptions
 
 _DEFAULT = StarOptions()
@@ -104,7 +103,7 @@ def simulate(
     with steps:
         report = simulate_job(options, steps.tell)
     if as_json:
-        typer.echo(json.dumps(report_as_json(report)))
+        typer.echo(json.dumps(report.to_dict()))
         return
     Console(highlight=False, markup=False, soft_wrap=True).print(_text(report))
 
@@ -115,41 +114,6 @@ def _refuse_later(system: str | None, topology: str) -> None:
             raise SimulatorError(f"The {_LATER[word]} {word} cannot be simulated yet.")
     if topology != _STAR:
         raise SimulatorError(f"No topology {topology!r}; known: {_STAR}.")
-
-
-def report_as_json(report: SimulateReport) -> dict[str, Any]:
-    """The report as plain data; docs/simulator.md says what is what."""
-    run, subject, options = report.run, report.subject, report.options
-    series = {name: list(values) for name, values in vars(run.series).items()}
-    plain = {
-        name: value
-        for name, value in vars(run).items()
-        if name not in ("series", "trace", "finished")
-    }
-    return {
-        "system": subject.system,
-        "graph": subject.graph,
-        "plan": subject.digest,
-        "workers": subject.setup.workers,
-        "memory_bytes": subject.slots * SLOT_BYTES,
-        "slots": subject.slots,
-        "blocks": subject.setup.blocks,
-        "layers": options.layers,
-        "features": options.features,
-        "seed": options.seed,
-        "star": asdict(options.star),
-        "epoch_seconds": report.epoch_seconds,
-        "communication_seconds": report.communication_seconds,
-        "compute_seconds": report.compute_seconds,
-        "exchange_seconds": run.seconds,
-        "busiest_link_seconds": report.busiest_link_seconds,
-        "bytes": report.bytes,
-        "aggregation_bits_per_second": report.aggregation_bits_per_second,
-        "total_bits_per_second": report.total_bits_per_second,
-        **plain,
-        "events_per_second": run.events / run.wall_seconds,
-        "series": series,
-    }
 
 
 def _text(report: SimulateReport) -> str:

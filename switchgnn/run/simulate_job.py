@@ -3,8 +3,9 @@
 """The steps of `switchgnn simulate`: plan, or read a plan, and simulate one exchange."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import STRAWMAN
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.plan import Plan
-from switchgnn.planner.presets import PRESETS, Situation, choose
+from switchgnn.planner.presets import PRESETS, SLOT_BYTES, Situation, choose
 from switchgnn.simulator import (
     SimulatorError,
     StarOptions,
@@ -143,6 +144,40 @@ class SimulateReport:
     def total_bits_per_second(self) -> float:
         """The same with features that leave it as they came."""
         return self._bits_per_second(self.run.sums + sum(self.run.features_down))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data; docs/simulator.md says what is what."""
+        run, subject, options = self.run, self.subject, self.options
+        series = {name: list(values) for name, values in vars(run.series).items()}
+        plain = {
+            name: value
+            for name, value in vars(run).items()
+            if name not in ("series", "trace", "finished")
+        }
+        return {
+            "system": subject.system,
+            "graph": subject.graph,
+            "plan": subject.digest,
+            "workers": subject.setup.workers,
+            "memory_bytes": subject.slots * SLOT_BYTES,
+            "slots": subject.slots,
+            "blocks": subject.setup.blocks,
+            "layers": options.layers,
+            "features": options.features,
+            "seed": options.seed,
+            "star": asdict(options.star),
+            "epoch_seconds": self.epoch_seconds,
+            "communication_seconds": self.communication_seconds,
+            "compute_seconds": self.compute_seconds,
+            "exchange_seconds": run.seconds,
+            "busiest_link_seconds": self.busiest_link_seconds,
+            "bytes": self.bytes,
+            "aggregation_bits_per_second": self.aggregation_bits_per_second,
+            "total_bits_per_second": self.total_bits_per_second,
+            **plain,
+            "events_per_second": run.events / run.wall_seconds,
+            "series": series,
+        }
 
     def _bits_per_second(self, frames: int) -> float:
         # One worker alone exchanges nothing, in no time.
