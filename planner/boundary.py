@@ -73,10 +73,8 @@ class BoundaryEdges:
         Without a switch that helps, a worker sends one copy of a feature to every other
         worker that needs it (section 2.2).
         """
-        holder = np.zeros(self._ids(), dtype=np.int32)
-        holder[self.source] = self.source_worker
         source, worker = distinct_pairs(self.source, self.destination_worker)
-        return holder[source], worker
+        return holders(self.source, self.source_worker)[source].astype(np.int32), worker
 
     def host_packets(self) -> int:
         """The number of copies that host-based exchange sends, per fragment."""
@@ -85,6 +83,18 @@ class BoundaryEdges:
     def _ids(self) -> int:
         """Above every vertex at an end."""
         return int(max(self.source.max(initial=-1), self.destination.max(initial=-1))) + 1
+
+
+def holders(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """uint8[largest id + 1], the worker of each vertex that occurs; 0 of the others.
+
+    Args:
+        vertex: int32[E], vertex ids.
+        worker: uint8[E], who holds each.
+    """
+    holder = np.zeros(int(vertex.max(initial=-1)) + 1, dtype=np.uint8)
+    holder[vertex] = worker
+    return holder
 
 
 def boundary_edges(graph: Graph, assignment: NDArray[np.int32]) -> BoundaryEdges:

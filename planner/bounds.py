@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.boundary import BoundaryEdges, holders
 from switchgnn.planner.numbering import distinct_pairs, number_ids, number_pairs
 
 # A matching of more edges takes minutes; whoever asks for one is told that it is left out.
@@ -65,7 +65,7 @@ def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | 
     ones = np.ones(len(boundary), dtype=np.int8)
     edges = csr_matrix((ones, (row, column)), shape=(len(sources), len(sums)))
     matched = maximum_bipartite_matching(edges, perm_type="column") >= 0
-    owner = _holder(boundary.source, boundary.source_worker)[sources]
+    owner = holders(boundary.source, boundary.source_worker)[sources]
     return Packets(_count(owner[matched], workers), once_each(boundary, workers).down)
 
 
@@ -80,16 +80,9 @@ def multicast_packets(boundary: BoundaryEdges, block: NDArray[np.integer], worke
     up = distinct_pairs(block, boundary.source)[1]
     down = distinct_pairs(block, boundary.destination)[1]
     return Packets(
-        _count(_holder(boundary.source, boundary.source_worker)[up], workers),
-        _count(_holder(boundary.destination, boundary.destination_worker)[down], workers),
+        _count(holders(boundary.source, boundary.source_worker)[up], workers),
+        _count(holders(boundary.destination, boundary.destination_worker)[down], workers),
     )
-
-
-def _holder(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """uint8[largest id + 1], the worker of each vertex that occurs."""
-    holder = np.zeros(int(vertex.max(initial=-1)) + 1, dtype=np.uint8)
-    holder[vertex] = worker
-    return holder
 
 
 def _count(owner: NDArray[np.integer], workers: int) -> NDArray[np.int64]:

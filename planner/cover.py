@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.boundary import BoundaryEdges, holders
 from switchgnn.planner.compiled import Compiled
 from switchgnn.planner.numbering import distinct_pairs, number_keys, number_pairs
 from switchgnn.planner.rows import sort_by_key
@@ -98,8 +98,7 @@ def packets_up(
         multicast: bool[E], as `cover_edges` returns.
     """
     workers = int(boundary.source_worker.max(initial=0)) + 1
-    owner = np.zeros(int(boundary.source.max(initial=-1)) + 1, dtype=np.uint8)
-    owner[boundary.source] = boundary.source_worker
+    owner = holders(boundary.source, boundary.source_worker)
     raw = distinct_pairs(block[multicast], boundary.source[multicast])[1]
     partial = _partial_sums(boundary, block, ~multicast)[0]
     return (

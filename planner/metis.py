@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # METIS seeds its generator with a C int.
 _SEED_LIMIT = 2**31 - 1
+# It counts the ends of edges with 32 bits.
+_MOST_ENDS = 2**31 - 1
 # METIS_OBJTYPE_VOL: the communication volume as the objective.
 _OBJTYPE_VOL = 1
 
@@ -53,7 +55,7 @@ def partition_vertices(
         int32[vertices], the part of each vertex, 0 <= part < parts.
 
     Raises:
-        PlannerError: METIS is not installed or fails.
+        PlannerError: METIS is not installed or fails, or there are too many edges for it.
     """
     if parts == 1:
         return np.zeros(vertices, dtype=np.int32)
@@ -63,6 +65,11 @@ def partition_vertices(
         return (np.arange(vertices) % parts).astype(np.int32)
     if most_edges is not None and len(adjacency[1]) > most_edges:
         adjacency = thin(*adjacency, most_edges / len(adjacency[1]))
+    if len(adjacency[1]) > _MOST_ENDS:
+        raise PlannerError(
+            f"{len(adjacency[1]):,} ends of edges are too many for METIS, which takes "
+            f"{_MOST_ENDS:,}: partition with --engine ptscotch, or give an assignment"
+        )
     with METIS_TIME.running():
         part = _part_graph(*adjacency, parts, seed=seed, weights=weights, volume=volume)
     return np.asarray(part, dtype=np.int32)

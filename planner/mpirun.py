@@ -9,9 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import IO
 
 from switchgnn.planner.errors import PlannerError
@@ -129,17 +127,3 @@ def _without_words(lines: Sequence[str], code: int) -> str:
         if line:
             return " ".join(itertools.takewhile(bool, text[start:]))
     return f"{MPIRUN} ended with code {code}"
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Let Ctrl-C in the block clean up, and then do what it does outside."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        # None: a handler that Python does not know of.
-        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)

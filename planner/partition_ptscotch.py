@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.interruptible import interruptible
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
-from switchgnn.planner.mpirun import MPIRUN, interruptible, run_ranks
+from switchgnn.planner.mpirun import MPIRUN, run_ranks
 from switchgnn.planner.partition import check_workers
 from switchgnn.planner.partition_given import load_assignment
 from switchgnn.planner.ptscotch import load_ptscotch

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.boundary import BoundaryEdges
+from switchgnn.planner.boundary import BoundaryEdges, holders
 from switchgnn.planner.bounds import Packets
 from switchgnn.planner.compiled import Compiled
 from switchgnn.planner.numbering import number_ids
@@ -46,10 +46,8 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
     """
     sources, source = number_ids(boundary.source)
     destinations, destination = number_ids(boundary.destination)
-    holder = np.zeros(len(destinations), dtype=np.uint8)
-    holder[destination] = boundary.destination_worker
-    sender = np.zeros(len(sources), dtype=np.uint8)
-    sender[source] = boundary.source_worker
+    holder = holders(destination, boundary.destination_worker)
+    sender = holders(source, boundary.source_worker)
     fan_in = np.bincount(destination, minlength=len(destinations)).astype(np.int64)
     sums, overflowed = _play(
         arrival_order(len(sources), seed),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from switchgnn.planner.mpirun import interruptible
+from switchgnn.interruptible import interruptible
 from switchgnn.simulator.array_file import write_array_file
 from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.errors import SimulatorError

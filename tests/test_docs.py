@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command and program in the docs is executed, every link leads somewhere."""
 
-import os
 import re
 import subprocess
 import sys
@@ -11,16 +10,13 @@ from pathlib import Path
 import pytest
 
 from switchgnn.simulator.compile import what_is_missing
+from tests.reader import ENVIRONMENT, run_command
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 MAKE_TARGET = re.compile(r"`make ([a-z0-9]+)")
-
-
-# As after `. .venv/bin/activate`.
-ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
 def blocks(page, language):
@@ -52,16 +48,7 @@ def test_command(command, folder):
         pytest.skip(NO_SIMULATIONS)
     if command.startswith("make "):
         command = f"{command} --directory {ROOT}"
-    result = subprocess.run(
-        ["bash", "-euc", command],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
+    run_command(command, folder)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -14,7 +14,7 @@ from planner_helpers import (
     random_graph,
 )
 
-from switchgnn.planner import PlannerError, graph_from_edges, partition_workers
+from switchgnn.planner import PlannerError, graph_from_edges, metis, partition_workers
 from switchgnn.planner.metis import partition_vertices, symmetric_rows
 from switchgnn.planner.partition import check_assignment
 
@@ -131,3 +131,13 @@ def test_boundary_edges():
     assert boundary.host_packets() == 4
     assert len(boundary_of(graph, [0] * 5)) == 0
     assert boundary_of(graph, [0] * 5).max_fan_in() == 1
+
+
+def test_too_many_edges_for_metis(monkeypatch):
+    graph = random_graph(40, 200, 1)
+    monkeypatch.setattr(metis, "_MOST_ENDS", len(graph.indices))
+    partition_workers(graph, 4, 0)
+    monkeypatch.setattr(metis, "_MOST_ENDS", len(graph.indices) - 1)
+    with pytest.raises(PlannerError) as error:
+        partition_workers(graph, 4, 0)
+    assert "too many for METIS" in one_sentence(error)

@@ -3,10 +3,7 @@
 """`switchgnn plan --engine ptscotch` and `switchgnn shard` as their user meets them."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +16,11 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import build_plan, load_assignment, load_graph, read_manifest, write_plan
 from switchgnn.planner.check_plan import check_plan
 from switchgnn.planner.partition_ptscotch import ptscotch, ptscotch_missing
+from tests.reader import run_command
 
 MISSING = ptscotch_missing()
 needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 PAGE = Path(__file__).parents[2] / "docs" / "planner.md"
-ENVIRONMENT = {
-    **os.environ,
-    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-}
 
 
 def call(*arguments):
@@ -110,16 +102,7 @@ def test_the_commands_for_several_machines(tmp_path):
     assert [command.split()[0] for command in commands] == ["switchgnn", "switchgnn", "mpirun"]
     for command in commands:
         here = command.replace("--hostfile machines", "--oversubscribe")
-        result = subprocess.run(
-            ["bash", "-euc", here],
-            cwd=tmp_path,
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=100,
-        )
-        assert result.returncode == 0, result.stdout + result.stderr
+        run_command(here, tmp_path)
     graph = load_graph("digits")
     assignment = load_assignment(tmp_path / "assignment.npy")
     assert np.array_equal(assignment, ptscotch(graph, 4, 0, ranks=2))
