@@ -3,10 +3,13 @@
 """A star in Mininet: each worker in a network namespace of its own."""
 
 import os
+import select
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,8 @@ from switchgnn.topologies.send_buffer import small_send_buffers
 from switchgnn.topologies.targets import Target, require_free, switch_child, wait_until_serving
 
 _MNEXEC = "mnexec"
+# How long an interrupted command may take to end.
+_COMMAND_SECONDS = 3.0
 
 
 def mininet_missing() -> str | None:
@@ -76,11 +81,7 @@ class MininetFabric(Fabric):
         net, self._net = self._net, None
         if net is not None:
             for node in net.hosts:
-                # After an interrupt in the middle of a command the node waits for its end,
-                # and Mininet would refuse to stop it.
-                if node.waiting:
-                    node.sendInt()
-                    node.waitOutput()
+                _end_command(node)
             net.stop()
 
     def worker_link(self, worker: int) -> str:
@@ -165,6 +166,38 @@ def _run(command: list[str], namespace_pid: int | None) -> None:
     except subprocess.CalledProcessError as error:
         reason = (error.stderr or error.stdout).strip()
         raise FabricError(f"`{' '.join(command)}` failed: {reason}") from error
+
+
+def _end_command(node: Any) -> None:  # noqa: ANN401 - Mininet has no types
+    """Interrupt what a node still runs; Mininet would refuse to stop it.
+
+    The terminal forgets what it holds when it is interrupted. A command that the shell had not
+    yet read is then never run, and never ends either; and one may ignore the interrupt. So the
+    wait has a deadline, after which what still runs is killed.
+    """
+    if not node.waiting:
+        return
+    node.sendInt()
+    _wait_for_end(node)
+    if node.waiting:
+        for child in _children(node.shell.pid):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        _wait_for_end(node)
+    node.waiting = False
+
+
+def _wait_for_end(node: Any) -> None:  # noqa: ANN401
+    deadline = time.monotonic() + _COMMAND_SECONDS
+    while node.waiting and (left := deadline - time.monotonic()) > 0:
+        # Not `monitor(timeoutms=...)`: it also polls for writing, which is always possible.
+        if select.select([node.stdout], [], [], left)[0]:
+            node.monitor()
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in tasks.read_text().split()] if tasks.exists() else []
 
 
 def _counted(interface: str, counter: str) -> int:

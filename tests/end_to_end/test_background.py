@@ -53,12 +53,27 @@ def test_the_default_send_buffer_comes_back_after_an_error():
 
 
 @needs_mininet
-def test_a_network_ends_though_a_command_was_interrupted(tmp_path):
+def read(node):
+    """The shell runs `cat`, which an interrupt ends."""
+    node.sendCmd("cat")
+
+
+def deaf(node):
+    node.sendCmd("trap '' INT; cat")
+
+
+def lost(node):
+    """Mininet waits for a command that the terminal forgot before the shell read it."""
+    node.waiting = True
+
+
+@pytest.mark.parametrize("begin", [read, deaf, lost])
+def test_a_network_ends_though_a_command_was_interrupted(begin, tmp_path):
     """Ctrl-C in the middle of what Mininet does in a host."""
     star = Star(star_network(2), Target.EMBEDDED, f"127.0.0.1:{free_tcp_port()}")
     fabric = build_fabric(FabricKind.MININET, star, tmp_path)
     with fabric:
-        fabric._hosts[0].sendCmd("cat")
+        begin(fabric._hosts[0])
         mine = set(fabric._switch_side)
     assert mine
     assert mine.isdisjoint(entry.name for entry in Path("/sys/class/net").iterdir())
