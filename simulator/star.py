@@ -140,6 +140,7 @@ def run_star(setup: Setup, options: StarOptions, *, trace: bool = False) -> Star
             "workers": setup.workers,
             "blocks": setup.blocks,
             "fragments": setup.fragments,
+            "together": setup.together,
             "host_based": int(setup.host_based),
             "pools": ",".join(map(str, setup.pools)),
             "trace": int(trace),

@@ -18,7 +18,10 @@ struct Options
     std::string arrays;
     uint32_t workers;
     uint32_t blocks;
+    /// Of a feature, exchanged one after another.
     uint32_t fragments;
+    /// Fragments that are exchanged together: those of the feature that a slot holds.
+    uint32_t together;
     /// Whether hosts exchange copies, without the switch's sums.
     bool host_based;
     LinkOptions up;

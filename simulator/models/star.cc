@@ -27,8 +27,8 @@ Star::Star(const Options& options)
 void
 Star::AddWorkers()
 {
-    schedule_ = std::make_unique<Schedule>(arrays_, options_.blocks, options_.fragments);
-    slots_ = std::make_unique<Slots>(arrays_, options_.pools);
+    schedule_ = std::make_unique<Schedule>(arrays_, options_.blocks, options_.fragments, options_.together);
+    slots_ = std::make_unique<Slots>(arrays_, options_.pools, options_.together);
     auto adding =
         std::make_unique<AddingSwitch>(options_.workers, *schedule_, *slots_, options_.pass);
     adding_ = adding.get();

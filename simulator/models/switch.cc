@@ -78,7 +78,7 @@ AddingSwitch::Contribute(Circling& circling, Picoseconds at)
     {
         ++used;
         ++contributions;
-        const uint32_t row = word & ~Schedule::kLastOfPass;
+        const uint32_t row = schedule_.RowOf(word, circling.packet.id);
         Packet part{.kind = Kind::SUM, .id = row};
         const Fate fate = slots_.Add(row, circling.packet.count, part.count);
         if (fate != Fate::KEPT)

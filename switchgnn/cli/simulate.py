@@ -36,6 +36,14 @@ def simulate(
         str | None,
         typer.Option(help="Of the switch, as 10MB: 128 bytes are a slot; default: the program's."),
     ] = None,
+    slot_features: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="A slot holds a whole feature of so many numbers, 4 bytes each, as the paper "
+            "counts; default: a slot holds a fragment.",
+        ),
+    ] = None,
     system: Annotated[
         str | None,
         typer.Option(help=f"{', '.join(SYSTEMS)}; with a plan: bns-gcn on its partition."),
@@ -83,7 +91,9 @@ def simulate(
         plan=plan,
         graph=graph,
         workers=workers,
-        slots=None if memory is None else slots_of_memory(parse_bytes("--memory", memory)),
+        slots=None
+        if memory is None
+        else slots_of_memory(parse_bytes("--memory", memory), slot_features),
         system=system,
         layers=layers,
         features=features,
@@ -98,6 +108,7 @@ def simulate(
             congestion_control=congestion_control,
             recirculation_rate=recirculation_rate,
         ),
+        slot_features=slot_features,
     )
     steps = Steps()
     with steps:

@@ -22,7 +22,7 @@ from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import STRAWMAN
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.plan import Plan
-from switchgnn.planner.presets import PRESETS, SLOT_BYTES, Situation, choose
+from switchgnn.planner.presets import PRESETS, Situation, choose, slot_bytes
 from switchgnn.simulator import (
     SimulatorError,
     StarOptions,
@@ -62,6 +62,7 @@ class SimulateOptions:
         features: width F of what is exchanged.
         seed: for partition, blocks and order.
         star: the network.
+        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
     """
 
     plan: Path | None
@@ -73,6 +74,7 @@ class SimulateOptions:
     features: int
     seed: int
     star: StarOptions
+    slot_features: int | None = None
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,9 @@ class SimulateReport:
             "graph": subject.graph,
             "plan": subject.digest,
             "workers": subject.setup.workers,
-            "memory_bytes": subject.slots * SLOT_BYTES,
+            "memory_bytes": subject.slots * slot_bytes(options.slot_features),
             "slots": subject.slots,
+            "slot_features": options.slot_features,
             "blocks": subject.setup.blocks,
             "layers": options.layers,
             "features": options.features,
@@ -195,6 +198,7 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     Raises:
         SwitchGNNError: with a sentence for the user.
     """
+    _check_slots(options)
     tell("compile the models")
     compiled_models()  # or say what is missing, before minutes of planning
     subject = _subject(options, tell)
@@ -202,6 +206,14 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     run = run_star(subject.setup, options.star)
     computing = compute_seconds(subject.vertices, subject.edges, options.features, options.layers)
     return SimulateReport(options, subject, run, computing)
+
+
+def _check_slots(options: SimulateOptions) -> None:
+    if options.slot_features is not None and options.slot_features < options.features:
+        raise SimulatorError(
+            f"A slot of {options.slot_features} numbers does not hold a feature of "
+            f"{options.features}: give a larger --slot-features, or none."
+        )
 
 
 def _subject(options: SimulateOptions, tell: Progress) -> Subject:
@@ -279,7 +291,11 @@ def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:
         system=system,
         graph=plan.manifest.graph.name,
         digest=plan.manifest.digest,
-        setup=plan_setup(plan, fragments_of(options.features)),
+        setup=plan_setup(
+            plan,
+            fragments_of(options.features),
+            whole_features=options.slot_features is not None,
+        ),
         slots=plan.manifest.slots,
         vertices=int(np.bincount(plan.assignment).max()),
         edges=_edges(plan),

@@ -16,6 +16,7 @@ from . import (
     test_simulator_pace,
     test_simulator_plan,
     test_simulator_strawman,
+    test_simulator_whole_features,
 )
 
 MODELS = compiling.MODELS
@@ -23,6 +24,10 @@ MODELS = compiling.MODELS
 
 def by_hand(name):
     return lambda patch: getattr(test_simulator_by_hand, name)()
+
+
+def by_hand_whole(patch):
+    test_simulator_whole_features.test_fragments_follow_each_other_without_a_barrier()
 
 
 def game(patch):
@@ -68,8 +73,12 @@ MISTAKES = {
         ),
     ),
     "the strawman never takes a slot back": (
-        ("slots.cc", "        ++free_[row.pool];\n", ""),
+        ("slots.cc", "        ++free_[rows_[row].pool];\n", ""),
         game,
+    ),
+    "all fragments add to the first one's sum": (
+        ("schedule.h", "* together + packet % together", "* together"),
+        by_hand_whole,
     ),
     "an acknowledgement has the bytes of a frame with its checksum": (
         ("packet.h", "return 60;", "return 64;"),
