@@ -83,4 +83,5 @@ def _point(
         delay=figure.delay * graph.shrink,
         congestion_control=series.congestion_control,
         recirculation_rate=None if alone else rate,
+        slot_features=graph.feature if series.whole_features and not alone else None,
     )

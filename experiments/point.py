@@ -28,6 +28,7 @@ class Point:
         delay: microseconds on each link.
         congestion_control: hosts slow down when packets come marked.
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
+        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
     """
 
     graph: str
@@ -42,6 +43,7 @@ class Point:
     delay: float
     congestion_control: bool
     recirculation_rate: float | None
+    slot_features: int | None = None
 
     @property
     def name(self) -> str:
@@ -57,9 +59,10 @@ class Point:
     def __str__(self) -> str:
         """For people who wait for it."""
         memory = "" if self.memory is None else f", {self.memory / 1e6:g} MB"
+        slot = "" if self.slot_features is None else f" of slots of {self.slot_features} numbers"
         order = "" if self.order is None else f", order {self.order}"
         loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
-        return f"{self.graph}, {self.workers} workers, {self.system}{memory}{order}{loop}"
+        return f"{self.graph}, {self.workers} workers, {self.system}{memory}{slot}{order}{loop}"
 
 
 def _digest(words: dict[str, object]) -> str:
