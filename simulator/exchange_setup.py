@@ -31,3 +31,8 @@ class Setup:
     fragments: int = 1
     pools: tuple[int, ...] = field(default=())
     together: int = 1
+
+    @property
+    def fragments_of_feature(self) -> int:
+        """All of them, however they travel."""
+        return self.fragments * self.together

@@ -16,6 +16,7 @@ from switchgnn.planner.blocks import MIN_SLOTS
 from switchgnn.planner.boundary import boundary_edges
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import read_plan
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
@@ -88,7 +89,8 @@ class Subject:
         setup: of the exchange.
         slots: of the switch; 0 where it adds nothing.
         vertices: of the worker that has most.
-        edges: of a worker on average; each direction counts.
+        additions: rows that a worker adds up by itself on average: for each edge inside it and
+            each of its partial sums; where hosts send copies, for each edge.
     """
 
     system: str
@@ -97,7 +99,7 @@ class Subject:
     setup: Setup
     slots: int
     vertices: int
-    edges: float
+    additions: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +206,12 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     subject = _subject(options, tell)
     tell("simulate")
     run = run_star(subject.setup, options.star)
-    computing = compute_seconds(subject.vertices, subject.edges, options.features, options.layers)
+    computing = compute_seconds(
+        subject.vertices,
+        subject.additions + _received(run, subject.setup),
+        options.features,
+        options.layers,
+    )
     return SimulateReport(options, subject, run, computing)
 
 
@@ -237,7 +244,13 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
     if options.system == BNS_GCN:
         copies = copies_of_plan(plan)
         vertices = int(np.bincount(plan.assignment).max())
-        return _copied(options, copies, plan.manifest.graph.name, vertices, _edges(plan))
+        return _copied(
+            options,
+            copies,
+            plan.manifest.graph.name,
+            vertices,
+            plan.manifest.graph.edges / plan.manifest.workers,
+        )
     if options.system is not None:
         raise SimulatorError(
             f"A plan is simulated as it is, or as {BNS_GCN} on its partition, but not as "
@@ -256,10 +269,10 @@ def _hosts_alone(options: SimulateOptions, graph: Graph, workers: int, tell: Pro
 
 
 def _copied(
-    options: SimulateOptions, copies: NDArray[np.int64], graph: str, vertices: int, edges: float
+    options: SimulateOptions, copies: NDArray[np.int64], graph: str, vertices: int, additions: float
 ) -> Subject:
     setup = host_setup(copies, fragments_of(options.features), options.star.pace)
-    return Subject(BNS_GCN, graph, None, setup, 0, vertices, edges)
+    return Subject(BNS_GCN, graph, None, setup, 0, vertices, additions)
 
 
 def _make_plan(
@@ -298,9 +311,25 @@ def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:
         ),
         slots=plan.manifest.slots,
         vertices=int(np.bincount(plan.assignment).max()),
-        edges=_edges(plan),
+        additions=_additions(plan),
     )
 
 
-def _edges(plan: Plan) -> float:
-    return plan.manifest.graph.edges / plan.manifest.workers
+def _additions(plan: Plan) -> float:
+    """See Subject: the switch adds up what travels, and the workers their partial sums."""
+    manifest = plan.manifest
+    forward = manifest.direction(Direction.FORWARD)
+    ends = [forward.first_block - 1, forward.last_block]
+    travel, partial = 0, 0
+    for part in plan.workers:
+        low, high = part.receive_indptr[ends]
+        travel += int(part.neighbour_indptr[high] - part.neighbour_indptr[low])
+        low, high = part.send_indptr[ends]
+        rows = np.diff(part.send_row_indptr[low : high + 1])
+        partial += int(rows[rows > 1].sum())
+    return (manifest.graph.edges - travel + partial) / manifest.workers
+
+
+def _received(run: StarRun, setup: Setup) -> float:
+    """Sums that a worker adds to its own on average, and features that found no slot."""
+    return (run.sums + run.overflowed) / (setup.fragments_of_feature * setup.workers)
