@@ -57,6 +57,12 @@ def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
     return number / one.unit
 
 
+def bound_of(result: Result) -> float:
+    """What the busiest link takes for the communication of an epoch, in the unit of its axis."""
+    seconds = float(result["layers"]) * float(result["busiest_link_seconds"])
+    return seconds / MEASURES["communication"].unit
+
+
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
