@@ -59,12 +59,13 @@ def test_a_small_figure_end_to_end(tmp_path):
 def test_points_are_what_simulate_says(tmp_path):
     """With one partition file for all that have the same, the numbers are those without it."""
     systems = ["bns-gcn", "g3", "strawman", "paper", "best"]
-    points = {system: point(system=system, features=128) for system in systems}
+    graph = "random:300:2000:3"  # on which METIS's seed matters
+    points = {system: point(graph=graph, system=system, features=128) for system in systems}
     store = Store(tmp_path, {})
     with store.opened():
         outcome = run_points(list(points.values()), store, 2, lambda _: None)
     assert outcome.failed == {}
-    options = ["--graph", "karate", "--workers", "4", "--memory", "2000", "--json"]
+    options = ["--graph", graph, "--workers", "4", "--memory", "2000", "--json"]
     for system, one in points.items():
         told = CliRunner().invoke(app, ["simulate", *options, "--system", system])
         alone = json.loads(told.stdout)
