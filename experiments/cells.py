@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from switchgnn.experiments.description import UNLIMITED, Figure, ScaledGraph, Series
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
-from switchgnn.run.simulate_job import BNS_GCN
+from switchgnn.run.simulate_job import G3, HOSTS_ALONE
 from switchgnn.run.size import parse_bytes
+from switchgnn.simulator import BIN_SIZE
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,13 @@ class Cell:
     point: Point
 
 
-def cells_of(figure: Figure, scale: str) -> list[Cell]:
+def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
     """All cells of a figure at a scale.
+
+    Args:
+        figure: the description.
+        scale: the name of one that it has.
+        seeds: how many, in place of the scale's.
 
     Raises:
         ExperimentError: it has no such scale.
@@ -49,7 +55,7 @@ def cells_of(figure: Figure, scale: str) -> list[Cell]:
         for memory in chosen.memory
         for rate in chosen.recirculation_rates
         for series in figure.series
-        for seed in range(chosen.seeds)
+        for seed in range(seeds or chosen.seeds)
         for point in [
             _point(figure, series, graph, workers=workers, memory=memory, rate=rate, seed=seed)
         ]
@@ -67,7 +73,7 @@ def _point(
     seed: int,
 ) -> Point:
     # Hosts alone need no switch that adds: one point serves all its sizes and rates.
-    alone = series.system == BNS_GCN
+    alone = series.system in HOSTS_ALONE
     size = series.memory or memory
     unlimited = alone or size == UNLIMITED
     return Point(
@@ -84,4 +90,5 @@ def _point(
         congestion_control=series.congestion_control,
         recirculation_rate=None if alone else rate,
         slot_features=graph.feature if series.whole_features and not alone else None,
+        bin_size=max(1, round(BIN_SIZE * graph.shrink)) if series.system == G3 else None,
     )

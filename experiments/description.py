@@ -37,8 +37,8 @@ class ScaledGraph:
 
     Attributes:
         graph: as load_graph takes it; `{seed}` stands for the seed.
-        shrink: the switch's memory and the delay of links are multiplied with it: so there are as
-            many blocks, and a barrier takes the same share of the time.
+        shrink: the switch's memory, the delay of links and G3's bins are multiplied with it: so
+            there are as many blocks and bins, and a barrier takes the same share of the time.
         feature: numbers of its whole feature (the paper's table 1).
     """
 

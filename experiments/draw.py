@@ -103,10 +103,16 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
         [handles[label] for label in labels],
         labels,
         loc="outside lower center",
-        ncols=columns * 2,
+        ncols=_legend_columns(len(labels), columns * 2),
         fontsize=9,
     )
     return picture
+
+
+def _legend_columns(labels: int, most: int) -> int:
+    """Lines of about the same length."""
+    lines = max(1, math.ceil(labels / most))
+    return max(1, math.ceil(labels / lines))
 
 
 def _title(panel: Panel, cells: Sequence[Cell]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.header import FEATURE_FRAME_BYTES
+from switchgnn.simulator import overlapped_seconds
 
 Result = Mapping[str, Any]
 # So many pieces of the time of an exchange have a throughput of their own.
@@ -53,8 +54,17 @@ def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
     one = MEASURES[measure]
     number = float(result[one.key])
     if measure == EPOCH:
-        number += (compute - 1) * float(result[COMPUTE])
+        number += _longer_epoch(result, compute)
     return number / one.unit
+
+
+def _longer_epoch(result: Result, compute: float) -> float:
+    """What an epoch takes more when computing is multiplied; bins may hide some of that."""
+    once, communication = float(result[COMPUTE]), float(result[MEASURES["communication"].key])
+    hidden = [
+        overlapped_seconds(each, communication, result["bins"]) for each in (once, compute * once)
+    ]
+    return (compute - 1) * once + hidden[0] - hidden[1]
 
 
 def bound_of(result: Result) -> float:

@@ -6,9 +6,23 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
+from switchgnn.run.simulate_job import HOSTS_ALONE
+
 _DIGITS = 12
 # What has nothing to do with the plan.
-_NETWORK = ("layers", "features", "bandwidth", "delay", "congestion_control", "recirculation_rate")
+_NETWORK = (
+    "layers",
+    "features",
+    "bandwidth",
+    "delay",
+    "congestion_control",
+    "recirculation_rate",
+    "bin_size",
+)
+# What says who holds which vertex.
+_PARTITION = ("graph", "workers", "partition", "seed")
+# Of the presets and of the strawman.
+_METIS = "metis"
 
 
 @dataclass(frozen=True)
@@ -29,6 +43,7 @@ class Point:
         congestion_control: hosts slow down when packets come marked.
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
+        bin_size: vertices of a bin of G3, or None.
     """
 
     graph: str
@@ -44,6 +59,7 @@ class Point:
     congestion_control: bool
     recirculation_rate: float | None
     slot_features: int | None = None
+    bin_size: int | None = None
 
     @property
     def name(self) -> str:
@@ -55,6 +71,16 @@ class Point:
     def plan_name(self) -> str:
         """Points with the same one are simulated with the same plan."""
         return _digest({name: it for name, it in asdict(self).items() if name not in _NETWORK})
+
+    @property
+    def partition(self) -> str:
+        """A key of PARTITION_STRATEGIES."""
+        return HOSTS_ALONE.get(self.system, _METIS)
+
+    @property
+    def partition_name(self) -> str:
+        """Points with the same one have the same vertices on the same workers."""
+        return _digest({name: getattr(self, name) for name in _PARTITION})
 
     def __str__(self) -> str:
         """For people who wait for it."""

@@ -1,16 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One point in a process of its own: `python -m switchgnn.experiments.process POINT PLAN`.
+"""One point in a process of its own: `... -m switchgnn.experiments.process POINT PLAN PARTITION`.
 
-POINT is the point as JSON. PLAN is a folder: with the plan, or to write it to. What
-`switchgnn simulate --json` prints comes out; or a sentence on stderr, and exit code 2.
+POINT is the point as JSON. PLAN is a folder, and PARTITION a file for load_assignment: with what
+their names say, or to write it to. What `switchgnn simulate --json` prints comes out; or a sentence
+on stderr, and exit code 2.
 """
 
 import ctypes
 import json
 import signal
 import sys
+import tempfile
 from pathlib import Path
+
+import numpy as np
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.experiments.point import Point
@@ -21,10 +25,12 @@ from switchgnn.planner.chosen import Asked
 from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import STRAWMAN
+from switchgnn.planner.partition_given import load_assignment
 from switchgnn.planner.plan import Plan
 from switchgnn.planner.presets import slots_of_memory
+from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.run.plan_job import PlanOptions, make_plan
-from switchgnn.run.simulate_job import BNS_GCN, SimulateOptions, simulate_job
+from switchgnn.run.simulate_job import HOSTS_ALONE, SimulateOptions, simulate_job
 from switchgnn.simulator import StarOptions
 
 _FAILED = 2
@@ -36,16 +42,20 @@ def main() -> None:
     # Where the runner dies, this does, and takes its files with it.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
     try:
-        print(json.dumps(_simulate(Point(**json.loads(sys.argv[1])), Path(sys.argv[2]))))  # noqa: T201
+        point, plan, partition = sys.argv[1:]
+        told = _simulate(Point(**json.loads(point)), Path(plan), Path(partition))
+        print(json.dumps(told))  # noqa: T201
     except SwitchGNNError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(_FAILED)
 
 
-def _simulate(point: Point, folder: Path) -> dict[str, object]:
-    planned = point.system != BNS_GCN
+def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
+    planned = point.system not in HOSTS_ALONE
+    if not folder.exists() and not partition.exists():
+        _write_partition(point, partition)
     if planned and not folder.exists():
-        write_plan(_plan(point), folder)
+        write_plan(_plan(point, partition), folder)
     options = SimulateOptions(
         plan=folder if planned else None,
         graph=None if planned else point.graph,
@@ -62,11 +72,23 @@ def _simulate(point: Point, folder: Path) -> dict[str, object]:
             recirculation_rate=point.recirculation_rate,
         ),
         slot_features=point.slot_features,
+        asked=Asked() if planned else Asked(assignment=partition),
+        bin_size=point.bin_size,
     )
     return {**simulate_job(options, _say).to_dict(), "system": point.system}
 
 
-def _plan(point: Point) -> Plan:
+def _write_partition(point: Point, file: Path) -> None:
+    """Make it as planning would; others see all of it or nothing."""
+    make = PARTITION_STRATEGIES[point.partition]
+    made = make(load_graph(point.graph), point.workers, point.seed)
+    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+        written = Path(folder) / file.name
+        np.save(written, made)
+        written.rename(file)
+
+
+def _plan(point: Point, partition: Path) -> Plan:
     if point.system == STRAWMAN:
         return build_plan(
             load_graph(point.graph),
@@ -77,13 +99,14 @@ def _plan(point: Point) -> Plan:
             seed=point.seed,
             blocks=STRAWMAN,
             order=point.order or "random",
+            assignment=load_assignment(partition),
         )
     options = PlanOptions(
         graph=point.graph,
         workers=point.workers,
         slots=_slots(point, 1),
         features=point.features,
-        asked=Asked(point.system, order=point.order),
+        asked=Asked(point.system, order=point.order, assignment=partition),
         directions="forward",
         seed=point.seed,
         link_rate=None,

@@ -31,7 +31,13 @@ Progress = Callable[[str], None]
 def point_command(point: Point, plan: Path) -> Sequence[str]:
     """What simulates a point; see process.py."""
     words = json.dumps(asdict(point))
-    return [sys.executable, "-m", "switchgnn.experiments.process", words, str(plan)]
+    partition = plan.with_name(partition_file(point))
+    return [sys.executable, "-m", "switchgnn.experiments.process", words, str(plan), str(partition)]
+
+
+def partition_file(point: Point) -> str:
+    """Beside the folder of the plan."""
+    return f"{point.partition_name}.npy"
 
 
 @dataclass(frozen=True)
@@ -111,10 +117,14 @@ class _Team:
     _uses: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self._uses.update(point.plan_name for point in self.waiting)
+        for point in self.waiting:
+            self._uses.update((point.plan_name, point.partition_name))
 
     def fill(self, jobs: int) -> None:
-        """Start points until so many run. Where one makes a plan, those that share it wait."""
+        """Start points until so many run.
+
+        Where one makes a plan or a partition, those that share it wait.
+        """
         for point in list(self.waiting):
             if len(self._running) >= jobs:
                 return
@@ -130,9 +140,11 @@ class _Team:
         one.process.wait()
         said = self._take(one)
         self._forget(handle)
-        self._uses[one.point.plan_name] -= 1
+        self._uses.subtract((one.point.plan_name, one.point.partition_name))
         if not self._uses[one.point.plan_name]:
             shutil.rmtree(self._plan(one.point), ignore_errors=True)
+        if not self._uses[one.point.partition_name]:
+            self._partition(one.point).unlink(missing_ok=True)
         if said is not None:
             self.failed[one.point] = said
         return one.point, time.monotonic() - one.since, said
@@ -188,7 +200,13 @@ class _Team:
         one.err.close()
 
     def _being_made(self, point: Point) -> bool:
-        return any(one.point.plan_name == point.plan_name for one in self._running.values())
+        others = [one.point for one in self._running.values()]
+        if not self._partition(point).exists():
+            return point.partition_name in {other.partition_name for other in others}
+        return point.plan_name in {other.plan_name for other in others}
 
     def _plan(self, point: Point) -> Path:
         return self.store.work / point.plan_name
+
+    def _partition(self, point: Point) -> Path:
+        return self.store.work / partition_file(point)

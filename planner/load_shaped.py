@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,8 +83,12 @@ def is_shaped(spec: str) -> bool:
     return spec.partition(":")[0] in SHAPES
 
 
+@lru_cache(maxsize=1)
 def load_shaped(spec: str) -> Graph:
     """Return the undirected graph that a name says; the same name gives the same graph.
+
+    The last one is kept: at the paper's sizes drawing takes minutes, and who partitions, plans
+    and compares loads it at each step.
 
     Args:
         spec: `reddit-like:SCALE:SEED`, or another of SHAPES. Vertices are in proportion to

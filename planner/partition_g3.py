@@ -13,15 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.planner.compiled import Compiled
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.metis import partition_vertices, symmetric_rows
 from switchgnn.planner.partition import check_workers, fill_empty
 from switchgnn.planner.remote_counts import RemoteCounts
+from switchgnn.planner.rows import sort_by_key
 
 # Stage 2 ends when the smallest remote count is within 0.5 % of the largest.
 GAMMA = 0.005
 # `g3` lets no worker's sum of degrees grow beyond this share of the mean.
 DEGREE_TOLERANCE = 1.05
+# METIS minimises the communication volume of graphs with up to so many directed edges. That takes
+# time in proportion to the squares of degrees; of larger graphs it minimises the edge-cut, which
+# G3 allows as well.
+MOST_VOLUME_EDGES = 2_000_000
 # `g3` compares so many vertices of each of the two workers, and tries so many pairs.
 _CANDIDATES = 64
 _TRIES = 16
@@ -86,11 +92,9 @@ def swap_literally(counts: RemoteCounts) -> int:
 
 def swap_while_better(counts: RemoteCounts) -> int:
     """The second stage of :func:`g3`; returns the number of swaps."""
-    limit = max(DEGREE_TOLERANCE * counts.degree_sum.mean(), counts.degree_sum.max())
-    free = np.ones(len(counts.assignment), dtype=bool)
+    swapper = _Swapper(counts)
     swaps = 0
-    while (pair := _improve(counts, free, limit)) is not None:
-        free[list(pair)] = False
+    while swapper.improve():
         swaps += 1
     return swaps
 
@@ -108,7 +112,7 @@ def _two_stages(
         parts=workers,
         seed=seed,
         weights=_weights(np.diff(indptr)),
-        volume=True,
+        volume=len(indices) <= MOST_VOLUME_EDGES,
     )
     counts = RemoteCounts(indptr, indices, fill_empty(first, workers, graph), workers)
     second(counts)
@@ -136,73 +140,131 @@ def _even(counts: RemoteCounts, high: int, low: int) -> bool:
     return bool(counts.remote[low] >= (1 - GAMMA) * counts.remote[high])
 
 
+class _Swapper:
+    """The second stage of :func:`g3`, swap by swap.
+
+    A vertex that has moved does not move again, so those of a worker that may move are always
+    some of those that it had in the beginning.
+    """
+
+    def __init__(self, counts: RemoteCounts) -> None:
+        self._counts = counts
+        self._limit = max(DEGREE_TOLERANCE * counts.degree_sum.mean(), counts.degree_sum.max())
+        self._free = np.ones(len(counts.assignment), dtype=bool)
+        indptr, order = sort_by_key(counts.assignment, len(counts.remote))
+        self._members = np.split(order, indptr[1:-1])
+
+    def improve(self) -> bool:
+        """Make the first swap found that lowers the largest count; False if there is none."""
+        counts = self._counts
+        high = int(counts.remote.argmax())
+        # Most neighbours elsewhere: fewest here, for their degree.
+        ours = self._lowest(high, high, -1)
+        own = counts.leaving(ours)
+        for low in np.argsort(counts.remote, kind="stable").tolist():
+            if low == high or _even(counts, high, low):
+                return False
+            theirs = self._lowest(low, high, 1)
+            pair = self._swap_pair(
+                _Candidates(high, ours, own, counts.joining(ours, low)),
+                _Candidates(low, theirs, counts.leaving(theirs), counts.joining(theirs, high)),
+            )
+            if pair is not None:
+                self._free[list(pair)] = False
+                return True
+        return False
+
+    def _lowest(self, worker: int, inside: int, sign: int) -> NDArray[np.int32]:
+        """Free vertices of a worker, by the number of their neighbours outside of another one.
+
+        Args:
+            worker: whose.
+            inside: the other one, or the same.
+            sign: 1: fewest first, -1: most first.
+        """
+        counts = self._counts
+        best = np.empty(_CANDIDATES, dtype=np.int32)
+        rank = np.empty(_CANDIDATES, dtype=np.int64)
+        found = _find_lowest(
+            self._members[worker],
+            self._free,
+            counts.degree,
+            counts.inside,
+            inside,
+            sign,
+            best,
+            rank,
+        )
+        return best[:found]
+
+    def _swap_pair(self, ours: "_Candidates", theirs: "_Candidates") -> tuple[int, int] | None:
+        """Swap a pair of the two workers that lowers the count of the first, if one is found.
+
+        What two vertices add is summed to guess what their swap adds; that they share neighbours
+        is seen when the swap is tried, and a swap that does not help is taken back.
+        """
+        counts, high, low = self._counts, ours.worker, theirs.worker
+        before = counts.remote[high]
+        new_high = before + ours.own[:, None] + theirs.other[None, :]
+        new_low = counts.remote[low] + ours.other[:, None] + theirs.own[None, :]
+        shift = counts.degree[theirs.vertex][None, :] - counts.degree[ours.vertex][:, None]
+        fits = counts.degree_sum[high] + shift <= self._limit
+        fits &= counts.degree_sum[low] - shift <= self._limit
+        worst = np.maximum(new_high, new_low)
+        row, column = np.nonzero(fits & (worst < before))
+        best = np.lexsort(((new_high + new_low)[row, column], worst[row, column]))[:_TRIES]
+        for one, other in zip(row[best].tolist(), column[best].tolist(), strict=True):
+            pair = int(ours.vertex[one]), int(theirs.vertex[other])
+            counts.swap(*pair)
+            if max(counts.remote[high], counts.remote[low]) < before:
+                return pair
+            counts.swap(*pair)
+        return None
+
+
 @dataclass(frozen=True, eq=False)
 class _Candidates:
     """Vertices of one worker that may go to another.
 
     Attributes:
-        vertex: int64[C].
-        degree: int64[C].
+        worker: that has them.
+        vertex: int32[C].
         own: int64[C], what each adds to the remote count of its worker by leaving.
         other: int64[C], what each adds to the remote count of the other by joining.
     """
 
-    vertex: NDArray[np.int64]
-    degree: NDArray[np.int64]
+    worker: int
+    vertex: NDArray[np.int32]
     own: NDArray[np.int64]
     other: NDArray[np.int64]
 
 
-def _improve(counts: RemoteCounts, free: NDArray[np.bool_], limit: float) -> tuple[int, int] | None:
-    """Make the first swap found that lowers the largest count; None if there is none."""
-    high = int(counts.remote.argmax())
-    for low in np.argsort(counts.remote, kind="stable").tolist():
-        if low == high or _even(counts, high, low):
-            return None
-        pair = _swap_pair(counts, free, high, low, limit)
-        if pair is not None:
-            return pair
-    return None
-
-
-def _swap_pair(
-    counts: RemoteCounts, free: NDArray[np.bool_], high: int, low: int, limit: float
-) -> tuple[int, int] | None:
-    """Swap a pair of the two workers that lowers the count of `high`, if one is found.
-
-    What two vertices add is summed to guess what their swap adds; that they share neighbours
-    is seen when the swap is tried, and a swap that does not help is taken back.
-    """
-    here = np.flatnonzero((counts.assignment == high) & free)
-    there = np.flatnonzero((counts.assignment == low) & free)
-    ours = _candidates(counts, here, low, -_outside(counts, here, high))
-    theirs = _candidates(counts, there, high, _outside(counts, there, high))
-    before = counts.remote[high]
-    new_high = before + ours.own[:, None] + theirs.other[None, :]
-    new_low = counts.remote[low] + ours.other[:, None] + theirs.own[None, :]
-    shift = theirs.degree[None, :] - ours.degree[:, None]
-    fits = counts.degree_sum[high] + shift <= limit
-    fits &= counts.degree_sum[low] - shift <= limit
-    worst = np.maximum(new_high, new_low)
-    row, column = np.nonzero(fits & (worst < before))
-    best = np.lexsort(((new_high + new_low)[row, column], worst[row, column]))[:_TRIES]
-    for one, other in zip(row[best].tolist(), column[best].tolist(), strict=True):
-        pair = int(ours.vertex[one]), int(theirs.vertex[other])
-        counts.swap(*pair)
-        if max(counts.remote[high], counts.remote[low]) < before:
-            return pair
-        counts.swap(*pair)
-    return None
-
-
-def _candidates(
-    counts: RemoteCounts, vertices: NDArray[np.int64], other: int, rank: NDArray[np.int64]
-) -> _Candidates:
-    """The vertices of one worker with the lowest ranks, as candidates to go to `other`."""
-    chosen = vertices[np.argsort(rank, kind="stable")[:_CANDIDATES]]
-    return _Candidates(
-        vertex=chosen,
-        degree=counts.degree[chosen],
-        own=np.array([counts.leaving(v) for v in chosen.tolist()], dtype=np.int64),
-        other=np.array([counts.joining(v, other) for v in chosen.tolist()], dtype=np.int64),
-    )
+@Compiled
+def _find_lowest(  # noqa: PLR0917 - numba takes them by place
+    members: NDArray[np.int32],
+    free: NDArray[np.bool_],
+    degree: NDArray[np.int64],
+    inside: NDArray[np.int32],
+    worker: int,
+    sign: int,
+    best: NDArray[np.int32],
+    rank: NDArray[np.int64],
+) -> int:
+    """Fill `best` with the members of the lowest ranks, ascending; return how many there are."""
+    found = 0
+    for vertex in members:
+        if not free[vertex]:
+            continue
+        own = sign * (degree[vertex] - inside[vertex, worker])
+        place = found
+        while place > 0 and rank[place - 1] > own:
+            place -= 1
+        if place == len(best):
+            continue
+        found = min(found + 1, len(best))
+        for at in range(found - 1, place, -1):
+            best[at] = best[at - 1]
+            rank[at] = rank[at - 1]
+        best[place] = vertex
+        rank[place] = own
+    return found

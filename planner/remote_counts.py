@@ -5,6 +5,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.planner.compiled import Compiled
+
 
 class RemoteCounts:
     """An assignment of vertices to workers, and what each worker needs of the others.
@@ -39,13 +41,9 @@ class RemoteCounts:
         self._indptr, self._indices = indptr, indices
         self.assignment: NDArray[np.int32] = assignment.copy()
         self.degree = np.diff(indptr)
-        vertices = len(assignment)
-        row = np.repeat(np.arange(vertices), self.degree)
-        pairs = np.bincount(row * workers + assignment[indices], minlength=vertices * workers)
-        self.inside = pairs.reshape(vertices, workers).astype(np.int32)
-        foreign = self.inside > 0
-        foreign[np.arange(vertices), assignment] = False
-        self.remote = foreign.sum(axis=0)
+        self.inside = np.zeros((len(assignment), workers), dtype=np.int32)
+        self.remote = np.zeros(workers, dtype=np.int64)
+        _count(indptr, indices, self.assignment, self.inside, self.remote)
         self.degree_sum = np.zeros(workers, dtype=np.int64)
         np.add.at(self.degree_sum, assignment, self.degree)
 
@@ -77,15 +75,73 @@ class RemoteCounts:
         self.move(one, second)
         self.move(other, first)
 
-    def leaving(self, vertex: int) -> int:
-        """What a move of the vertex away from its worker adds to that worker's remote count."""
-        worker = int(self.assignment[vertex])
-        near = self.neighbours(vertex)
-        only = (self.inside[near, worker] == 1) & (self.assignment[near] != worker)
-        return int(self.inside[vertex, worker] > 0) - int(np.count_nonzero(only))
+    def leaving(self, vertices: NDArray[np.integer]) -> NDArray[np.int64]:
+        """What a move of each away from its worker adds to that worker's remote count."""
+        added = np.zeros(len(vertices), dtype=np.int64)
+        _leave(self._indptr, self._indices, self.assignment, self.inside, vertices, added)
+        return added
 
-    def joining(self, vertex: int, worker: int) -> int:
-        """What a move of the vertex to another worker adds to that worker's remote count."""
-        near = self.neighbours(vertex)
-        new = (self.inside[near, worker] == 0) & (self.assignment[near] != worker)
-        return int(np.count_nonzero(new)) - int(self.inside[vertex, worker] > 0)
+    def joining(self, vertices: NDArray[np.integer], worker: int) -> NDArray[np.int64]:
+        """What a move of each to another worker adds to that worker's remote count."""
+        added = np.zeros(len(vertices), dtype=np.int64)
+        _join(self._indptr, self._indices, self.assignment, self.inside, vertices, worker, added)
+        return added
+
+
+@Compiled
+def _count(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    assignment: NDArray[np.int32],
+    inside: NDArray[np.int32],
+    remote: NDArray[np.int64],
+) -> None:
+    """Fill `inside` and `remote` of RemoteCounts, which are zero."""
+    for vertex in range(len(assignment)):
+        for at in range(indptr[vertex], indptr[vertex + 1]):
+            inside[vertex, assignment[indices[at]]] += 1
+        for worker in range(len(remote)):
+            if worker != assignment[vertex] and inside[vertex, worker] > 0:
+                remote[worker] += 1
+
+
+@Compiled
+def _leave(  # noqa: PLR0917 - numba takes them by place
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    assignment: NDArray[np.int32],
+    inside: NDArray[np.int32],
+    vertices: NDArray[np.integer],
+    added: NDArray[np.int64],
+) -> None:
+    """Neighbours that nothing else keeps remote are no longer; the vertex itself may become so."""
+    for place in range(len(vertices)):
+        vertex = vertices[place]
+        worker = assignment[vertex]
+        if inside[vertex, worker] > 0:
+            added[place] += 1
+        for at in range(indptr[vertex], indptr[vertex + 1]):
+            near = indices[at]
+            if inside[near, worker] == 1 and assignment[near] != worker:
+                added[place] -= 1
+
+
+@Compiled
+def _join(  # noqa: PLR0917 - numba takes them by place
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    assignment: NDArray[np.int32],
+    inside: NDArray[np.int32],
+    vertices: NDArray[np.integer],
+    worker: int,
+    added: NDArray[np.int64],
+) -> None:
+    """Neighbours become remote that were not; the vertex itself no longer is."""
+    for place in range(len(vertices)):
+        vertex = vertices[place]
+        if inside[vertex, worker] > 0:
+            added[place] -= 1
+        for at in range(indptr[vertex], indptr[vertex + 1]):
+            near = indices[at]
+            if inside[near, worker] == 0 and assignment[near] != worker:
+                added[place] += 1

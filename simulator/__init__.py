@@ -6,6 +6,7 @@
 `models/`, which are C++ and compiled against the `ns3` wheel when they are first needed.
 """
 
+from switchgnn.simulator.bins import BIN_SIZE, bins_of, overlapped_seconds
 from switchgnn.simulator.compute import compute_seconds
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
@@ -15,14 +16,17 @@ from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.star import StarRun, run_star
 
 __all__ = [
+    "BIN_SIZE",
     "Setup",
     "SimulatorError",
     "StarOptions",
     "StarRun",
+    "bins_of",
     "compute_seconds",
     "copies_of_edges",
     "copies_of_plan",
     "host_setup",
+    "overlapped_seconds",
     "plan_setup",
     "run_star",
 ]

@@ -40,6 +40,10 @@ def figures(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Simulations at a time; default: one per core.")
     ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Draws of graph and orders; default: the scale's."),
+    ] = None,
 ) -> None:
     """Redraw the paper's figures: simulate each point, write CSV, pictures and a table.
 
@@ -47,7 +51,7 @@ def figures(
     after Ctrl-C, or with more figures, the same command goes on.
     """
     check_matplotlib()
-    chosen = [(figure, cells_of(figure, scale)) for figure in load_figures(names or [])]
+    chosen = [(figure, cells_of(figure, scale, seeds)) for figure in load_figures(names or [])]
     folder = out or _RESULTS / scale
     store = Store(folder, current_versions())
     points = [cell.point for _, cells in chosen for cell in cells]

@@ -10,19 +10,28 @@ import typer
 from rich.console import Console
 
 from switchgnn.cli.steps import Steps
+from switchgnn.cli.strategies import (
+    AssignmentOption,
+    BlocksOption,
+    OrderOption,
+    PartitionOption,
+    SendOption,
+)
+from switchgnn.planner.chosen import Asked
 from switchgnn.planner.presets import slots_of_memory
 from switchgnn.run.simulate_job import (
+    HOSTS_ALONE,
     SYSTEMS,
     SimulateOptions,
     SimulateReport,
     simulate_job,
 )
 from switchgnn.run.size import parse_bytes
-from switchgnn.simulator import SimulatorError, StarOptions
+from switchgnn.simulator import BIN_SIZE, SimulatorError, StarOptions
 
 _DEFAULT = StarOptions()
 _STAR = "star"
-_LATER = {"g3": "system", "leaf-spine": "topology"}
+_LATER = {"leaf-spine": "topology"}
 _MICRO, _GIGA = 1e-6, 1e9
 
 
@@ -46,7 +55,17 @@ def simulate(
     ] = None,
     system: Annotated[
         str | None,
-        typer.Option(help=f"{', '.join(SYSTEMS)}; with a plan: bns-gcn on its partition."),
+        typer.Option(
+            help=f"{', '.join(SYSTEMS)}; with a plan: {' or '.join(HOSTS_ALONE)} on its partition."
+        ),
+    ] = None,
+    partition: PartitionOption = None,
+    blocks: BlocksOption = None,
+    send: SendOption = None,
+    order: OrderOption = None,
+    assignment: AssignmentOption = None,
+    bin_size: Annotated[
+        int | None, typer.Option(min=1, help=f"Vertices of a bin of g3; default: {BIN_SIZE:,}.")
     ] = None,
     topology: Annotated[str, typer.Option(help="star.")] = _STAR,
     layers: Annotated[int, typer.Option(min=1, help="Exchanges in an epoch.")] = 4,
@@ -80,7 +99,8 @@ def simulate(
     """Simulate one exchange of a layer in ns-3, and say what an epoch takes.
 
     Simulates the plan in the folder PLAN; or else makes what SYSTEM has for GRAPH: bns-gcn
-    (hosts send copies), strawman (slots first come, first served), paper or best (plans).
+    (hosts send copies), g3 (the same with its partition and bins), strawman (slots first come,
+    first served), paper or best (plans).
     """
     _refuse_later(system, topology)
     if plan is not None and not (graph is None and workers is None and memory is None):
@@ -109,6 +129,10 @@ def simulate(
             recirculation_rate=recirculation_rate,
         ),
         slot_features=slot_features,
+        asked=Asked(
+            partition=partition, blocks=blocks, send=send, order=order, assignment=assignment
+        ),
+        bin_size=bin_size,
     )
     steps = Steps()
     with steps:
@@ -125,6 +149,15 @@ def _refuse_later(system: str | None, topology: str) -> None:
             raise SimulatorError(f"The {_LATER[word]} {word} cannot be simulated yet.")
     if topology != _STAR:
         raise SimulatorError(f"No topology {topology!r}; known: {_STAR}.")
+
+
+def _overlap(report: SimulateReport) -> str:
+    if not report.subject.bins:
+        return ""
+    return (
+        f", of which {report.subject.bins:,} bins hide {report.overlapped_seconds * 1e3:,.3f} ms "
+        "(a model)"
+    )
 
 
 def _text(report: SimulateReport) -> str:
@@ -148,7 +181,7 @@ def _text(report: SimulateReport) -> str:
     lines.append(
         f"An epoch of {report.options.layers} layers: {report.epoch_seconds * 1e3:,.3f} ms, "
         f"{report.communication_seconds * 1e3:,.3f} ms of it communication, "
-        f"{report.compute_seconds * 1e3:,.3f} ms computing (a model)"
+        f"{report.compute_seconds * 1e3:,.3f} ms computing (a model)" + _overlap(report)
     )
     lines.append(
         f"Simulated in {run.wall_seconds:,.2f} s: {run.events:,} events, "

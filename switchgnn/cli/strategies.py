@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The options that choose strategies: the same for `plan`, `run` and `train`."""
+"""The options that choose strategies: the same for `plan`, `run`, `train` and `simulate`."""
 
 from pathlib import Path
 from typing import Annotated

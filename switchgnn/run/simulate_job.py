@@ -3,7 +3,7 @@
 """The steps of `switchgnn simulate`: plan, or read a plan, and simulate one exchange."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +15,27 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.blocks import MIN_SLOTS
 from switchgnn.planner.boundary import boundary_edges
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import read_plan
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import STRAWMAN
-from switchgnn.planner.partition import partition_workers
+from switchgnn.planner.partition import check_assignment, check_workers
 from switchgnn.planner.plan import Plan
-from switchgnn.planner.presets import PRESETS, Situation, choose, slot_bytes
+from switchgnn.planner.presets import PRESETS, Situation, slot_bytes
+from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.simulator import (
+    BIN_SIZE,
     SimulatorError,
     StarOptions,
     StarRun,
+    bins_of,
     compute_seconds,
     copies_of_edges,
     copies_of_plan,
     host_setup,
+    overlapped_seconds,
     plan_setup,
     run_star,
 )
@@ -41,8 +45,16 @@ from switchgnn.simulator.exchange_setup import Setup
 _BITS = 8
 _MEGA = 1e6
 # As the paper: hosts alone, with a switch that has neither blocks nor order, and with plans.
-BNS_GCN = "bns-gcn"
-SYSTEMS = (BNS_GCN, STRAWMAN, *PRESETS)
+BNS_GCN, G3 = "bns-gcn", "g3"
+# The partition of the systems that send copies from host to host.
+HOSTS_ALONE = {BNS_GCN: "metis", G3: "g3"}
+SYSTEMS = (*HOSTS_ALONE, STRAWMAN, *PRESETS)
+# What else can be asked for in place of a system's strategies.
+_OPEN = {
+    **dict.fromkeys(HOSTS_ALONE, ("partition",)),
+    STRAWMAN: ("partition", "order"),
+    **dict.fromkeys(PRESETS, ("partition", "blocks", "send", "order")),
+}
 # What a plan in a folder is called when nothing else is asked for.
 PLANNED = "plan"
 
@@ -58,12 +70,14 @@ class SimulateOptions:
         graph: as load_graph takes it, or None with a plan.
         workers: their number, or None with a plan.
         slots: aggregators of the switch, or None with a plan.
-        system: one of SYSTEMS; with a plan `bns-gcn`, or None for the plan's own.
+        system: one of SYSTEMS; with a plan one of HOSTS_ALONE, or None for the plan's own.
         layers: exchanges in an epoch.
         features: width F of what is exchanged.
         seed: for partition, blocks and order.
         star: the network.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
+        asked: what takes the place of the system's strategies; the preset is the system's.
+        bin_size: vertices of a bin of G3, or None for its own.
     """
 
     plan: Path | None
@@ -76,6 +90,8 @@ class SimulateOptions:
     seed: int
     star: StarOptions
     slot_features: int | None = None
+    asked: Asked = field(default_factory=Asked)
+    bin_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +107,7 @@ class Subject:
         vertices: of the worker that has most.
         additions: rows that a worker adds up by itself on average: for each edge inside it and
             each of its partial sums; where hosts send copies, for each edge.
+        bins: of the worker that has most; 0 where all vertices are computed before any is sent.
     """
 
     system: str
@@ -100,6 +117,7 @@ class Subject:
     slots: int
     vertices: int
     additions: float
+    bins: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +142,15 @@ class SimulateReport:
         return self.options.layers * self.run.seconds
 
     @property
+    def overlapped_seconds(self) -> float:
+        """Of an epoch, what bins save by computing while they send."""
+        communication = self.communication_seconds
+        return overlapped_seconds(self.compute_seconds, communication, self.subject.bins)
+
+    @property
     def epoch_seconds(self) -> float:
-        """Communication and computing, one after the other."""
-        return self.communication_seconds + self.compute_seconds
+        """Communication and computing, one after the other but for what overlaps."""
+        return self.communication_seconds + self.compute_seconds - self.overlapped_seconds
 
     @property
     def bytes(self) -> int:
@@ -174,6 +198,8 @@ class SimulateReport:
             "epoch_seconds": self.epoch_seconds,
             "communication_seconds": self.communication_seconds,
             "compute_seconds": self.compute_seconds,
+            "overlapped_seconds": self.overlapped_seconds,
+            "bins": subject.bins,
             "exchange_seconds": run.seconds,
             "busiest_link_seconds": self.busiest_link_seconds,
             "bytes": self.bytes,
@@ -224,55 +250,78 @@ def _check_slots(options: SimulateOptions) -> None:
 
 
 def _subject(options: SimulateOptions, tell: Progress) -> Subject:
+    if options.bin_size is not None and options.system != G3:
+        raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
     if options.plan is not None:
         return _read(options, options.plan, tell)
     if options.system is None or options.graph is None or options.workers is None:
         raise SimulatorError("Give a plan, or a graph, the number of workers and a system.")
     if options.system not in SYSTEMS:
         raise SimulatorError(f"No system {options.system!r}; known: {', '.join(SYSTEMS)}.")
+    _check_asked(options.system, options.asked)
     tell(f"load {options.graph}")
     graph = load_graph(options.graph)
-    if options.system == BNS_GCN:
-        return _hosts_alone(options, graph, options.workers, tell)
+    if options.system in HOSTS_ALONE:
+        return _hosts_alone(options.system, options, graph, options.workers, tell)
     plan = _make_plan(options.system, graph, options, options.workers, tell)
     return _planned(options.system, plan, options)
 
 
+def _check_asked(system: str, asked: Asked) -> None:
+    asked.checked()
+    for part in asked.named():
+        if part not in _OPEN[system]:
+            raise SimulatorError(
+                f"{system} has no {part} to choose: leave --{part} out; only "
+                f"{' and '.join(f'--{name}' for name in _OPEN[system])} can be given with it."
+            )
+
+
 def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
+    if options.asked.named() or options.asked.assignment:
+        raise SimulatorError("A plan has its own strategies: for others give --graph in its place.")
     tell(f"read {folder}")
     plan = read_plan(folder)
-    if options.system == BNS_GCN:
-        copies = copies_of_plan(plan)
-        vertices = int(np.bincount(plan.assignment).max())
-        return _copied(
-            options,
-            copies,
-            plan.manifest.graph.name,
-            vertices,
-            plan.manifest.graph.edges / plan.manifest.workers,
-        )
+    if options.system in HOSTS_ALONE:
+        setup = _copied(options, copies_of_plan(plan))
+        edges = plan.manifest.graph.edges / plan.manifest.workers
+        return _alone(options, setup, plan.manifest.graph.name, plan.assignment, edges)
     if options.system is not None:
         raise SimulatorError(
-            f"A plan is simulated as it is, or as {BNS_GCN} on its partition, but not as "
-            f"{options.system}: for that give --graph in place of --plan."
+            f"A plan is simulated as it is, or as {' or '.join(HOSTS_ALONE)} on its partition, "
+            f"but not as {options.system}: for that give --graph in place of --plan."
         )
     return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options)
 
 
-def _hosts_alone(options: SimulateOptions, graph: Graph, workers: int, tell: Progress) -> Subject:
-    """METIS, and a copy for each worker that needs it."""
-    tell("partition")
-    assignment: NDArray[np.int32] = partition_workers(graph, workers, options.seed)
-    copies = copies_of_edges(boundary_edges(graph, assignment), workers)
-    vertices = int(np.bincount(assignment, minlength=workers).max())
-    return _copied(options, copies, graph.name, vertices, len(graph.indices) / workers)
-
-
-def _copied(
-    options: SimulateOptions, copies: NDArray[np.int64], graph: str, vertices: int, additions: float
+def _hosts_alone(
+    system: str, options: SimulateOptions, graph: Graph, workers: int, tell: Progress
 ) -> Subject:
-    setup = host_setup(copies, fragments_of(options.features), options.star.pace)
-    return Subject(BNS_GCN, graph, None, setup, 0, vertices, additions)
+    """A partition, and a copy for each worker that needs it."""
+    tell("partition")
+    check_workers(graph, workers)
+    partition = PARTITION_STRATEGIES[options.asked.partition or HOSTS_ALONE[system]]
+    given = options.asked.load_assignment()
+    made = partition(graph, workers, options.seed) if given is None else given
+    assignment = check_assignment(graph, workers, made)
+    setup = _copied(options, copies_of_edges(boundary_edges(graph, assignment), workers))
+    return _alone(options, setup, graph.name, assignment, len(graph.indices) / workers)
+
+
+def _copied(options: SimulateOptions, copies: NDArray[np.int64]) -> Setup:
+    return host_setup(copies, fragments_of(options.features), options.star.pace)
+
+
+def _alone(
+    options: SimulateOptions,
+    setup: Setup,
+    graph: str,
+    assignment: NDArray[np.integer],
+    edges: float,
+) -> Subject:
+    vertices = int(np.bincount(assignment).max())
+    bins = bins_of(vertices, options.bin_size or BIN_SIZE) if options.system == G3 else 0
+    return Subject(options.system or PLANNED, graph, None, setup, 0, vertices, edges, bins)
 
 
 def _make_plan(
@@ -282,6 +331,8 @@ def _make_plan(
     situation = Situation(workers, options.slots or program.slots)
     if situation.slots < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
+    asked = options.asked
+    assignment = asked.load_assignment()
     if system == STRAWMAN:
         return build_plan(
             graph,
@@ -289,13 +340,20 @@ def _make_plan(
             slots=situation.slots,
             program=program.digest,
             seed=options.seed,
+            partition=asked.partition or "metis",
             blocks=STRAWMAN,
-            order="random",
+            order=asked.order or "random",
+            assignment=assignment,
             progress=tell,
         )
-    choice = choose(system, graph, situation)
     return build_chosen(
-        graph, choice, situation, program=program.digest, seed=options.seed, progress=tell
+        graph,
+        choose_asked(replace(asked, preset=system), graph, situation),
+        situation,
+        program=program.digest,
+        seed=options.seed,
+        assignment=assignment,
+        progress=tell,
     )
 
 

@@ -7,14 +7,16 @@ import sys
 
 from switchgnn.experiments import Point
 from switchgnn.experiments.rows import RESULT_COLUMNS
+from switchgnn.experiments.runner import partition_file
 
 VERSIONS = {"code": "1"}
 
-# Notes that it ran, makes what stands for a plan, and prints the result that it is given.
+# Notes that it ran, makes what stands for plan and partition, and prints what it is given.
 PROGRAM = """
 import os, sys
-log, plan, result, fails = sys.argv[1:]
+log, plan, partition, result, fails = sys.argv[1:]
 os.makedirs(plan, exist_ok=True)
+open(partition, "a").close()
 with open(log, "a") as file:
     print("ran", file=file)
 if fails:
@@ -42,8 +44,9 @@ def point(**changes):
 
 
 def result(**changes):
-    """A result as a simulation prints it; each number is another one."""
+    """A result as a simulation prints it; each number is another one, but there are no bins."""
     numbers = {name: float(place) for place, name in enumerate(RESULT_COLUMNS, 1)}
+    numbers["bins"] = 0
     series = {"seconds": [0.0, 1e-3], "queue_bytes": [0, 5], "slots": [0, 1]}
     numbers |= {"memory_bytes": 1280, "slots": 10, "layers": 4}
     series |= {"sums": [0, 2], "overflowed": [0, 0]}
@@ -56,10 +59,11 @@ class FakeCommand:
     Attributes:
         runs: a word for each that ran so far.
         planned: of each that was started, whether its plan was there.
+        parted: and whether its partition was.
     """
 
     def __init__(self, folder, results=None, fails=None):
-        self.planned = []
+        self.planned, self.parted = [], []
         self._log = folder / "log"
         self._results = results or {}
         self._fails = fails or {}
@@ -69,7 +73,10 @@ class FakeCommand:
         return self._log.read_text().split() if self._log.exists() else []
 
     def __call__(self, one, plan):
+        partition = plan.with_name(partition_file(one))
         self.planned.append(plan.exists())
+        self.parted.append(partition.exists())
         words = json.dumps(self._results.get(one, result()))
         fails = self._fails.get(one, "")
-        return [sys.executable, "-S", "-c", PROGRAM, str(self._log), str(plan), words, fails]
+        files = map(str, (self._log, plan, partition))
+        return [sys.executable, "-S", "-c", PROGRAM, *files, words, fails]

@@ -8,8 +8,12 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from switchgnn.cli.application import app
+from switchgnn.experiments import Store, run_points
 from switchgnn.simulator.compile import compiled_models, what_is_missing
+from tests.experiments.fake_points import point
 
 MISSING = what_is_missing()
 COMMAND = [sys.executable, "-m", "switchgnn.cli", "figures"]
@@ -52,6 +56,26 @@ def test_a_small_figure_end_to_end(tmp_path):
     assert "4 of 4 points have a result" in again.stderr
 
 
+def test_points_are_what_simulate_says(tmp_path):
+    """With one partition file for all that have the same, the numbers are those without it."""
+    systems = ["bns-gcn", "g3", "strawman", "paper", "best"]
+    graph = "random:300:2000:3"  # on which METIS's seed matters
+    points = {system: point(graph=graph, system=system, features=128) for system in systems}
+    store = Store(tmp_path, {})
+    with store.opened():
+        outcome = run_points(list(points.values()), store, 2, lambda _: None)
+    assert outcome.failed == {}
+    options = ["--graph", graph, "--workers", "4", "--memory", "2000", "--json"]
+    for system, one in points.items():
+        told = CliRunner().invoke(app, ["simulate", *options, "--system", system])
+        alone = json.loads(told.stdout)
+        found = store.find(one)
+        # How it was planned is in the plan's digest, and what it took changes from run to run.
+        for name in ("plan", "wall_seconds", "events_per_second", "peak_memory_bytes"):
+            del alone[name], found[name]
+        assert found == alone
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_goes_on_after_an_interruption(tmp_path, number):
     command = [*COMMAND, "example", "--jobs", "1", "--out", str(tmp_path)]
@@ -67,6 +91,15 @@ def test_it_goes_on_after_an_interruption(tmp_path, number):
     told = figures("example", "--out", tmp_path)
     assert told.returncode == 0, told.stderr
     assert f"{done} of 4 points have a result" in told.stderr
+
+
+def test_seeds_in_place_of_the_scales(tmp_path):
+    told = figures("example", "--seeds", "2", "--out", tmp_path)
+    assert "1 figure of 8 points, 8 of them simulated" in told.stdout
+    seeds = [
+        json.loads(path.read_text())["parameters"]["seed"] for path in tmp_path.glob("points/*")
+    ]
+    assert sorted(seeds) == [0] * 4 + [1] * 4
 
 
 def test_unknown_names_are_a_sentence(tmp_path):

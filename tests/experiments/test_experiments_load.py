@@ -128,6 +128,21 @@ def test_unknown_names_are_told(tmp_path):
         cells_of(write(tmp_path, RIGHT), "huge")
 
 
+def test_seeds_in_place_of_the_scales(tmp_path):
+    figure = write(tmp_path, RIGHT)
+    for seeds in (1, 3):
+        cells = cells_of(figure, "small", seeds)
+        assert {cell.point.seed for cell in cells} == set(range(seeds))
+        assert len(cells) == 2 * 2 * 3 * seeds
+
+
+def test_bins_shrink_with_the_graph(tmp_path):
+    told = changed(["series", 0, "system"], "g3")
+    points = {cell.series: cell.point for cell in cells_of(write(tmp_path, told), "small")}
+    assert (points["hosts"].bin_size, points["hosts"].memory) == (50, None)
+    assert points["plan"].bin_size is None
+
+
 def test_points_of_a_figure(tmp_path):
     cells = cells_of(write(tmp_path, RIGHT), "small")
     assert len(cells) == 2 * 2 * 3 * 2

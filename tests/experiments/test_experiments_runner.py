@@ -12,6 +12,8 @@ import pytest
 
 from switchgnn.experiments import ExperimentError, Store, run_points
 from switchgnn.experiments.point import Point
+from switchgnn.planner.load import load_graph
+from switchgnn.planner.presets import PRESETS, Situation, choose
 from tests.experiments.fake_points import VERSIONS, FakeCommand, point, result
 
 POINTS = [point(workers=number) for number in (2, 3, 4)]
@@ -67,6 +69,7 @@ def test_another_version_is_run_again(tmp_path):
         {"delay": 1.0},
         {"congestion_control": False},
         {"recirculation_rate": 1e9},
+        {"bin_size": 100},
     ],
 )
 def test_another_parameter_is_run_again(tmp_path, change):
@@ -120,6 +123,25 @@ def test_points_share_a_plan(tmp_path):
     assert sorted(command.planned) == [False, False, True, True]
 
 
+def test_points_share_a_partition(tmp_path):
+    """Who has the same vertices waits for the first one, though the plans are others."""
+    same = [point(memory=size) for size in (1_000, 2_000)] + [
+        point(system=system) for system in ("bns-gcn", "strawman", "best")
+    ]
+    others = [point(system="g3"), point(seed=1), point(graph="digits")]
+    command = FakeCommand(tmp_path)
+    run([*same, *others], tmp_path, command, jobs=8)
+    assert command.parted.count(False) == 1 + len(others)
+    assert command.planned == [False] * 8
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_point_has_the_partition_of_its_preset(preset):
+    """If a preset chose another one, that of the points would be wrong."""
+    choice = choose(preset, load_graph("karate"), Situation(4, 16))
+    assert point(system=preset).partition == choice.partition
+
+
 def test_a_plan_goes_with_the_last_point_that_needs_it(tmp_path):
     work, plans = tmp_path / "out" / "work", []
     rates = [point(recirculation_rate=rate) for rate in (1e8, 1e9, None)]
@@ -128,9 +150,12 @@ def test_a_plan_goes_with_the_last_point_that_needs_it(tmp_path):
         tmp_path,
         FakeCommand(tmp_path),
         jobs=1,
-        tell=lambda _: plans.append(len([path for path in work.iterdir() if path.is_dir()])),
+        tell=lambda _: plans.append(
+            [sum(map(kind, work.iterdir())) for kind in (Path.is_dir, Path.is_file)]
+        ),
     )
-    assert plans == [1, 1, 0, 0]
+    # The partition is that of the last one as well.
+    assert plans == [[1, 1], [1, 1], [0, 1], [0, 0]]
 
 
 def test_nothing_but_results_stays(tmp_path):

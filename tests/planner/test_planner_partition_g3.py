@@ -12,12 +12,13 @@ from switchgnn.planner import (
     PARTITION_STRATEGIES,
     PlannerError,
     build_plan,
+    compiled,
     graph_from_edges,
     load_graph,
     partition_g3,
     partition_workers,
 )
-from switchgnn.planner.metis import symmetric_rows
+from switchgnn.planner.metis import partition_vertices, symmetric_rows
 from switchgnn.planner.partition_g3 import (
     DEGREE_TOLERANCE,
     GAMMA,
@@ -97,8 +98,8 @@ def test_moves_keep_the_counts(split, data):
             continue
         before = counts.remote.copy()
         foreseen = before.copy()
-        foreseen[origin] += counts.leaving(vertex)
-        foreseen[to] += counts.joining(vertex, to)
+        foreseen[origin] += counts.leaving(np.array([vertex]))[0]
+        foreseen[to] += counts.joining(np.array([vertex]), to)[0]
         counts.move(vertex, to)
         counts.check()
         assert counts.remote.tolist() == foreseen.tolist()
@@ -209,6 +210,32 @@ def test_every_worker_gets_a_vertex(make, graph, workers, seed):
     assert assignment.shape == (graph.vertices,)
     assert sorted(set(assignment.tolist())) == list(range(workers))
     assert np.array_equal(assignment, make(graph, workers, seed))
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_compiled_and_interpreted_are_the_same(monkeypatch, make):
+    graph = skewed_graph(400)
+    assert len(graph.indices) + 400 * 6 < compiled._FEW
+    interpreted = make(graph, 6, 1)
+    monkeypatch.setattr(compiled, "_FEW", 0)
+    assert np.array_equal(interpreted, make(graph, 6, 1))
+
+
+def test_large_graphs_are_cut_for_few_edges(monkeypatch):
+    """METIS's volume takes the squares of degrees; the rest of G3's partition stays."""
+    graph = skewed_graph()
+    told = []
+
+    def watched(*args, **options):
+        told.append(options["volume"])
+        return partition_vertices(*args, **options)
+
+    monkeypatch.setattr(partition_g3, "partition_vertices", watched)
+    g3(graph, 8, 0)
+    monkeypatch.setattr(partition_g3, "MOST_VOLUME_EDGES", len(graph.indices) - 1)
+    ratio = measures(graph, g3(graph, 8, 0), 8)[1]
+    assert told == [True, False]
+    assert ratio > 0.95
 
 
 def skewed_graph(vertices=3000, degree=20):

@@ -7,7 +7,7 @@ import pytest
 from planner_helpers import boundary_of, one_sentence
 
 from switchgnn.planner import PlannerError, load_graph, partition_workers
-from switchgnn.planner.load_shaped import SHAPES
+from switchgnn.planner.load_shaped import SHAPES, load_shaped
 from switchgnn.planner.study import largest_component, neighbour_counts, share_of_most
 
 
@@ -17,6 +17,7 @@ def reddit():
 
 
 def test_the_same_name_gives_the_same_graph(reddit):
+    load_shaped.cache_clear()
     assert load_graph("reddit-like:0.05:1").digest() == reddit.digest()
     assert load_graph("reddit-like:0.05:2").digest() != reddit.digest()
     assert reddit.name == "reddit-like:0.05:1"
@@ -81,3 +82,10 @@ def test_scales_out_of_range(scale):
     with pytest.raises(PlannerError) as error:
         load_graph(f"reddit-like:{scale}:0")
     assert "must be between" in one_sentence(error)
+
+
+def test_the_last_graph_is_not_drawn_again():
+    one = load_graph("products-like:0.001:0")
+    assert load_graph("products-like:0.001:0") is one
+    other = load_graph("products-like:0.001:1")
+    assert not np.array_equal(other.indices, one.indices)

@@ -12,6 +12,7 @@ from switchgnn.cli.application import app
 from switchgnn.cli.doctor import examine
 from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import build_plan, load_graph, write_plan
+from switchgnn.planner.partition_g3 import g3
 from switchgnn.simulator import compute_seconds
 
 GRAPH = ["--graph", "karate", "--workers", "4"]
@@ -49,7 +50,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("system", ["bns-gcn", "strawman", "paper", "best"])
+@pytest.mark.parametrize("system", ["bns-gcn", "g3", "strawman", "paper", "best"])
 def test_every_system_gives_the_same_numbers(system):
     told = as_json(*GRAPH, "--memory", "2kB", "--system", system, "--layers", 3)
     assert told.keys() >= KEYS
@@ -57,10 +58,13 @@ def test_every_system_gives_the_same_numbers(system):
     assert told["communication_seconds"] == pytest.approx(3 * told["exchange_seconds"])
     total = told["communication_seconds"] + told["compute_seconds"]
     assert told["epoch_seconds"] == pytest.approx(total)
+    assert told["overlapped_seconds"] == 0
+    assert told["bins"] == (1 if system == "g3" else 0)
     assert told["exchange_seconds"] >= told["busiest_link_seconds"] > 0
     assert told["bytes"] == sum(told["bytes_up"]) + sum(told["bytes_down"])
-    assert told["slots"] == (0 if system == "bns-gcn" else 15)
-    assert (told["sums"] > 0) == (system != "bns-gcn")
+    hosts_alone = system in ("bns-gcn", "g3")
+    assert told["slots"] == (0 if hosts_alone else 15)
+    assert (told["sums"] > 0) != hosts_alone
     assert (told["overflowed"] > 0) == (system == "strawman")
 
 
@@ -80,7 +84,7 @@ def test_hosts_alone_on_the_partition_of_a_plan(folder):
     assert told["bytes"] == as_json(*GRAPH, "--system", "bns-gcn")["bytes"]
 
 
-@pytest.mark.parametrize("system", ["bns-gcn", "strawman", "paper", "best"])
+@pytest.mark.parametrize("system", ["bns-gcn", "g3", "strawman", "paper", "best"])
 def test_one_worker_alone_exchanges_nothing(system):
     told = as_json("--graph", "karate", "--workers", 1, "--system", system)
     assert told["aggregation_bits_per_second"] == told["sums"] == sum(told["features_up"]) == 0
@@ -100,13 +104,12 @@ def test_words_for_people():
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([*GRAPH, "--system", "g3"], "system g3 cannot be simulated yet"),
         (
             [*GRAPH, "--system", "paper", "--topology", "leaf-spine"],
             "leaf-spine cannot be simulated yet",
         ),
         ([*GRAPH, "--system", "paper", "--topology", "ring"], "No topology 'ring'"),
-        ([*GRAPH, "--system", "pipegcn"], "No system 'pipegcn'; known: bns-gcn, strawman"),
+        ([*GRAPH, "--system", "pipegcn"], "No system 'pipegcn'; known: bns-gcn, g3, strawman"),
         ([*GRAPH, "--system", "paper", "--memory", "much"], "cannot read --memory much"),
         ([*GRAPH, "--system", "paper", "--memory", "128"], "needs 2 slots"),
         ([*GRAPH, "--system", "paper", "--bandwidth", 0], "bandwidth must be above 0"),
@@ -117,6 +120,56 @@ def test_words_for_people():
 def test_what_cannot_be_simulated_is_refused_in_a_sentence(arguments, told):
     with pytest.raises(SwitchGNNError, match=told):
         simulate(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("system", "asked", "told"),
+    [
+        ("bns-gcn", ["--blocks", "mlgp"], "bns-gcn has no blocks to choose: .*only --partition"),
+        ("g3", ["--order", "gamr"], "g3 has no order to choose"),
+        ("strawman", ["--send", "cover"], "strawman has no send .*--partition and --order can"),
+        ("paper", ["--order", "upward"], "no order strategy 'upward'"),
+        ("bns-gcn", ["--partition", "cake"], "no partition strategy 'cake'"),
+        ("paper", ["--bin-size", 3], "Only g3 has bins"),
+        ("best", ["--assignment", "nowhere"], "nowhere cannot be read"),
+    ],
+)
+def test_what_a_system_does_not_have_is_not_chosen(system, asked, told):
+    with pytest.raises(SwitchGNNError, match=told):
+        simulate(*GRAPH, "--system", system, *asked)
+
+
+def test_a_plan_has_its_own_strategies(folder):
+    with pytest.raises(SwitchGNNError, match="its own strategies"):
+        simulate("--plan", folder, "--order", "random")
+
+
+def numbers_of(told):
+    """What does not change from run to run, and is not the digest of the plan."""
+    changing = ("plan", "wall_seconds", "events_per_second", "peak_memory_bytes")
+    return {name: it for name, it in told.items() if name not in changing}
+
+
+@pytest.mark.parametrize("system", ["bns-gcn", "g3", "strawman", "paper", "best"])
+def test_a_partition_in_a_file_is_as_good_as_its_name(system, tmp_path):
+    np.save(tmp_path / "workers.npy", g3(load_graph("karate"), 4, 0))
+    common = [*GRAPH, "--memory", "2kB", "--system", system]
+    named = as_json(*common, "--partition", "g3")
+    given = as_json(*common, "--assignment", tmp_path / "workers.npy")
+    assert numbers_of(named) == numbers_of(given)
+    if system != "g3":
+        assert named["bytes_up"] != as_json(*common)["bytes_up"]
+
+
+def test_strategies_take_the_place_of_the_systems(tmp_path):
+    asked = {"partition": "chunk", "blocks": "destination", "send": "cover", "order": "bfs"}
+    words = [word for part, name in asked.items() for word in (f"--{part}", name)]
+    plan = build_plan(load_graph("karate"), workers=4, slots=16, program="0" * 64, **asked)
+    write_plan(plan, tmp_path / "plan")
+    told = as_json(*GRAPH, "--memory", "2048", "--system", "paper", *words)
+    assert told["system"] == "paper"
+    planned = as_json("--plan", tmp_path / "plan")
+    assert numbers_of(told) == {**numbers_of(planned), "system": "paper"}
 
 
 def test_a_plan_is_not_another_system(folder):
