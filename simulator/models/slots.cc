@@ -6,9 +6,15 @@
 #include <algorithm>
 
 Slots::Slots(const Arrays& arrays, const std::vector<uint32_t>& limits)
+    : Slots(arrays, arrays.Get<uint16_t>("row_expected"), limits)
+{
+}
+
+Slots::Slots(const Arrays& arrays,
+             std::span<const uint16_t> expected,
+             const std::vector<uint32_t>& limits)
     : free_(limits)
 {
-    const auto expected = arrays.Get<uint16_t>("row_expected");
     const auto worker = arrays.Get<uint8_t>("row_worker");
     const auto bank = arrays.Get<uint8_t>("row_bank");
     rows_.resize(expected.size());

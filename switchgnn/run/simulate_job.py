@@ -24,6 +24,7 @@ from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.plan import Plan
 from switchgnn.planner.presets import PRESETS, SLOT_BYTES, Situation, choose
 from switchgnn.simulator import (
+    LeafSpine,
     SimulatorError,
     StarOptions,
     StarRun,
@@ -61,7 +62,8 @@ class SimulateOptions:
         layers: exchanges in an epoch.
         features: width F of what is exchanged.
         seed: for partition, blocks and order.
-        star: the network.
+        star: links, switches and hosts.
+        leaf_spine: in place of the star's one switch; None: a star.
     """
 
     plan: Path | None
@@ -73,6 +75,7 @@ class SimulateOptions:
     features: int
     seed: int
     star: StarOptions
+    leaf_spine: LeafSpine | None = None
 
 
 @dataclass(frozen=True)
@@ -127,12 +130,20 @@ class SimulateReport:
     @property
     def bytes(self) -> int:
         """Of one exchange, on all links, both ways."""
+        inside = self.run.inside
+        return self.host_link_bytes + (inside.bytes if inside else 0)
+
+    @property
+    def host_link_bytes(self) -> int:
+        """The same without links between switches."""
         return sum(self.run.bytes_up) + sum(self.run.bytes_down)
 
     @property
     def busiest_link_seconds(self) -> float:
         """What one exchange takes at least: the bytes of the fullest link over its rate."""
-        most = max(*self.run.bytes_up, *self.run.bytes_down)
+        inside = self.run.inside
+        between = (*inside.bytes_up, *inside.bytes_down) if inside else ()
+        most = max(*self.run.bytes_up, *self.run.bytes_down, *between)
         return most * _BITS / (self.options.star.bandwidth * _MEGA)
 
     @property
@@ -152,7 +163,7 @@ class SimulateReport:
         plain = {
             name: value
             for name, value in vars(run).items()
-            if name not in ("series", "trace", "finished")
+            if name not in ("series", "trace", "finished", "inside")
         }
         return {
             "system": subject.system,
@@ -166,6 +177,7 @@ class SimulateReport:
             "features": options.features,
             "seed": options.seed,
             "star": asdict(options.star),
+            **self._tiers(),
             "epoch_seconds": self.epoch_seconds,
             "communication_seconds": self.communication_seconds,
             "compute_seconds": self.compute_seconds,
@@ -177,6 +189,20 @@ class SimulateReport:
             **plain,
             "events_per_second": run.events / run.wall_seconds,
             "series": series,
+        }
+
+    def _tiers(self) -> dict[str, Any]:
+        """What a star has nothing of."""
+        network, inside = self.options.leaf_spine, self.run.inside
+        if network is None or inside is None:
+            return {}
+        links = {name: list(values) for name, values in vars(inside).items()}
+        return {
+            **asdict(network),
+            "host_link_bytes": self.host_link_bytes,
+            "leaf_spine_bytes": inside.bytes,
+            "partial_sums": sum(inside.sums_up),
+            "leaf_spine_links": links,
         }
 
     def _bits_per_second(self, frames: int) -> float:
@@ -195,11 +221,13 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     Raises:
         SwitchGNNError: with a sentence for the user.
     """
+    if options.leaf_spine is not None and options.workers is not None:
+        options.leaf_spine.words(options.workers)  # or say what cannot be, before planning
     tell("compile the models")
     compiled_models()  # or say what is missing, before minutes of planning
     subject = _subject(options, tell)
     tell("simulate")
-    run = run_star(subject.setup, options.star)
+    run = run_star(subject.setup, options.star, leaf_spine=options.leaf_spine)
     computing = compute_seconds(subject.vertices, subject.edges, options.features, options.layers)
     return SimulateReport(options, subject, run, computing)
 

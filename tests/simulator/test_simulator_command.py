@@ -102,8 +102,9 @@ def test_words_for_people():
         ([*GRAPH, "--system", "g3"], "system g3 cannot be simulated yet"),
         (
             [*GRAPH, "--system", "paper", "--topology", "leaf-spine"],
-            "leaf-spine cannot be simulated yet",
+            "8 leaves and 4 workers: give fewer --leaves",
         ),
+        ([*GRAPH, "--system", "paper", "--leaves", 2], "need --topology leaf-spine"),
         ([*GRAPH, "--system", "paper", "--topology", "ring"], "No topology 'ring'"),
         ([*GRAPH, "--system", "pipegcn"], "No system 'pipegcn'; known: bns-gcn, strawman"),
         ([*GRAPH, "--system", "paper", "--memory", "much"], "cannot read --memory much"),
