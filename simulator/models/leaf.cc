@@ -92,8 +92,10 @@ AddingLeaf::Done(Picoseconds now)
     uplinks_.SendToFirst({.kind = Kind::DONE}, now);
 }
 
+/// Its own workers hear of it as soon as in a star: who has sent it must not halve twice.
 void
-AddingLeaf::Notice(Picoseconds now)
+AddingLeaf::Notice(const Packet& packet, Picoseconds now)
 {
-    uplinks_.SendToFirst({.kind = Kind::NOTICE}, now);
+    TellAll(Kind::NOTICE, now);
+    uplinks_.SendToFirst({.kind = Kind::NOTICE, .worker = packet.worker}, now);
 }

@@ -50,7 +50,7 @@ class AddingLeaf : public AddingSwitch
   private:
     void Send(const Packet& packet, uint32_t worker, Picoseconds now) override;
     void Done(Picoseconds now) override;
-    void Notice(Picoseconds now) override;
+    void Notice(const Packet& packet, Picoseconds now) override;
 
     uint32_t WorkerAt(uint32_t place) const override
     {

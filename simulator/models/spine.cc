@@ -19,7 +19,7 @@ Spine::Receive(const Packet& packet, uint32_t, Picoseconds now)
         Collect(now);
         break;
     case Kind::NOTICE:
-        TellAll(Kind::NOTICE, now);
+        TellOthers(packet, now);
         break;
     default:
         const uint32_t worker = host_based_ ? packet.id : packet.worker;
@@ -30,18 +30,25 @@ Spine::Receive(const Packet& packet, uint32_t, Picoseconds now)
 void
 Spine::Collect(Picoseconds now)
 {
-    if (++done_ == down_.size())
+    if (++done_ < down_.size())
     {
-        done_ = 0;
-        TellAll(Kind::ADVANCE, now);
+        return;
+    }
+    done_ = 0;
+    for (Link* down : down_)
+    {
+        down->Send({.kind = Kind::ADVANCE}, now);
     }
 }
 
 void
-Spine::TellAll(Kind kind, Picoseconds now)
+Spine::TellOthers(const Packet& notice, Picoseconds now)
 {
-    for (Link* down : down_)
+    for (uint32_t leaf = 0; leaf < down_.size(); ++leaf)
     {
-        down->Send({.kind = kind}, now);
+        if (leaf != racks_.LeafOf(notice.worker))
+        {
+            down_[leaf]->Send({.kind = Kind::NOTICE}, now);
+        }
     }
 }

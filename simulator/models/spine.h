@@ -28,7 +28,8 @@ class Spine : public Receiver
 
   private:
     void Collect(Picoseconds now);
-    void TellAll(Kind kind, Picoseconds now);
+    /// Hand a worker's notice on to the leaves that it does not hang on.
+    void TellOthers(const Packet& notice, Picoseconds now);
 
     Racks racks_;
     uint32_t number_;

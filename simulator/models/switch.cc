@@ -36,7 +36,7 @@ AddingSwitch::Receive(const Packet& packet, uint32_t, Picoseconds now)
         Collect(now);
         break;
     case Kind::NOTICE:
-        Notice(now);
+        Notice(packet, now);
         break;
     default:
         break;

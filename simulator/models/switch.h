@@ -57,7 +57,7 @@ class AddingSwitch : public Switch, public PassMaker
     virtual void Done(Picoseconds now);
 
     /// A worker has got a marked packet.
-    virtual void Notice(Picoseconds now)
+    virtual void Notice(const Packet&, Picoseconds now)
     {
         TellAll(Kind::NOTICE, now);
     }
