@@ -9,6 +9,7 @@ from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
 from switchgnn.run.simulate_job import BNS_GCN
 from switchgnn.run.size import parse_bytes
+from switchgnn.simulator import LeafSpine
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,16 @@ def cells_of(figure: Figure, scale: str) -> list[Cell]:
         for series in figure.series
         for seed in range(chosen.seeds)
         for point in [
-            _point(figure, series, graph, workers=workers, memory=memory, rate=rate, seed=seed)
+            _point(
+                figure,
+                series,
+                graph,
+                workers=workers,
+                memory=memory,
+                rate=rate,
+                leaf_spine=chosen.leaf_spine,
+                seed=seed,
+            )
         ]
     ]
 
@@ -64,6 +74,7 @@ def _point(
     workers: int,
     memory: str,
     rate: float | None,
+    leaf_spine: LeafSpine | None,
     seed: int,
 ) -> Point:
     # Hosts alone need no switch that adds: one point serves all its sizes and rates.
@@ -83,4 +94,7 @@ def _point(
         delay=figure.delay * graph.shrink,
         congestion_control=series.congestion_control,
         recirculation_rate=None if alone else rate,
+        window=figure.window,
+        leaves=leaf_spine.leaves if leaf_spine else 0,
+        spines=leaf_spine.spines if leaf_spine else 0,
     )

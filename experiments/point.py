@@ -8,7 +8,17 @@ from dataclasses import asdict, dataclass
 
 _DIGITS = 12
 # What has nothing to do with the plan.
-_NETWORK = ("layers", "features", "bandwidth", "delay", "congestion_control", "recirculation_rate")
+_NETWORK = (
+    "layers",
+    "features",
+    "bandwidth",
+    "delay",
+    "congestion_control",
+    "recirculation_rate",
+    "window",
+    "leaves",
+    "spines",
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,8 @@ class Point:
         delay: microseconds on each link.
         congestion_control: hosts slow down when packets come marked.
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
+        window: features in flight at most, of each worker.
+        leaves, spines: of a leaf-spine; 0: a star.
     """
 
     graph: str
@@ -42,6 +54,9 @@ class Point:
     delay: float
     congestion_control: bool
     recirculation_rate: float | None
+    window: int = 512
+    leaves: int = 0
+    spines: int = 0
 
     @property
     def name(self) -> str:
@@ -59,7 +74,8 @@ class Point:
         memory = "" if self.memory is None else f", {self.memory / 1e6:g} MB"
         order = "" if self.order is None else f", order {self.order}"
         loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
-        return f"{self.graph}, {self.workers} workers, {self.system}{memory}{order}{loop}"
+        inside = f", {self.leaves} leaves" if self.leaves else ""
+        return f"{self.graph}, {self.workers} workers, {self.system}{memory}{order}{loop}{inside}"
 
 
 def _digest(words: dict[str, object]) -> str:

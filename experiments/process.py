@@ -25,7 +25,7 @@ from switchgnn.planner.plan import Plan
 from switchgnn.planner.presets import slots_of_memory
 from switchgnn.run.plan_job import PlanOptions, make_plan
 from switchgnn.run.simulate_job import BNS_GCN, SimulateOptions, simulate_job
-from switchgnn.simulator import StarOptions
+from switchgnn.simulator import LeafSpine, StarOptions
 
 _FAILED = 2
 _PR_SET_PDEATHSIG = 1
@@ -60,7 +60,9 @@ def _simulate(point: Point, folder: Path) -> dict[str, object]:
             delay=point.delay,
             congestion_control=point.congestion_control,
             recirculation_rate=point.recirculation_rate,
+            window=point.window,
         ),
+        leaf_spine=LeafSpine(point.leaves, point.spines) if point.leaves else None,
     )
     return {**simulate_job(options, _say).to_dict(), "system": point.system}
 

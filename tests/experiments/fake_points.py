@@ -44,6 +44,7 @@ def point(**changes):
 def result(**changes):
     """A result as a simulation prints it; each number is another one."""
     numbers = {name: float(place) for place, name in enumerate(RESULT_COLUMNS, 1)}
+    numbers["leaf_spine_bytes"] = 1e6
     series = {"seconds": [0.0, 1e-3], "queue_bytes": [0, 5], "slots": [0, 1]}
     series |= {"sums": [0, 2], "overflowed": [0, 0]}
     return {**numbers, "series": series, **changes}
