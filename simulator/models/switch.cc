@@ -98,26 +98,6 @@ AddingSwitch::Contribute(Circling& circling, Picoseconds at)
     return left;
 }
 
-bool
-AddingSwitch::Add(uint32_t row, const Packet& packet, Picoseconds at)
-{
-    ++tally_.contributions;
-    Packet part{.kind = Kind::SUM, .id = row};
-    const Fate fate = slots_.Add(row, packet.count, part.count);
-    if (fate == Fate::KEPT)
-    {
-        return false;
-    }
-    if (fate == Fate::OVERFLOWED)
-    {
-        part.kind = packet.kind;
-        ++tally_.overflowed;
-    }
-    tally_.sums += part.kind == Kind::SUM;
-    Leave(part, slots_.WorkerOf(row), at);
-    return true;
-}
-
 void
 AddingSwitch::Leave(const Packet& packet, uint32_t worker, Picoseconds at)
 {

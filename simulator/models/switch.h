@@ -63,7 +63,24 @@ class AddingSwitch : public Switch, public PassMaker
     }
 
     /// Add what a packet carries to a row; tell whether something left.
-    bool Add(uint32_t row, const Packet& packet, Picoseconds at);
+    bool Add(uint32_t row, const Packet& packet, Picoseconds at)
+    {
+        ++tally_.contributions;
+        uint16_t total;
+        const Fate fate = slots_.Add(row, packet.count, total);
+        if (fate == Fate::KEPT)
+        {
+            return false;
+        }
+        const Kind kind = fate == Fate::COMPLETED ? Kind::SUM : packet.kind;
+        tally_.overflowed += fate == Fate::OVERFLOWED;
+        tally_.sums += kind == Kind::SUM;
+        Leave({.kind = kind, .count = total, .id = row}, slots_.WorkerOf(row), at);
+        return true;
+    }
+
+    /// Send now, or when the loop lets it go.
+    void Leave(const Packet& packet, uint32_t worker, Picoseconds at);
     /// Let the next block begin.
     void Advance(Picoseconds now);
     /// The number that a worker has whose link was attached in this place.
@@ -82,7 +99,6 @@ class AddingSwitch : public Switch, public PassMaker
     void Take(const Packet& packet, Picoseconds now);
     /// Add until the pass ends; tell whether something left.
     bool Contribute(Circling& circling, Picoseconds at);
-    void Leave(const Packet& packet, uint32_t worker, Picoseconds at);
     void Collect(Picoseconds now);
 
     const Schedule& schedule_;
