@@ -97,4 +97,5 @@ def _point(
         window=figure.window,
         leaves=leaf_spine.leaves if leaf_spine else 0,
         spines=leaf_spine.spines if leaf_spine else 0,
+        slot_features=graph.feature if series.whole_features and not alone else None,
     )

@@ -22,6 +22,7 @@ class Series:
         memory: the switch's in place of the scale's: as 10MB, or `unlimited`.
         order: a key of ORDER_STRATEGIES in place of the system's.
         congestion_control: see StarOptions.
+        whole_features: a slot holds a whole feature of the graph's, as the paper counts memory.
     """
 
     label: str
@@ -29,6 +30,7 @@ class Series:
     memory: str | None = None
     order: str | None = None
     congestion_control: bool = True
+    whole_features: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,12 @@ class ScaledGraph:
         graph: as load_graph takes it; `{seed}` stands for the seed.
         shrink: the switch's memory and the delay of links are multiplied with it: so there are as
             many blocks, and a barrier takes the same share of the time.
+        feature: numbers of its whole feature (the paper's table 1).
     """
 
     graph: str
     shrink: float = 1.0
+    feature: int = 128
 
 
 @dataclass(frozen=True)

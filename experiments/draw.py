@@ -14,6 +14,7 @@ from switchgnn.experiments.measures import (
     MEASURES,
     OVER_TIME,
     Result,
+    bound_of,
     total_throughput,
     value_of,
 )
@@ -115,7 +116,8 @@ def _title(panel: Panel, cells: Sequence[Cell]) -> str:
 
 
 def _bars(axes: "Axes", shown: _Shown) -> None:
-    from matplotlib.patches import Patch  # noqa: PLC0415  only who draws needs it
+    from matplotlib.lines import Line2D  # noqa: PLC0415  only who draws needs it
+    from matplotlib.patches import Patch  # noqa: PLC0415
 
     values = ascending(shown.panel.x, shown.cells)
     width = 0.8 / max(1, len(shown.series))
@@ -133,13 +135,18 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
             if epoch:
                 above = spread.mean - lower
                 axes.bar(at, above, width, bottom=lower, color=colour, alpha=0.35, hatch="////")
+                bound = spread_of([bound_of(result) for result in found]).mean
+                axes.hlines(bound, at - width / 2, at + width / 2, color="black", linewidth=1)
             if spread.least < spread.most:
                 ends = [[spread.mean - spread.least], [spread.most - spread.mean]]
                 axes.errorbar([at], [spread.mean], yerr=ends, color="black", capsize=2)
     if epoch:
         axes.add_artist(
             axes.legend(
-                handles=[Patch(facecolor="lightgrey", hatch="////", label="computing (model)")],
+                handles=[
+                    Patch(facecolor="lightgrey", hatch="////", label="computing (model)"),
+                    Line2D([], [], color="black", linewidth=1, label="busiest link alone"),
+                ],
                 fontsize=7,
                 loc="upper left",
             )
@@ -205,7 +212,7 @@ def _name_axes(axes: "Axes", shown: _Shown) -> None:
     axes.set_xlabel(_AXES[shown.panel.x])
     axes.set_ylabel(MEASURES[shown.panel.y].axis)
     # Room for the legend of what is hatched.
-    room = 1.25 if shown.panel.y == EPOCH else 1.08
+    room = 1.35 if shown.panel.y == EPOCH else 1.08
     highest = max(0.0, float(axes.dataLim.y1))
     axes.set_ylim(0, room * highest if highest else 1)
     axes.grid(axis="y", linewidth=0.4)

@@ -58,6 +58,12 @@ def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
     return number / one.unit
 
 
+def bound_of(result: Result) -> float:
+    """What the busiest link takes for the communication of an epoch, in the unit of its axis."""
+    seconds = float(result["layers"]) * float(result["busiest_link_seconds"])
+    return seconds / MEASURES["communication"].unit
+
+
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -76,12 +82,16 @@ def _counted(result: Result, *names: str) -> Curve:
     return (ends[1:] + ends[:-1]) / 2, rate * FEATURE_FRAME_BYTES * _BITS * 1e3 / 1e9
 
 
+def _slot_bytes(result: Result) -> float:
+    return float(result["memory_bytes"]) / max(1, int(result["slots"]))
+
+
 # By name: (what the axis says, milliseconds and values).
 OVER_TIME: Mapping[str, tuple[str, Callable[[Result], Curve]]] = {
     "throughput": ("sums (solid), all (dotted), Gbit/s", lambda it: _counted(it, "sums")),
     "slots": (
-        "slots in use",
-        lambda it: (_times(it), np.array(it["series"]["slots"], dtype=np.float64)),
+        "occupied aggregators (MB)",
+        lambda it: (_times(it), np.array(it["series"]["slots"]) * _slot_bytes(it) / 1e6),
     ),
     "queue": (
         "queue length (MB)",

@@ -40,6 +40,7 @@ class Point:
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
         window: features in flight at most, of each worker.
         leaves, spines: of a leaf-spine; 0: a star.
+        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
     """
 
     graph: str
@@ -57,6 +58,7 @@ class Point:
     window: int = 512
     leaves: int = 0
     spines: int = 0
+    slot_features: int | None = None
 
     @property
     def name(self) -> str:
@@ -72,10 +74,12 @@ class Point:
     def __str__(self) -> str:
         """For people who wait for it."""
         memory = "" if self.memory is None else f", {self.memory / 1e6:g} MB"
+        slot = "" if self.slot_features is None else f" of slots of {self.slot_features} numbers"
         order = "" if self.order is None else f", order {self.order}"
         loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
         inside = f", {self.leaves} leaves" if self.leaves else ""
-        return f"{self.graph}, {self.workers} workers, {self.system}{memory}{order}{loop}{inside}"
+        network = f"{memory}{slot}{order}{loop}{inside}"
+        return f"{self.graph}, {self.workers} workers, {self.system}{network}"
 
 
 def _digest(words: dict[str, object]) -> str:

@@ -63,6 +63,7 @@ def _simulate(point: Point, folder: Path) -> dict[str, object]:
             window=point.window,
         ),
         leaf_spine=LeafSpine(point.leaves, point.spines) if point.leaves else None,
+        slot_features=point.slot_features,
     )
     return {**simulate_job(options, _say).to_dict(), "system": point.system}
 
@@ -96,7 +97,7 @@ def _plan(point: Point) -> Plan:
 def _slots(point: Point, each: int) -> int:
     """The slots of the switch; without limit so many for each vertex."""
     if point.memory is not None:
-        return slots_of_memory(point.memory)
+        return slots_of_memory(point.memory, point.slot_features)
     return each * load_graph(point.graph).vertices
 
 

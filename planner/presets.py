@@ -14,7 +14,7 @@ from switchgnn.planner.strategies import BLOCK_STRATEGIES
 # The send strategy for which some block strategies are refined, and the end of their names.
 COVER = "cover"
 # A slot is 32 lanes of four bytes; one fragment at a time shares the slots.
-SLOT_BYTES = 128
+NUMBER_BYTES, SLOT_BYTES = 4, 128
 # Up to so many directed edges Mt-KaHyPar takes seconds.
 _MOST_HYPERGRAPH_EDGES = 500_000
 # Up to so many directed edges a minimum cut takes no more than a minute.
@@ -133,15 +133,25 @@ def blocks_for(blocks: str, send: str) -> str:
     return covered if send == COVER and covered in BLOCK_STRATEGIES else kind
 
 
-def slots_of_memory(memory: int) -> int:
+def slots_of_memory(memory: int, slot_features: int | None = None) -> int:
     """The slots that so many bytes of switch memory hold.
 
-    The width of the features does not matter: one fragment at a time shares the slots.
+    Args:
+        memory: bytes.
+        slot_features: numbers that a slot holds, where it holds a whole feature as in the paper.
+            None: a slot holds a fragment, and fragments share the slots one after another, so the
+            width of the features does not matter.
     """
-    slots = memory // SLOT_BYTES
+    size = slot_bytes(slot_features)
+    slots = memory // size
     if slots < 1:
-        raise PlannerError(f"{memory} bytes hold no slot of {SLOT_BYTES} bytes")
+        raise PlannerError(f"{memory} bytes hold no slot of {size} bytes")
     return slots
+
+
+def slot_bytes(slot_features: int | None = None) -> int:
+    """The bytes of a slot for so many numbers, or for a fragment."""
+    return SLOT_BYTES if slot_features is None else NUMBER_BYTES * slot_features
 
 
 def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:

@@ -37,20 +37,21 @@ RTX_3090 = Gpu(35.6e12, 936e9)
 
 
 def compute_seconds(
-    vertices: int, edges: float, features: int, layers: int, gpu: Gpu = RTX_3090
+    vertices: int, additions: float, features: int, layers: int, gpu: Gpu = RTX_3090
 ) -> float:
     """Return the seconds of one epoch of one worker, all layers of the same width.
 
     A layer multiplies the features of its vertices with a square matrix, which the card's
-    operations limit, and sums over edges, which reads one row per edge and is limited by memory.
+    operations limit, and adds up rows of neighbours, each of which is read, which memory limits.
 
     Args:
         vertices: of the worker.
-        edges: into its vertices.
+        additions: rows that it adds up in a layer: one per edge, but for sums that the switch has
+            made, which are one row each.
         features: width F.
         layers: of the network.
         gpu: the card.
     """
     products = _PRODUCTS * 2 * vertices * features**2 / gpu.operations_per_second
-    sums = _SUMS * edges * features * _FLOAT_BYTES / gpu.bytes_per_second
+    sums = _SUMS * additions * features * _FLOAT_BYTES / gpu.bytes_per_second
     return layers * (products + sums) / gpu.share

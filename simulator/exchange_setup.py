@@ -18,8 +18,10 @@ class Setup:
         host_based: hosts send copies to each other, and the switch hands them on.
         arrays: as `models/schedule.h` or `models/peer.h` reads them.
         blocks: that are exchanged one after another.
-        fragments: of a feature; 1 if `host_based`, whose frames are listed one by one.
+        fragments: of a feature, exchanged one after another; 1 if `host_based`, whose frames are
+            listed one by one.
         pools: the slots of each pool of the strawman; none where each sum has its slot.
+        together: fragments of a feature that are exchanged together, as a slot holds them all.
     """
 
     workers: int
@@ -28,3 +30,9 @@ class Setup:
     blocks: int = 1
     fragments: int = 1
     pools: tuple[int, ...] = field(default=())
+    together: int = 1
+
+    @property
+    def fragments_of_feature(self) -> int:
+        """All of them, however they travel."""
+        return self.fragments * self.together

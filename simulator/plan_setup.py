@@ -18,13 +18,20 @@ LAST_OF_PASS = 1 << 31
 _TOGETHER = 1 << 18
 
 
-def plan_setup(plan: Plan, fragments: int, direction: Direction = Direction.FORWARD) -> Setup:
+def plan_setup(
+    plan: Plan,
+    fragments: int,
+    direction: Direction = Direction.FORWARD,
+    *,
+    whole_features: bool = False,
+) -> Setup:
     """Return what one exchange of a plan takes.
 
     Args:
         plan: the plan; one for the strawman makes its destinations compete for slots.
         fragments: of a feature.
         direction: one that it has.
+        whole_features: a slot holds all fragments, which are exchanged together.
     """
     manifest = plan.manifest
     record = manifest.direction(direction)
@@ -39,7 +46,8 @@ def plan_setup(plan: Plan, fragments: int, direction: Direction = Direction.FORW
         **_contributions(plan, direction, inside),
     }
     pools = _pools(manifest.slots) if manifest.strawman else ()
-    return Setup(manifest.workers, False, arrays, blocks, fragments, pools)
+    rounds, together = (1, fragments) if whole_features else (fragments, 1)
+    return Setup(manifest.workers, False, arrays, blocks, rounds, pools, together)
 
 
 def _pools(slots: int) -> tuple[int, ...]:

@@ -153,6 +153,7 @@ def run_star(
             "workers": setup.workers,
             "blocks": setup.blocks,
             "fragments": setup.fragments,
+            "together": setup.together,
             "host_based": int(setup.host_based),
             "pools": ",".join(map(str, setup.pools)),
             "trace": int(trace),

@@ -27,7 +27,7 @@ ExpectedAt(uint32_t leaf, const Racks& racks, const Arrays& arrays, const Schedu
         for (uint32_t block = 0; block < schedule.blocks; ++block)
         {
             const Schedule::Share share = schedule.ShareOf(sender, block);
-            for (uint64_t i = 0; i < share.packets; ++i)
+            for (uint64_t i = 0; i < share.packets; i += schedule.together)
             {
                 count(share.first_packet + i);
             }
@@ -76,7 +76,8 @@ LeafSpine::AddLeaf(const Options& options,
     }
     const auto leaf = static_cast<uint32_t>(leaves_.size());
     const auto expected = ExpectedAt(leaf, racks_, arrays, *schedule);
-    slots_.push_back(std::make_unique<Slots>(arrays, expected, options.pools));
+    slots_.push_back(
+        std::make_unique<Slots>(arrays, expected, options.pools, options.together));
     auto adding =
         std::make_unique<AddingLeaf>(*schedule, *slots_.back(), options.pass, uplinks);
     adding_.push_back(adding.get());

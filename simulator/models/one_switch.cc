@@ -11,7 +11,7 @@ OneSwitch::OneSwitch(const Options& options, const Arrays& arrays, const Schedul
         switch_ = std::make_unique<PlainSwitch>();
         return;
     }
-    slots_ = std::make_unique<Slots>(arrays, options.pools);
+    slots_ = std::make_unique<Slots>(arrays, options.pools, options.together);
     auto adding = std::make_unique<AddingSwitch>(*schedule, *slots_, options.pass);
     adding_ = adding.get();
     switch_ = std::move(adding);

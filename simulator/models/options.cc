@@ -71,6 +71,7 @@ ParseOptions(int count, char** arguments)
         .spines = words.Whole("spines"),
         .blocks = words.Whole("blocks"),
         .fragments = words.Whole("fragments"),
+        .together = words.Whole("together"),
         .host_based = words.Whole("host_based") != 0,
         .up = {.bits_per_second = words.Number("bits_per_second"),
                .delay = std::stoll(words.Text("delay")),

@@ -21,7 +21,10 @@ struct Options
     uint32_t leaves;
     uint32_t spines;
     uint32_t blocks;
+    /// Of a feature, exchanged one after another.
     uint32_t fragments;
+    /// Fragments that are exchanged together: those of the feature that a slot holds.
+    uint32_t together;
     /// Whether hosts exchange copies, without the switch's sums.
     bool host_based;
     LinkOptions up;

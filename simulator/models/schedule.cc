@@ -5,9 +5,13 @@
 
 #include <algorithm>
 
-Schedule::Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments)
+Schedule::Schedule(const Arrays& arrays,
+                   uint32_t blocks,
+                   uint32_t fragments,
+                   uint32_t together)
     : blocks(blocks),
       fragments(fragments),
+      together(together),
       send_indptr_(arrays.Get<uint64_t>("send_indptr")),
       receive_indptr_(arrays.Get<uint64_t>("receive_indptr")),
       receive_row_(arrays.Get<uint32_t>("receive_row")),
@@ -24,9 +28,9 @@ Schedule::Share
 Schedule::ShareOf(uint32_t worker, uint32_t block) const
 {
     const size_t at = size_t{worker} * blocks + block;
-    return {send_indptr_[at],
-            send_indptr_[at + 1] - send_indptr_[at],
-            receive_indptr_[at + 1] - receive_indptr_[at]};
+    return {send_indptr_[at] * together,
+            (send_indptr_[at + 1] - send_indptr_[at]) * together,
+            (receive_indptr_[at + 1] - receive_indptr_[at]) * together};
 }
 
 uint64_t
@@ -47,6 +51,6 @@ Schedule::Expect(uint32_t worker, uint32_t block, std::vector<uint16_t>& left) c
     const uint64_t rows = ShareOf(worker, block).rows;
     for (uint64_t i = 0; i < rows; ++i)
     {
-        left[i] = row_expected_[receive_row_[first + i]];
+        left[i] = row_expected_[receive_row_[first + i / together]];
     }
 }

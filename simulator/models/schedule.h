@@ -10,7 +10,8 @@
 #include <vector>
 
 /// Packets are numbered worker by worker, block by block, in sending order; rows (destinations of
-/// blocks) block by block.
+/// blocks) block by block. Where fragments are exchanged together, a packet or row of the plan is
+/// so many packets or rows one after another, a fragment each.
 class Schedule
 {
   public:
@@ -22,11 +23,11 @@ class Schedule
         uint64_t rows;
     };
 
-    /// The contributions of a packet: rows, with the highest bit where a pass ends.
+    /// The contributions of a packet: rows of the plan, with the highest bit where a pass ends.
     using Contributions = std::span<const uint32_t>;
     static constexpr uint32_t kLastOfPass = 1U << 31;
 
-    Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments);
+    Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments, uint32_t together);
 
     Share ShareOf(uint32_t worker, uint32_t block) const;
     /// The rows of the worker's fullest block.
@@ -37,21 +38,29 @@ class Schedule
     /// The place of a row among those of its worker and block.
     uint32_t PlaceOf(uint32_t row) const
     {
-        return row_place_[row];
+        return row_place_[row / together] * together + row % together;
     }
 
     uint16_t CountOf(uint64_t packet) const
     {
-        return packet_count_[packet];
+        return packet_count_[packet / together];
     }
 
     Contributions ContributionsOf(uint64_t packet) const
     {
-        return contribution_.subspan(packet_start_[packet], packet_length_[packet]);
+        const uint64_t planned = packet / together;
+        return contribution_.subspan(packet_start_[planned], packet_length_[planned]);
+    }
+
+    /// The row that a packet adds to with one of its contributions.
+    uint32_t RowOf(uint32_t contribution, uint32_t packet) const
+    {
+        return (contribution & ~kLastOfPass) * together + packet % together;
     }
 
     const uint32_t blocks;
     const uint32_t fragments;
+    const uint32_t together;
 
   private:
     std::span<const uint64_t> send_indptr_;

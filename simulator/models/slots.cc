@@ -5,46 +5,72 @@
 
 #include <algorithm>
 
-Slots::Slots(const Arrays& arrays, const std::vector<uint32_t>& limits)
-    : Slots(arrays, arrays.Get<uint16_t>("row_expected"), limits)
+Slots::Slots(const Arrays& arrays, const std::vector<uint32_t>& limits, uint32_t together)
+    : Slots(arrays, arrays.Get<uint16_t>("row_expected"), limits, together)
 {
 }
 
 Slots::Slots(const Arrays& arrays,
              std::span<const uint16_t> expected,
-             const std::vector<uint32_t>& limits)
-    : free_(limits)
+             const std::vector<uint32_t>& limits,
+             uint32_t together)
+    : together_(together),
+      free_(limits)
 {
     const auto worker = arrays.Get<uint8_t>("row_worker");
     const auto bank = arrays.Get<uint8_t>("row_bank");
-    rows_.resize(expected.size());
+    rows_.resize(expected.size() * together);
+    open_.resize(expected.size());
     for (size_t i = 0; i < rows_.size(); ++i)
     {
-        const uint8_t pool = limits.empty() ? 0 : bank[i] % limits.size();
-        rows_[i] = {expected[i], 0, 0, worker[i], pool};
+        const size_t planned = i / together;
+        const uint8_t pool = limits.empty() ? 0 : bank[planned] % limits.size();
+        rows_[i] = {expected[planned], 0, 0, worker[planned], pool};
     }
 }
 
 Fate
 Slots::Add(uint32_t row, uint16_t count, uint16_t& total)
 {
-    return free_.empty() ? AddPlanned(rows_[row], count, total)
-                         : AddPooled(rows_[row], count, total);
+    return free_.empty() ? AddPlanned(row, count, total) : AddPooled(row, count, total);
 }
 
 void
-Slots::Occupy()
+Slots::Open(uint32_t row)
 {
+    if (open_[row / together_]++ != 0)
+    {
+        return;
+    }
     ++in_use_;
     most_in_use_ = std::max(most_in_use_, in_use_);
+    if (!free_.empty())
+    {
+        --free_[rows_[row].pool];
+    }
+}
+
+void
+Slots::Close(uint32_t row)
+{
+    if (--open_[row / together_] != 0)
+    {
+        return;
+    }
+    --in_use_;
+    if (!free_.empty())
+    {
+        ++free_[rows_[row].pool];
+    }
 }
 
 Fate
-Slots::AddPlanned(Row& row, uint16_t count, uint16_t& total)
+Slots::AddPlanned(uint32_t at, uint16_t count, uint16_t& total)
 {
+    Row& row = rows_[at];
     if (row.added == 0)
     {
-        Occupy();
+        Open(at);
     }
     row.added += count;
     if (row.added < row.expected)
@@ -57,14 +83,15 @@ Slots::AddPlanned(Row& row, uint16_t count, uint16_t& total)
     }
     total = row.added;
     row.added = 0;
-    --in_use_;
+    Close(at);
     return Fate::COMPLETED;
 }
 
 /// As p4src/strawman/pooled_aggregator.p4.
 Fate
-Slots::AddPooled(Row& row, uint16_t count, uint16_t& total)
+Slots::AddPooled(uint32_t at, uint16_t count, uint16_t& total)
 {
+    Row& row = rows_[at];
     row.seen += count;
     const bool last = row.seen == row.expected;
     if (last)
@@ -80,12 +107,11 @@ Slots::AddPooled(Row& row, uint16_t count, uint16_t& total)
         }
         total = row.added;
         row.added = 0;
-        ++free_[row.pool];
-        --in_use_;
+        Close(at);
         return Fate::COMPLETED;
     }
     total = count;
-    if (free_[row.pool] == 0)
+    if (open_[at / together_] == 0 && free_[row.pool] == 0)
     {
         return Fate::OVERFLOWED;
     }
@@ -95,7 +121,6 @@ Slots::AddPooled(Row& row, uint16_t count, uint16_t& total)
         return Fate::COMPLETED;
     }
     row.added = count;
-    --free_[row.pool];
-    Occupy();
+    Open(at);
     return Fate::KEPT;
 }

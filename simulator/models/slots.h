@@ -24,11 +24,13 @@ class Slots
 {
   public:
     /// limits: the slots of each pool; empty with a plan.
-    Slots(const Arrays& arrays, const std::vector<uint32_t>& limits);
+    /// together: rows that share a slot, the fragments of a destination.
+    Slots(const Arrays& arrays, const std::vector<uint32_t>& limits, uint32_t together);
     /// expected: the contributions to each row, in place of those that the arrays have.
     Slots(const Arrays& arrays,
           std::span<const uint16_t> expected,
-          const std::vector<uint32_t>& limits);
+          const std::vector<uint32_t>& limits,
+          uint32_t together);
 
     /// Add to a row; `total` becomes the contributions in what leaves.
     Fate Add(uint32_t row, uint16_t count, uint16_t& total);
@@ -59,11 +61,17 @@ class Slots
         uint8_t pool;
     };
 
-    void Occupy();
-    Fate AddPlanned(Row& row, uint16_t count, uint16_t& total);
-    Fate AddPooled(Row& row, uint16_t count, uint16_t& total);
+    /// A sum begins: the slot is taken with the first one in it.
+    void Open(uint32_t row);
+    /// A sum is complete: the slot is free after the last one in it.
+    void Close(uint32_t row);
+    Fate AddPlanned(uint32_t row, uint16_t count, uint16_t& total);
+    Fate AddPooled(uint32_t row, uint16_t count, uint16_t& total);
 
+    uint32_t together_;
     std::vector<Row> rows_;
+    // Unfinished sums in each slot.
+    std::vector<uint8_t> open_;
     std::vector<uint32_t> free_;
     uint64_t in_use_ = 0;
     uint64_t most_in_use_ = 0;

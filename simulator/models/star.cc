@@ -44,7 +44,10 @@ Star::AddFabric()
 void
 Star::AddWorkers()
 {
-    schedule_ = std::make_unique<Schedule>(arrays_, options_.blocks, options_.fragments);
+    schedule_ = std::make_unique<Schedule>(arrays_,
+                                           options_.blocks,
+                                           options_.fragments,
+                                           options_.together);
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
         hosts_.push_back(std::make_unique<Worker>(*schedule_, worker, options_.pace));

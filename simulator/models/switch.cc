@@ -84,7 +84,7 @@ AddingSwitch::Contribute(Circling& circling, Picoseconds at)
     for (const uint32_t word : circling.left)
     {
         ++used;
-        if (Add(word & ~Schedule::kLastOfPass, circling.packet, at))
+        if (Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at))
         {
             left = true;
             break;

@@ -37,6 +37,14 @@ def simulate(
         str | None,
         typer.Option(help="Of the switch, as 10MB: 128 bytes are a slot; default: the program's."),
     ] = None,
+    slot_features: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="A slot holds a whole feature of so many numbers, 4 bytes each, as the paper "
+            "counts; default: a slot holds a fragment.",
+        ),
+    ] = None,
     system: Annotated[
         str | None,
         typer.Option(help=f"{', '.join(SYSTEMS)}; with a plan: bns-gcn on its partition."),
@@ -92,7 +100,9 @@ def simulate(
         plan=plan,
         graph=graph,
         workers=workers,
-        slots=None if memory is None else slots_of_memory(parse_bytes("--memory", memory)),
+        slots=None
+        if memory is None
+        else slots_of_memory(parse_bytes("--memory", memory), slot_features),
         system=system,
         layers=layers,
         features=features,
@@ -108,6 +118,7 @@ def simulate(
             recirculation_rate=recirculation_rate,
         ),
         leaf_spine=_leaf_spine(topology, leaves, spines),
+        slot_features=slot_features,
     )
     steps = Steps()
     with steps:

@@ -16,13 +16,14 @@ from switchgnn.planner.blocks import MIN_SLOTS
 from switchgnn.planner.boundary import boundary_edges
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import read_plan
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import STRAWMAN
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.plan import Plan
-from switchgnn.planner.presets import PRESETS, SLOT_BYTES, Situation, choose
+from switchgnn.planner.presets import PRESETS, Situation, choose, slot_bytes
 from switchgnn.simulator import (
     LeafSpine,
     SimulatorError,
@@ -64,6 +65,7 @@ class SimulateOptions:
         seed: for partition, blocks and order.
         star: links, switches and hosts.
         leaf_spine: in place of the star's one switch; None: a star.
+        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
     """
 
     plan: Path | None
@@ -76,6 +78,7 @@ class SimulateOptions:
     seed: int
     star: StarOptions
     leaf_spine: LeafSpine | None = None
+    slot_features: int | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,8 @@ class Subject:
         setup: of the exchange.
         slots: of the switch; 0 where it adds nothing.
         vertices: of the worker that has most.
-        edges: of a worker on average; each direction counts.
+        additions: rows that a worker adds up by itself on average: for each edge inside it and
+            each of its partial sums; where hosts send copies, for each edge.
     """
 
     system: str
@@ -98,7 +102,7 @@ class Subject:
     setup: Setup
     slots: int
     vertices: int
-    edges: float
+    additions: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +174,9 @@ class SimulateReport:
             "graph": subject.graph,
             "plan": subject.digest,
             "workers": subject.setup.workers,
-            "memory_bytes": subject.slots * SLOT_BYTES,
+            "memory_bytes": subject.slots * slot_bytes(options.slot_features),
             "slots": subject.slots,
+            "slot_features": options.slot_features,
             "blocks": subject.setup.blocks,
             "layers": options.layers,
             "features": options.features,
@@ -223,13 +228,27 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     """
     if options.leaf_spine is not None and options.workers is not None:
         options.leaf_spine.words(options.workers)  # or say what cannot be, before planning
+    _check_slots(options)
     tell("compile the models")
     compiled_models()  # or say what is missing, before minutes of planning
     subject = _subject(options, tell)
     tell("simulate")
     run = run_star(subject.setup, options.star, leaf_spine=options.leaf_spine)
-    computing = compute_seconds(subject.vertices, subject.edges, options.features, options.layers)
+    computing = compute_seconds(
+        subject.vertices,
+        subject.additions + _received(run, subject.setup),
+        options.features,
+        options.layers,
+    )
     return SimulateReport(options, subject, run, computing)
+
+
+def _check_slots(options: SimulateOptions) -> None:
+    if options.slot_features is not None and options.slot_features < options.features:
+        raise SimulatorError(
+            f"A slot of {options.slot_features} numbers does not hold a feature of "
+            f"{options.features}: give a larger --slot-features, or none."
+        )
 
 
 def _subject(options: SimulateOptions, tell: Progress) -> Subject:
@@ -253,7 +272,13 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
     if options.system == BNS_GCN:
         copies = copies_of_plan(plan)
         vertices = int(np.bincount(plan.assignment).max())
-        return _copied(options, copies, plan.manifest.graph.name, vertices, _edges(plan))
+        return _copied(
+            options,
+            copies,
+            plan.manifest.graph.name,
+            vertices,
+            plan.manifest.graph.edges / plan.manifest.workers,
+        )
     if options.system is not None:
         raise SimulatorError(
             f"A plan is simulated as it is, or as {BNS_GCN} on its partition, but not as "
@@ -272,10 +297,10 @@ def _hosts_alone(options: SimulateOptions, graph: Graph, workers: int, tell: Pro
 
 
 def _copied(
-    options: SimulateOptions, copies: NDArray[np.int64], graph: str, vertices: int, edges: float
+    options: SimulateOptions, copies: NDArray[np.int64], graph: str, vertices: int, additions: float
 ) -> Subject:
     setup = host_setup(copies, fragments_of(options.features), options.star.pace)
-    return Subject(BNS_GCN, graph, None, setup, 0, vertices, edges)
+    return Subject(BNS_GCN, graph, None, setup, 0, vertices, additions)
 
 
 def _make_plan(
@@ -307,12 +332,36 @@ def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:
         system=system,
         graph=plan.manifest.graph.name,
         digest=plan.manifest.digest,
-        setup=plan_setup(plan, fragments_of(options.features)),
+        setup=plan_setup(
+            plan,
+            fragments_of(options.features),
+            whole_features=options.slot_features is not None,
+        ),
         slots=plan.manifest.slots,
         vertices=int(np.bincount(plan.assignment).max()),
-        edges=_edges(plan),
+        additions=_additions(plan),
     )
 
 
-def _edges(plan: Plan) -> float:
-    return plan.manifest.graph.edges / plan.manifest.workers
+def _additions(plan: Plan) -> float:
+    """See Subject: the switch adds up what travels, and the workers their partial sums."""
+    manifest = plan.manifest
+    forward = manifest.direction(Direction.FORWARD)
+    ends = [forward.first_block - 1, forward.last_block]
+    travel, partial = 0, 0
+    for part in plan.workers:
+        low, high = part.receive_indptr[ends]
+        travel += int(part.neighbour_indptr[high] - part.neighbour_indptr[low])
+        low, high = part.send_indptr[ends]
+        rows = np.diff(part.send_row_indptr[low : high + 1])
+        partial += int(rows[rows > 1].sum())
+    return (manifest.graph.edges - travel + partial) / manifest.workers
+
+
+def _received(run: StarRun, setup: Setup) -> float:
+    """Sums that a worker adds to its own on average, and features that found no slot."""
+    if setup.host_based:
+        return 0.0
+    return (sum(run.sums_down) + sum(run.features_down)) / (
+        setup.fragments_of_feature * setup.workers
+    )

@@ -71,6 +71,7 @@ def test_an_unknown_preset():
 
 def test_slots_of_memory():
     assert slots_of_memory(10_000_000) == 78_125
+    assert slots_of_memory(10_000_000, slot_features=602) == 10_000_000 // (602 * 4)
     with pytest.raises(PlannerError) as error:
         slots_of_memory(127)
     assert "no slot" in one_sentence(error)

@@ -4,6 +4,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -169,6 +170,27 @@ def test_the_model_of_computing():
     products = 3 * 2 * 1_000 * 100 * 100 / 35.6e12
     sums = 2 * 10_000 * 400 / 936e9
     assert compute_seconds(1_000, 10_000, 100, 4) == pytest.approx(8 * (products + sums))
+
+
+@pytest.mark.parametrize("strategy", [{}, {"send": "cover", "blocks": "destination-cover"}])
+def test_a_worker_adds_up_what_the_switch_does_not(tmp_path, strategy):
+    """Rows added, counted in the graph: edges inside workers, partial sums, and what arrives."""
+    graph = load_graph("random:300:3000:1")
+    plan = build_plan(graph, workers=5, slots=64, program="0" * 64, **strategy)
+    write_plan(plan, tmp_path / "plan")
+    told = as_json("--plan", tmp_path / "plan", "--layers", 1)
+    worker = plan.assignment
+    source = np.repeat(np.arange(graph.vertices), np.diff(graph.indptr))
+    inside = int((worker[source] == worker[graph.indices]).sum())
+    counts = [np.diff(part.send_row_indptr) for part in plan.workers]
+    partial = sum(int(count[count > 1].sum()) for count in counts)
+    assert (partial > 0) == bool(strategy)
+    rows = (inside + partial + told["sums"] / 4) / 5
+    most = int(np.bincount(worker).max())
+    assert told["compute_seconds"] == pytest.approx(compute_seconds(most, rows, 128, 1))
+    alone = as_json("--plan", tmp_path / "plan", "--layers", 1, "--system", "bns-gcn")
+    expected = compute_seconds(most, len(graph.indices) / 5, 128, 1)
+    assert alone["compute_seconds"] == pytest.approx(expected)
 
 
 def test_doctor_names_what_simulations_need():

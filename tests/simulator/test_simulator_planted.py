@@ -18,6 +18,7 @@ from . import (
     test_simulator_strawman,
     test_simulator_two_levels_by_hand,
     test_simulator_two_levels_plan,
+    test_simulator_whole_features,
 )
 
 MODELS = compiling.MODELS
@@ -47,6 +48,10 @@ def on_links(patch):
 
 def small():
     return load_graph("random:300:1500:1")
+
+
+def by_hand_whole(patch):
+    test_simulator_whole_features.test_fragments_follow_each_other_without_a_barrier()
 
 
 def game(patch):
@@ -92,8 +97,12 @@ MISTAKES = {
         ),
     ),
     "the strawman never takes a slot back": (
-        ("slots.cc", "        ++free_[row.pool];\n", ""),
+        ("slots.cc", "        ++free_[rows_[row].pool];\n", ""),
         game,
+    ),
+    "all fragments add to the first one's sum": (
+        ("schedule.h", "* together + packet % together", "* together"),
+        by_hand_whole,
     ),
     "an acknowledgement has the bytes of a frame with its checksum": (
         ("packet.h", "return 60;", "return 64;"),

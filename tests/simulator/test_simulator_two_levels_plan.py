@@ -114,6 +114,24 @@ def test_links_carry_what_the_plan_says(plan, leaves):
         assert (run.max_slots, run.passes) == (star.max_slots, star.passes)
 
 
+@pytest.mark.parametrize("kind", [*KINDS.values(), STRAWMAN])
+def test_whole_features_need_the_slots_of_a_fragment(graph, kind):
+    """All fragments together: as many frames, a slot for all of them, and one barrier."""
+    plan, fragments = planned(graph, **kind), 3
+    network = LeafSpine(3, 2)
+    apart = run_star(plan_setup(plan, fragments), QUIET, leaf_spine=network)
+    setup = plan_setup(plan, fragments, whole_features=True)
+    run = run_star(setup, QUIET, leaf_spine=network)
+    assert run.features_up == apart.features_up
+    assert run.max_slots <= plan.manifest.slots
+    if kind is STRAWMAN:
+        return
+    assert sum(run.inside.sums_up) == fragments * partial_sums(plan, 3).sum()
+    assert (run.sums_down, run.contributions) == (apart.sums_down, apart.contributions)
+    barriers = 1 + setup.blocks
+    assert sum(run.inside.frames_up) - sum(run.inside.sums_up) == 3 * barriers
+
+
 def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
     """All of its partial sums, in every fragment; and a spine has its share of the rows."""
     leaves, spines = 3, 4
