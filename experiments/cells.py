@@ -9,7 +9,7 @@ from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
 from switchgnn.run.simulate_job import G3, HOSTS_ALONE
 from switchgnn.run.size import parse_bytes
-from switchgnn.simulator import BIN_SIZE
+from switchgnn.simulator import BIN_SIZE, LeafSpine
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,16 @@ def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]
         for series in figure.series
         for seed in range(seeds or chosen.seeds)
         for point in [
-            _point(figure, series, graph, workers=workers, memory=memory, rate=rate, seed=seed)
+            _point(
+                figure,
+                series,
+                graph,
+                workers=workers,
+                memory=memory,
+                rate=rate,
+                leaf_spine=chosen.leaf_spine,
+                seed=seed,
+            )
         ]
     ]
 
@@ -70,6 +79,7 @@ def _point(
     workers: int,
     memory: str,
     rate: float | None,
+    leaf_spine: LeafSpine | None,
     seed: int,
 ) -> Point:
     # Hosts alone need no switch that adds: one point serves all its sizes and rates.
@@ -89,6 +99,9 @@ def _point(
         delay=figure.delay * graph.shrink,
         congestion_control=series.congestion_control,
         recirculation_rate=None if alone else rate,
+        window=figure.window,
+        leaves=leaf_spine.leaves if leaf_spine else 0,
+        spines=leaf_spine.spines if leaf_spine else 0,
         slot_features=graph.feature if series.whole_features and not alone else None,
         bin_size=max(1, round(BIN_SIZE * graph.shrink)) if series.system == G3 else None,
     )

@@ -5,6 +5,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from switchgnn.simulator import LeafSpine
+
 # In a `where`: the smallest and the largest that the scale has.
 LEAST, MOST = "least", "most"
 UNLIMITED = "unlimited"
@@ -57,6 +59,7 @@ class Scale:
         memory: of the switch, before it shrinks with the graph.
         seeds: how many; each draws the graph, the partition and the orders anew.
         recirculation_rates: passes per second; None: no limit.
+        leaf_spine: in place of the star's switch; None: a star.
     """
 
     graphs: Mapping[str, ScaledGraph]
@@ -64,6 +67,7 @@ class Scale:
     memory: tuple[str, ...]
     seeds: int = 1
     recirculation_rates: tuple[float | None, ...] = (None,)
+    leaf_spine: LeafSpine | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ class Figure:
         name: of the file that describes it.
         title: above the picture.
         paper: which one of the paper's it redraws, and what is missing.
-        layers, features, bandwidth, delay: see Point.
+        layers, features, bandwidth, delay, window: see Point.
         series: in the order of the legend.
         panels: from left to right, three in a row.
         scales: by name.
@@ -138,3 +142,4 @@ class Figure:
     features: int = 128
     bandwidth: float = 100_000.0
     delay: float = 2.0
+    window: int = 512

@@ -15,6 +15,7 @@ from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
 from switchgnn.experiments.select import WHERE
 from switchgnn.run.simulate_job import SYSTEMS
+from switchgnn.simulator import LeafSpine, SimulatorError
 
 FOLDER = Path(__file__).parent / "figures"
 # A sentence for who reads the file; JSON has no comments.
@@ -92,8 +93,8 @@ def _value(told: object, wanted: object, where: str) -> Any:  # noqa: ANN401  a 
         return {name: _value(it, inside[1], f"{where} {name}") for name, it in told.items()}
     if origin is UnionType:
         # Of these one at most is no plain type.
-        fits = [it for it in inside if get_origin(it) is None and _is_plain(told, it)]
-        rest = [it for it in inside if get_origin(it) is not None]
+        rest = [it for it in inside if get_origin(it) is not None or is_dataclass(it)]
+        fits = [it for it in inside if it not in rest and _is_plain(told, it)]
         return told if fits or not rest else _value(told, rest[0], where)
     if origin is None and _is_plain(told, wanted):
         return told
@@ -120,6 +121,9 @@ def _check(figure: Figure, where: str) -> None:
     """Names in it lead somewhere."""
     labels = [series.label for series in figure.series]
     _known(where, "scale", "small", figure.scales)
+    for name, scale in figure.scales.items():
+        if scale.leaf_spine is not None:
+            _check_leaves(scale.leaf_spine, min(scale.workers), f"{where}: scales {name}")
     for series in figure.series:
         _known(f"{where}: {series.label}", "system", series.system, SYSTEMS)
     for panel in figure.panels:
@@ -140,6 +144,13 @@ def _check(figure: Figure, where: str) -> None:
             _known(at, "series", label, labels)
         for key in claim.where or {}:
             _known(at, "choice", key, WHERE)
+
+
+def _check_leaves(leaf_spine: LeafSpine, workers: int, where: str) -> None:
+    try:
+        leaf_spine.words(workers)
+    except SimulatorError as error:
+        raise ExperimentError(f"{where}: {error}") from error
 
 
 def _known(where: str, what: str, name: str, known: Sequence[str] | Mapping[str, object]) -> None:

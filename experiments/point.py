@@ -18,6 +18,9 @@ _NETWORK = (
     "congestion_control",
     "recirculation_rate",
     "bin_size",
+    "window",
+    "leaves",
+    "spines",
 )
 # What says who holds which vertex.
 _PARTITION = ("graph", "workers", "partition", "seed")
@@ -42,6 +45,8 @@ class Point:
         delay: microseconds on each link.
         congestion_control: hosts slow down when packets come marked.
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
+        window: features in flight at most, of each worker.
+        leaves, spines: of a leaf-spine; 0: a star.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
         bin_size: vertices of a bin of G3, or None.
     """
@@ -58,6 +63,9 @@ class Point:
     delay: float
     congestion_control: bool
     recirculation_rate: float | None
+    window: int = 512
+    leaves: int = 0
+    spines: int = 0
     slot_features: int | None = None
     bin_size: int | None = None
 
@@ -88,7 +96,9 @@ class Point:
         slot = "" if self.slot_features is None else f" of slots of {self.slot_features} numbers"
         order = "" if self.order is None else f", order {self.order}"
         loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
-        return f"{self.graph}, {self.workers} workers, {self.system}{memory}{slot}{order}{loop}"
+        inside = f", {self.leaves} leaves" if self.leaves else ""
+        network = f"{memory}{slot}{order}{loop}{inside}"
+        return f"{self.graph}, {self.workers} workers, {self.system}{network}"
 
 
 def _digest(words: dict[str, object]) -> str:

@@ -31,7 +31,7 @@ from switchgnn.planner.presets import slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.run.plan_job import PlanOptions, make_plan
 from switchgnn.run.simulate_job import HOSTS_ALONE, SimulateOptions, simulate_job
-from switchgnn.simulator import StarOptions
+from switchgnn.simulator import LeafSpine, StarOptions
 
 _FAILED = 2
 _PR_SET_PDEATHSIG = 1
@@ -70,7 +70,9 @@ def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
             delay=point.delay,
             congestion_control=point.congestion_control,
             recirculation_rate=point.recirculation_rate,
+            window=point.window,
         ),
+        leaf_spine=LeafSpine(point.leaves, point.spines) if point.leaves else None,
         slot_features=point.slot_features,
         asked=Asked() if planned else Asked(assignment=partition),
         bin_size=point.bin_size,

@@ -34,6 +34,10 @@ RESULT_COLUMNS = (
 )
 
 
+# Only where there are racks.
+_RACK_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
+
+
 def csv_text(cells: Sequence[Cell], results: Mapping[Point, Result]) -> str:
     """What the cells have; those without a result are left out."""
     text = io.StringIO()
@@ -53,4 +57,5 @@ def _row(cell: Cell, result: Result) -> dict[str, object]:
         "series": cell.series,
         **{("memory_bytes" if name == "memory" else name): it for name, it in point.items()},
         **{name: result[name] for name in RESULT_COLUMNS},
+        **{name: result[name] for name in _RACK_COLUMNS if name in result},
     }

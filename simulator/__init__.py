@@ -11,12 +11,15 @@ from switchgnn.simulator.compute import compute_seconds
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import copies_of_edges, copies_of_plan, host_setup
+from switchgnn.simulator.leaf_spine import InsideLinks, LeafSpine
 from switchgnn.simulator.options import StarOptions
 from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.star import StarRun, run_star
 
 __all__ = [
     "BIN_SIZE",
+    "InsideLinks",
+    "LeafSpine",
     "Setup",
     "SimulatorError",
     "StarOptions",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the models on a star, and reads what they measured."""
+"""Runs the models on a star or a leaf-spine, and reads what they measured."""
 
 import json
 import subprocess
@@ -14,6 +14,7 @@ from switchgnn.simulator.array_file import write_array_file
 from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
+from switchgnn.simulator.leaf_spine import InsideLinks, LeafSpine
 from switchgnn.simulator.options import PICOSECONDS, StarOptions
 
 
@@ -24,9 +25,9 @@ class Series:
     Attributes:
         seconds: when.
         queue_bytes: in all queues of the switch to workers, what is being sent included.
-        slots: that hold an unfinished sum.
-        sums: that have left the switch so far.
-        overflowed: features that have left it without a slot so far.
+        slots: that hold an unfinished sum; in a leaf-spine in the leaf that has most.
+        sums: that have left for workers so far.
+        overflowed: features that have left without a slot so far.
     """
 
     seconds: tuple[float, ...]
@@ -43,7 +44,8 @@ class Arrival:
     Attributes:
         picoseconds: when.
         at_switch: at the switch, or else at the worker.
-        worker: at the other end of the link, or at this one.
+        worker: at the other end of the link, or at this one. On a link between switches its
+            number in models/leaf_spine.h, which is no worker's.
         kind: `Kind` of host/header.py.
         id: FEATURE: its place among all packets. SUM, and FEATURE at a worker: the row.
         count: contributions in it; see models/packet.h.
@@ -75,8 +77,8 @@ class StarRun:
         loop_passes: through the loop: passes but the first of each packet, and those of an
             acknowledgement that had to wait for a sum to leave.
         max_loop_queue: packets that waited for the loop, at most.
-        max_slots: slots that held an unfinished sum at once.
-        max_queue_bytes: in all queues of the switch together, at most.
+        max_slots: slots that held an unfinished sum at once; in a leaf-spine in one leaf.
+        max_queue_bytes: in all queues of all switches together, at most.
         max_port_queue_bytes: in one of them.
         marked: packets that found a longer queue than the threshold.
         window_cuts: how often windows were halved.
@@ -85,6 +87,7 @@ class StarRun:
         peak_memory_bytes: of the process.
         series: over time.
         trace: all arrivals, if they were asked for.
+        inside: links between leaves and spines; None in a star.
     """
 
     finished: tuple[int, ...]
@@ -112,6 +115,7 @@ class StarRun:
     peak_memory_bytes: int
     series: Series
     trace: tuple[Arrival, ...]
+    inside: InsideLinks | None
 
     @property
     def seconds(self) -> float:
@@ -119,17 +123,26 @@ class StarRun:
         return max(self.finished) / PICOSECONDS
 
 
-def run_star(setup: Setup, options: StarOptions, *, trace: bool = False) -> StarRun:
+def run_star(
+    setup: Setup,
+    options: StarOptions,
+    *,
+    leaf_spine: LeafSpine | None = None,
+    trace: bool = False,
+) -> StarRun:
     """Simulate one exchange.
 
     Args:
         setup: who sends what, and what becomes of it.
-        options: the network.
+        options: links, switches and hosts.
+        leaf_spine: what is in place of the star's switch, if anything.
         trace: list all arrivals.
 
     Raises:
-        SimulatorError: ns-3 or a compiler is missing, or the simulation ends early.
+        SimulatorError: ns-3 or a compiler is missing, the network cannot be, or the simulation
+            ends early.
     """
+    inside = {"leaves": 0, "spines": 0} if leaf_spine is None else leaf_spine.words(setup.workers)
     program = compiled_models()
     # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
     with interruptible(), tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
@@ -144,6 +157,7 @@ def run_star(setup: Setup, options: StarOptions, *, trace: bool = False) -> Star
             "host_based": int(setup.host_based),
             "pools": ",".join(map(str, setup.pools)),
             "trace": int(trace),
+            **inside,
             **options.words(),
         }
         result = subprocess.run(
@@ -171,7 +185,15 @@ def _decode(told: dict[str, Any]) -> StarRun:
         Arrival(at, bool(at_switch), *rest)
         for at, at_switch, *rest in zip(*columns, told["trace_count"], strict=True)
     )
-    plain = {field.name for field in fields(StarRun)} - {"series", "trace"}
+    plain = {field.name for field in fields(StarRun)} - {"series", "trace", "inside"}
     values = {name: told[name] for name in plain}
     values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
-    return StarRun(**values, series=series, trace=trace)
+    return StarRun(**values, series=series, trace=trace, inside=_decode_inside(told))
+
+
+def _decode_inside(told: dict[str, Any]) -> InsideLinks | None:
+    """A star has no such links."""
+    if not told["inside_bytes_up"]:
+        return None
+    names = [field.name for field in fields(InsideLinks)]
+    return InsideLinks(**{name: tuple(told[f"inside_{name}"]) for name in names})

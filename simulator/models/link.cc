@@ -51,7 +51,7 @@ Link::Send(Packet packet, Picoseconds now)
     if (waiting + bytes > options_.buffer_bytes)
     {
         std::ostringstream told;
-        told << "The queue to worker " << port_ << " is full: a packet found "
+        told << "The queue to " << end_.Name(port_) << " is full: a packet found "
              << std::llround(waiting) << " bytes waiting, and " << options_.buffer_bytes
              << " fit. What is lost is not sent again here: give a larger buffer.";
         throw SimulationError(told.str());

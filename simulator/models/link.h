@@ -13,6 +13,7 @@
 
 #include <array>
 #include <limits>
+#include <string>
 
 struct LinkOptions
 {
@@ -37,6 +38,12 @@ class Receiver
     virtual ~Receiver() = default;
     /// A packet has arrived whole.
     virtual void Receive(const Packet& packet, uint32_t port, Picoseconds now) = 0;
+
+    /// What messages call it, as the end of the link with this number.
+    virtual std::string Name(uint32_t port) const
+    {
+        return "worker " + std::to_string(port);
+    }
 };
 
 /// First in, first out. When a frame leaves follows from the one before it, so the only event is

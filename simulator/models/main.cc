@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs one exchange in a star: NAME=VALUE ..., JSON on standard output.
+// Runs one exchange: NAME=VALUE ..., JSON on standard output.
 #include "star.h"
 
 #include <csignal>

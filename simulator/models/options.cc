@@ -67,6 +67,8 @@ ParseOptions(int count, char** arguments)
     Options options{
         .arrays = words.Text("arrays"),
         .workers = words.Whole("workers"),
+        .leaves = words.Whole("leaves"),
+        .spines = words.Whole("spines"),
         .blocks = words.Whole("blocks"),
         .fragments = words.Whole("fragments"),
         .together = words.Whole("together"),

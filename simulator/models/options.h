@@ -17,6 +17,9 @@ struct Options
     /// The file of the arrays.
     std::string arrays;
     uint32_t workers;
+    /// Of a leaf-spine; 0 for a star.
+    uint32_t leaves;
+    uint32_t spines;
     uint32_t blocks;
     /// Of a feature, exchanged one after another.
     uint32_t fragments;

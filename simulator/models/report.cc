@@ -47,32 +47,53 @@ void
 Star::Report(std::ostream& out) const
 {
     uint64_t marked = 0;
-    for (const auto& link : down_)
+    for (const auto* links : {&down_, &fabric_->Up(), &fabric_->Down()})
     {
-        marked += link->Marked();
+        for (const auto& link : *links)
+        {
+            marked += link->Marked();
+        }
     }
     uint64_t cuts = 0;
     for (const auto& host : hosts_)
     {
         cuts += host->Control().Cuts();
     }
+    const Tally tally = fabric_->Count();
     out << std::setprecision(15);
     out << "{\"events\": " << events_ << ", \"wall_seconds\": " << seconds_
         << ", \"peak_memory_bytes\": " << PeakMemory()
-        << ",\n \"max_queue_bytes\": " << options_.down.BytesIn(switch_->meter.Largest())
-        << ", \"max_port_queue_bytes\": " << options_.down.BytesIn(switch_->meter.LargestPort())
+        << ",\n \"max_queue_bytes\": " << options_.down.BytesIn(fabric_->meter.Largest())
+        << ", \"max_port_queue_bytes\": " << options_.down.BytesIn(fabric_->meter.LargestPort())
         << ",\n \"marked\": " << marked << ", \"window_cuts\": " << cuts
-        << ",\n \"sums\": " << (adding_ ? adding_->sums : 0)
-        << ", \"overflowed\": " << (adding_ ? adding_->overflowed : 0)
-        << ", \"passes\": " << (adding_ ? adding_->passes : 0)
-        << ", \"contributions\": " << (adding_ ? adding_->contributions : 0)
-        << ",\n \"loop_passes\": " << (adding_ ? adding_->Recirculation().Passes() : 0)
-        << ", \"max_loop_queue\": " << (adding_ ? adding_->Recirculation().Longest() : 0)
-        << ", \"max_slots\": " << (slots_ ? slots_->MostInUse() : 0);
+        << ",\n \"sums\": " << tally.sums << ", \"overflowed\": " << tally.overflowed
+        << ", \"passes\": " << tally.passes << ", \"contributions\": " << tally.contributions
+        << ",\n \"loop_passes\": " << tally.loop_passes
+        << ", \"max_loop_queue\": " << tally.max_loop_queue
+        << ", \"max_slots\": " << tally.max_slots;
+    ReportInside(out);
     ReportWorkers(out);
     ReportSeries(out);
     ReportTrace(out);
     out << "}\n";
+}
+
+/// The links between switches, leaf by leaf.
+void
+Star::ReportInside(std::ostream& out) const
+{
+    const auto frames = [](const ns3::Ptr<Link>& link) { return link->Sent().frames; };
+    const auto bytes = [](const ns3::Ptr<Link>& link) { return link->Sent().bytes; };
+    List(out, "inside_frames_up", fabric_->Up(), frames);
+    List(out, "inside_bytes_up", fabric_->Up(), bytes);
+    List(out, "inside_frames_down", fabric_->Down(), frames);
+    List(out, "inside_bytes_down", fabric_->Down(), bytes);
+    List(out, "inside_sums_up", fabric_->Up(), [](const ns3::Ptr<Link>& link) {
+        return link->Sent(Kind::SUM).frames;
+    });
+    List(out, "inside_features_up", fabric_->Up(), [](const ns3::Ptr<Link>& link) {
+        return link->Sent(Kind::FEATURE).frames;
+    });
 }
 
 void

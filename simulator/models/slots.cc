@@ -6,10 +6,17 @@
 #include <algorithm>
 
 Slots::Slots(const Arrays& arrays, const std::vector<uint32_t>& limits, uint32_t together)
+    : Slots(arrays, arrays.Get<uint16_t>("row_expected"), limits, together)
+{
+}
+
+Slots::Slots(const Arrays& arrays,
+             std::span<const uint16_t> expected,
+             const std::vector<uint32_t>& limits,
+             uint32_t together)
     : together_(together),
       free_(limits)
 {
-    const auto expected = arrays.Get<uint16_t>("row_expected");
     const auto worker = arrays.Get<uint8_t>("row_worker");
     const auto bank = arrays.Get<uint8_t>("row_bank");
     rows_.resize(expected.size() * together);

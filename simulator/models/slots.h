@@ -26,6 +26,11 @@ class Slots
     /// limits: the slots of each pool; empty with a plan.
     /// together: rows that share a slot, the fragments of a destination.
     Slots(const Arrays& arrays, const std::vector<uint32_t>& limits, uint32_t together);
+    /// expected: the contributions to each row, in place of those that the arrays have.
+    Slots(const Arrays& arrays,
+          std::span<const uint16_t> expected,
+          const std::vector<uint32_t>& limits,
+          uint32_t together);
 
     /// Add to a row; `total` becomes the contributions in what leaves.
     Fate Add(uint32_t row, uint16_t count, uint16_t& total);

@@ -3,13 +3,16 @@
 
 #include "star.h"
 
+#include "leaf_spine.h"
+#include "one_switch.h"
+
 #include <algorithm>
 #include <chrono>
 
 Star::Star(const Options& options)
     : options_(options),
       arrays_(options.arrays),
-      trace_(options.trace)
+      trace_(options.trace, options.workers)
 {
     if (options.host_based)
     {
@@ -19,20 +22,32 @@ Star::Star(const Options& options)
     {
         AddWorkers();
     }
+    AddFabric();
     Connect();
     series_ = ns3::Create<Series>([this](Picoseconds now) { return Look(now); },
                                   [this] { return Over(); });
 }
 
 void
+Star::AddFabric()
+{
+    if (options_.leaves == 0)
+    {
+        fabric_ = std::make_unique<OneSwitch>(options_, arrays_, schedule_.get());
+    }
+    else
+    {
+        fabric_ = std::make_unique<LeafSpine>(options_, arrays_, schedule_.get(), trace_);
+    }
+}
+
+void
 Star::AddWorkers()
 {
-    schedule_ = std::make_unique<Schedule>(arrays_, options_.blocks, options_.fragments, options_.together);
-    slots_ = std::make_unique<Slots>(arrays_, options_.pools, options_.together);
-    auto adding =
-        std::make_unique<AddingSwitch>(options_.workers, *schedule_, *slots_, options_.pass);
-    adding_ = adding.get();
-    switch_ = std::move(adding);
+    schedule_ = std::make_unique<Schedule>(arrays_,
+                                           options_.blocks,
+                                           options_.fragments,
+                                           options_.together);
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
         hosts_.push_back(std::make_unique<Worker>(*schedule_, worker, options_.pace));
@@ -42,7 +57,6 @@ Star::AddWorkers()
 void
 Star::AddPeers()
 {
-    switch_ = std::make_unique<PlainSwitch>(options_.workers);
     const auto indptr = arrays_.Get<uint64_t>("send_indptr");
     const auto to = arrays_.Get<uint8_t>("frame_to");
     const auto confirms = arrays_.Get<uint8_t>("frame_confirms");
@@ -64,11 +78,12 @@ Star::Connect()
 {
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
-        up_.push_back(ns3::Create<Link>(options_.up, *switch_, worker, nullptr, trace_));
+        up_.push_back(
+            ns3::Create<Link>(options_.up, fabric_->EdgeOf(worker), worker, nullptr, trace_));
         down_.push_back(
-            ns3::Create<Link>(options_.down, *hosts_[worker], worker, &switch_->meter, trace_));
+            ns3::Create<Link>(options_.down, *hosts_[worker], worker, &fabric_->meter, trace_));
         hosts_[worker]->Attach(*up_.back());
-        switch_->Attach(*down_.back());
+        fabric_->Attach(worker, *down_.back());
     }
 }
 
@@ -93,11 +108,12 @@ Star::Run()
 Sample
 Star::Look(Picoseconds now)
 {
+    const Tally tally = fabric_->Count();
     return {now,
-            options_.down.BytesIn(switch_->meter.Total(now)),
-            slots_ ? slots_->InUse() : 0,
-            adding_ ? adding_->sums : 0,
-            adding_ ? adding_->overflowed : 0};
+            options_.down.BytesIn(fabric_->meter.Total(now)),
+            tally.slots,
+            tally.sums,
+            tally.overflowed};
 }
 
 bool

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Workers around one switch.
+// Workers around a fabric: one switch, or leaves and spines.
 #ifndef SWITCHGNN_STAR_H
 #define SWITCHGNN_STAR_H
 
+#include "fabric.h"
 #include "options.h"
 #include "peer.h"
 #include "series.h"
-#include "switch.h"
 #include "worker.h"
 
 #include <memory>
@@ -26,11 +26,13 @@ class Star
     void Report(std::ostream& out) const;
 
   private:
+    void AddFabric();
     void AddWorkers();
     void AddPeers();
     void Connect();
     Sample Look(Picoseconds now);
     bool Over() const;
+    void ReportInside(std::ostream& out) const;
     void ReportWorkers(std::ostream& out) const;
     void ReportSeries(std::ostream& out) const;
     void ReportTrace(std::ostream& out) const;
@@ -39,10 +41,7 @@ class Star
     Arrays arrays_;
     Trace trace_;
     std::unique_ptr<Schedule> schedule_;
-    std::unique_ptr<Slots> slots_;
-    std::unique_ptr<Switch> switch_;
-    // The same as switch_, if it adds.
-    AddingSwitch* adding_ = nullptr;
+    std::unique_ptr<Fabric> fabric_;
     std::vector<std::unique_ptr<Host>> hosts_;
     std::vector<ns3::Ptr<Link>> up_;
     std::vector<ns3::Ptr<Link>> down_;

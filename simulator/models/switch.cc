@@ -3,18 +3,25 @@
 
 #include "switch.h"
 
-AddingSwitch::AddingSwitch(uint32_t workers,
-                           const Schedule& schedule,
-                           Slots& slots,
-                           Picoseconds service)
-    : Switch(workers),
+AddingSwitch::AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service)
+    : slots_(slots),
       schedule_(schedule),
-      slots_(slots),
       loop_(ns3::Create<Loop>(*this, service)),
       outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker, Picoseconds now) {
-          down_[worker]->Send(packet, now);
+          Send(packet, worker, now);
       }))
 {
+}
+
+Tally
+AddingSwitch::Count() const
+{
+    Tally tally = tally_;
+    tally.loop_passes = loop_->Passes();
+    tally.max_loop_queue = loop_->Longest();
+    tally.slots = slots_.InUse();
+    tally.max_slots = slots_.MostInUse();
+    return tally;
 }
 
 void
@@ -29,7 +36,7 @@ AddingSwitch::Receive(const Packet& packet, uint32_t, Picoseconds now)
         Collect(now);
         break;
     case Kind::NOTICE:
-        TellAll(Kind::NOTICE, now);
+        Notice(packet, now);
         break;
     default:
         break;
@@ -71,21 +78,14 @@ AddingSwitch::Pass(Circling& circling, Picoseconds at)
 bool
 AddingSwitch::Contribute(Circling& circling, Picoseconds at)
 {
-    ++passes;
+    ++tally_.passes;
     size_t used = 0;
     bool left = false;
     for (const uint32_t word : circling.left)
     {
         ++used;
-        ++contributions;
-        const uint32_t row = schedule_.RowOf(word, circling.packet.id);
-        Packet part{.kind = Kind::SUM, .id = row};
-        const Fate fate = slots_.Add(row, circling.packet.count, part.count);
-        if (fate != Fate::KEPT)
+        if (Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at))
         {
-            part.kind = fate == Fate::COMPLETED ? Kind::SUM : Kind::FEATURE;
-            ++(fate == Fate::COMPLETED ? sums : overflowed);
-            Leave(part, slots_.WorkerOf(row), at);
             left = true;
             break;
         }
@@ -103,7 +103,7 @@ AddingSwitch::Leave(const Packet& packet, uint32_t worker, Picoseconds at)
 {
     if (at == ns3::Simulator::Now().GetTimeStep())
     {
-        down_[worker]->Send(packet, at);
+        Send(packet, worker, at);
     }
     else
     {
@@ -119,6 +119,18 @@ AddingSwitch::Collect(Picoseconds now)
         return;
     }
     done_ = 0;
+    Done(now);
+}
+
+void
+AddingSwitch::Done(Picoseconds now)
+{
+    Advance(now);
+}
+
+void
+AddingSwitch::Advance(Picoseconds now)
+{
     if (slots_.InUse() != 0)
     {
         throw SimulationError("All workers are done with a block, but sums are incomplete.");
@@ -129,8 +141,8 @@ AddingSwitch::Collect(Picoseconds now)
 void
 AddingSwitch::TellAll(Kind kind, Picoseconds now)
 {
-    for (uint32_t worker = 0; worker < down_.size(); ++worker)
+    for (uint32_t place = 0; place < down_.size(); ++place)
     {
-        down_[worker]->Send({.kind = kind, .worker = static_cast<uint16_t>(worker)}, now);
+        down_[place]->Send({.kind = kind, .worker = static_cast<uint16_t>(WorkerAt(place))}, now);
     }
 }

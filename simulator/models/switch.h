@@ -5,6 +5,7 @@
 #ifndef SWITCHGNN_SWITCH_H
 #define SWITCHGNN_SWITCH_H
 
+#include "fabric.h"
 #include "link.h"
 #include "loop.h"
 #include "outlet.h"
@@ -13,21 +14,14 @@
 #include <optional>
 #include <vector>
 
-/// Ports to workers, and their queues.
+/// Ports to workers.
 class Switch : public Receiver
 {
   public:
-    explicit Switch(uint32_t workers)
-        : meter(workers)
-    {
-    }
-
     void Attach(Link& down)
     {
         down_.push_back(&down);
     }
-
-    QueueMeter meter;
 
   protected:
     std::vector<Link*> down_;
@@ -37,8 +31,6 @@ class Switch : public Receiver
 class PlainSwitch : public Switch
 {
   public:
-    using Switch::Switch;
-
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override
     {
         down_[packet.id]->Send(packet, now);
@@ -48,31 +40,68 @@ class PlainSwitch : public Switch
 class AddingSwitch : public Switch, public PassMaker
 {
   public:
-    AddingSwitch(uint32_t workers, const Schedule& schedule, Slots& slots, Picoseconds service);
+    AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service);
 
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
 
-    uint64_t sums = 0;
-    uint64_t overflowed = 0;
-    uint64_t passes = 0;
-    uint64_t contributions = 0;
+    virtual Tally Count() const;
 
-    const Loop& Recirculation() const
+  protected:
+    /// Send a packet on its way to a worker.
+    virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now)
     {
-        return *loop_;
+        down_[worker]->Send(packet, now);
     }
+
+    /// All workers that hang here are done with a block.
+    virtual void Done(Picoseconds now);
+
+    /// A worker has got a marked packet.
+    virtual void Notice(const Packet&, Picoseconds now)
+    {
+        TellAll(Kind::NOTICE, now);
+    }
+
+    /// Add what a packet carries to a row; tell whether something left.
+    bool Add(uint32_t row, const Packet& packet, Picoseconds at)
+    {
+        ++tally_.contributions;
+        uint16_t total;
+        const Fate fate = slots_.Add(row, packet.count, total);
+        if (fate == Fate::KEPT)
+        {
+            return false;
+        }
+        const Kind kind = fate == Fate::COMPLETED ? Kind::SUM : packet.kind;
+        tally_.overflowed += fate == Fate::OVERFLOWED;
+        tally_.sums += kind == Kind::SUM;
+        Leave({.kind = kind, .count = total, .id = row}, slots_.WorkerOf(row), at);
+        return true;
+    }
+
+    /// Send now, or when the loop lets it go.
+    void Leave(const Packet& packet, uint32_t worker, Picoseconds at);
+    /// Let the next block begin.
+    void Advance(Picoseconds now);
+    /// The number that a worker has whose link was attached in this place.
+    virtual uint32_t WorkerAt(uint32_t place) const
+    {
+        return place;
+    }
+
+    void TellAll(Kind kind, Picoseconds now);
+
+    Slots& slots_;
+    Tally tally_;
 
   private:
     bool Pass(Circling& circling, Picoseconds at) override;
     void Take(const Packet& packet, Picoseconds now);
     /// Add until the pass ends; tell whether something left.
     bool Contribute(Circling& circling, Picoseconds at);
-    void Leave(const Packet& packet, uint32_t worker, Picoseconds at);
     void Collect(Picoseconds now);
-    void TellAll(Kind kind, Picoseconds now);
 
     const Schedule& schedule_;
-    Slots& slots_;
     ns3::Ptr<Loop> loop_;
     ns3::Ptr<Outlet> outlet_;
     uint32_t done_ = 0;

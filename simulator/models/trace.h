@@ -7,6 +7,7 @@
 
 #include "packet.h"
 
+#include <limits>
 #include <vector>
 
 struct Arrival
@@ -14,7 +15,8 @@ struct Arrival
     Picoseconds at;
     /// Whether it arrives at the switch, or else at the worker.
     bool at_switch;
-    /// The worker at the other end of the link, or at this one.
+    /// The worker at the other end of the link, or at this one; from the number of workers on a
+    /// link between switches, see leaf_spine.h.
     uint32_t worker;
     Packet packet;
 };
@@ -22,8 +24,10 @@ struct Arrival
 class Trace
 {
   public:
-    explicit Trace(bool on)
-        : on_(on)
+    /// workers: ports from this number on are between switches.
+    explicit Trace(bool on, uint32_t workers = std::numeric_limits<uint32_t>::max())
+        : on_(on),
+          workers_(workers)
     {
     }
 
@@ -31,7 +35,7 @@ class Trace
     {
         if (on_)
         {
-            arrivals_.push_back({at, at_switch, worker, packet});
+            arrivals_.push_back({at, at_switch || worker >= workers_, worker, packet});
         }
     }
 
@@ -42,6 +46,7 @@ class Trace
 
   private:
     bool on_;
+    uint32_t workers_;
     std::vector<Arrival> arrivals_;
 };
 

@@ -27,11 +27,11 @@ from switchgnn.run.simulate_job import (
     simulate_job,
 )
 from switchgnn.run.size import parse_bytes
-from switchgnn.simulator import BIN_SIZE, SimulatorError, StarOptions
+from switchgnn.simulator import BIN_SIZE, LeafSpine, SimulatorError, StarOptions
 
 _DEFAULT = StarOptions()
-_STAR = "star"
-_LATER = {"leaf-spine": "topology"}
+_STAR, _LEAF_SPINE = "star", "leaf-spine"
+_FABRIC = LeafSpine()
 _MICRO, _GIGA = 1e-6, 1e9
 
 
@@ -67,7 +67,15 @@ def simulate(
     bin_size: Annotated[
         int | None, typer.Option(min=1, help=f"Vertices of a bin of g3; default: {BIN_SIZE:,}.")
     ] = None,
-    topology: Annotated[str, typer.Option(help="star.")] = _STAR,
+    topology: Annotated[str, typer.Option(help="star or leaf-spine.")] = _STAR,
+    leaves: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Switches with workers; default: {_FABRIC.leaves}."),
+    ] = None,
+    spines: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Switches between leaves; default: {_FABRIC.spines}."),
+    ] = None,
     layers: Annotated[int, typer.Option(min=1, help="Exchanges in an epoch.")] = 4,
     features: Annotated[int, typer.Option(min=1, help="Numbers per feature.")] = 128,
     bandwidth: Annotated[
@@ -102,7 +110,6 @@ def simulate(
     (hosts send copies), g3 (the same with its partition and bins), strawman (slots first come,
     first served), paper or best (plans).
     """
-    _refuse_later(system, topology)
     if plan is not None and not (graph is None and workers is None and memory is None):
         raise typer.BadParameter("a plan has its own graph, workers and memory")
     if plan is None and (graph is None or workers is None or system is None):
@@ -128,6 +135,7 @@ def simulate(
             congestion_control=congestion_control,
             recirculation_rate=recirculation_rate,
         ),
+        leaf_spine=_leaf_spine(topology, leaves, spines),
         slot_features=slot_features,
         asked=Asked(
             partition=partition, blocks=blocks, send=send, order=order, assignment=assignment
@@ -143,12 +151,27 @@ def simulate(
     Console(highlight=False, markup=False, soft_wrap=True).print(_text(report))
 
 
-def _refuse_later(system: str | None, topology: str) -> None:
-    for word in (system, topology):
-        if word in _LATER:
-            raise SimulatorError(f"The {_LATER[word]} {word} cannot be simulated yet.")
+def _leaf_spine(topology: str, leaves: int | None, spines: int | None) -> LeafSpine | None:
+    """What is in place of the star's switch."""
+    if topology == _LEAF_SPINE:
+        return LeafSpine(
+            leaves=_FABRIC.leaves if leaves is None else leaves,
+            spines=_FABRIC.spines if spines is None else spines,
+        )
     if topology != _STAR:
-        raise SimulatorError(f"No topology {topology!r}; known: {_STAR}.")
+        raise SimulatorError(f"No topology {topology!r}; known: {_STAR}, {_LEAF_SPINE}.")
+    if leaves is not None or spines is not None:
+        raise SimulatorError(
+            f"A star has one switch: --leaves and --spines need --topology {_LEAF_SPINE}."
+        )
+    return None
+
+
+def _around(report: SimulateReport) -> str:
+    network = report.options.leaf_spine
+    if network is None:
+        return "around one switch"
+    return f"on {network.leaves} leaves with {network.spines} spines"
 
 
 def _overlap(report: SimulateReport) -> str:
@@ -164,13 +187,18 @@ def _text(report: SimulateReport) -> str:
     run, subject = report.run, report.subject
     star = report.options.star
     lines = [
-        f"{subject.graph}: {subject.system}, {subject.setup.workers} workers around one switch, "
+        f"{subject.graph}: {subject.system}, {subject.setup.workers} workers {_around(report)}, "
         f"{star.bandwidth / 1e3:g} Gbit/s, {star.delay:g} µs",
         f"One layer of {report.options.features} features: {run.seconds / _MICRO:,.1f} µs; the "
         f"busiest link alone takes {report.busiest_link_seconds / _MICRO:,.1f} µs",
         f"{report.bytes:,} bytes on all links; the longest queue of a port "
         f"{run.max_port_queue_bytes:,.0f}, of all together {run.max_queue_bytes:,.0f} bytes",
     ]
+    if run.inside is not None:
+        lines.append(
+            f"{run.inside.bytes:,} bytes of them between leaves and spines; "
+            f"{sum(run.inside.sums_up):,} partial sums"
+        )
     if subject.slots:
         lines.append(
             f"{run.sums:,} sums leave ({report.aggregation_bits_per_second / _GIGA:,.1f} Gbit/s), "

@@ -27,6 +27,7 @@ from switchgnn.planner.presets import PRESETS, Situation, slot_bytes
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.simulator import (
     BIN_SIZE,
+    LeafSpine,
     SimulatorError,
     StarOptions,
     StarRun,
@@ -74,7 +75,8 @@ class SimulateOptions:
         layers: exchanges in an epoch.
         features: width F of what is exchanged.
         seed: for partition, blocks and order.
-        star: the network.
+        star: links, switches and hosts.
+        leaf_spine: in place of the star's one switch; None: a star.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
         asked: what takes the place of the system's strategies; the preset is the system's.
         bin_size: vertices of a bin of G3, or None for its own.
@@ -89,6 +91,7 @@ class SimulateOptions:
     features: int
     seed: int
     star: StarOptions
+    leaf_spine: LeafSpine | None = None
     slot_features: int | None = None
     asked: Asked = field(default_factory=Asked)
     bin_size: int | None = None
@@ -155,12 +158,20 @@ class SimulateReport:
     @property
     def bytes(self) -> int:
         """Of one exchange, on all links, both ways."""
+        inside = self.run.inside
+        return self.host_link_bytes + (inside.bytes if inside else 0)
+
+    @property
+    def host_link_bytes(self) -> int:
+        """The same without links between switches."""
         return sum(self.run.bytes_up) + sum(self.run.bytes_down)
 
     @property
     def busiest_link_seconds(self) -> float:
         """What one exchange takes at least: the bytes of the fullest link over its rate."""
-        most = max(*self.run.bytes_up, *self.run.bytes_down)
+        inside = self.run.inside
+        between = (*inside.bytes_up, *inside.bytes_down) if inside else ()
+        most = max(*self.run.bytes_up, *self.run.bytes_down, *between)
         return most * _BITS / (self.options.star.bandwidth * _MEGA)
 
     @property
@@ -180,7 +191,7 @@ class SimulateReport:
         plain = {
             name: value
             for name, value in vars(run).items()
-            if name not in ("series", "trace", "finished")
+            if name not in ("series", "trace", "finished", "inside")
         }
         return {
             "system": subject.system,
@@ -195,6 +206,7 @@ class SimulateReport:
             "features": options.features,
             "seed": options.seed,
             "star": asdict(options.star),
+            **self._tiers(),
             "epoch_seconds": self.epoch_seconds,
             "communication_seconds": self.communication_seconds,
             "compute_seconds": self.compute_seconds,
@@ -208,6 +220,20 @@ class SimulateReport:
             **plain,
             "events_per_second": run.events / run.wall_seconds,
             "series": series,
+        }
+
+    def _tiers(self) -> dict[str, Any]:
+        """What a star has nothing of."""
+        network, inside = self.options.leaf_spine, self.run.inside
+        if network is None or inside is None:
+            return {}
+        links = {name: list(values) for name, values in vars(inside).items()}
+        return {
+            **asdict(network),
+            "host_link_bytes": self.host_link_bytes,
+            "leaf_spine_bytes": inside.bytes,
+            "partial_sums": sum(inside.sums_up),
+            "leaf_spine_links": links,
         }
 
     def _bits_per_second(self, frames: int) -> float:
@@ -226,12 +252,14 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     Raises:
         SwitchGNNError: with a sentence for the user.
     """
+    if options.leaf_spine is not None and options.workers is not None:
+        options.leaf_spine.words(options.workers)  # or say what cannot be, before planning
     _check_slots(options)
     tell("compile the models")
     compiled_models()  # or say what is missing, before minutes of planning
     subject = _subject(options, tell)
     tell("simulate")
-    run = run_star(subject.setup, options.star)
+    run = run_star(subject.setup, options.star, leaf_spine=options.leaf_spine)
     computing = compute_seconds(
         subject.vertices,
         subject.additions + _received(run, subject.setup),
@@ -390,4 +418,8 @@ def _additions(plan: Plan) -> float:
 
 def _received(run: StarRun, setup: Setup) -> float:
     """Sums that a worker adds to its own on average, and features that found no slot."""
-    return (run.sums + run.overflowed) / (setup.fragments_of_feature * setup.workers)
+    if setup.host_based:
+        return 0.0
+    return (sum(run.sums_down) + sum(run.features_down)) / (
+        setup.fragments_of_feature * setup.workers
+    )

@@ -47,6 +47,7 @@ def result(**changes):
     """A result as a simulation prints it; each number is another one, but there are no bins."""
     numbers = {name: float(place) for place, name in enumerate(RESULT_COLUMNS, 1)}
     numbers["bins"] = 0
+    numbers["leaf_spine_bytes"] = 1e6
     series = {"seconds": [0.0, 1e-3], "queue_bytes": [0, 5], "slots": [0, 1]}
     numbers |= {"memory_bytes": 1280, "slots": 10, "layers": 4}
     series |= {"sums": [0, 2], "overflowed": [0, 0]}

@@ -62,7 +62,7 @@ def changed(path, value):
 
 def test_all_figures_are_right_at_both_scales():
     figures = load_figures(known_figures())
-    assert {"figure2", "figure15", "figure17", "figure18", "loop", "example"} == {
+    assert {"figure2", "figure15", "figure16", "figure17", "figure18", "loop", "example"} == {
         figure.name for figure in figures
     }
     for figure in figures:

@@ -95,6 +95,39 @@ def test_unlimited_memory_makes_no_overflow():
     assert told["overflowed"] == 0 < told["sums"]
 
 
+@pytest.mark.parametrize("system", ["bns-gcn", "strawman", "paper", "best"])
+def test_a_leaf_spine_tells_of_both_tiers(system):
+    tiers = {"leaves", "spines", "host_link_bytes", "leaf_spine_bytes", "partial_sums"}
+    arguments = [*GRAPH, "--memory", "2kB", "--system", system]
+    star = as_json(*arguments)
+    told = as_json(*arguments, "--topology", "leaf-spine", "--leaves", 2, "--spines", 3)
+    assert set(told) - set(star) == {*tiers, "leaf_spine_links"}
+    assert set(star) < set(told)
+    assert (told["leaves"], told["spines"]) == (2, 3)
+    links = told["leaf_spine_links"]
+    assert {len(values) for values in links.values()} == {2 * 3}
+    assert told["leaf_spine_bytes"] == sum(links["bytes_up"]) + sum(links["bytes_down"])
+    assert told["host_link_bytes"] == sum(told["bytes_up"]) + sum(told["bytes_down"])
+    assert told["bytes"] == told["host_link_bytes"] + told["leaf_spine_bytes"]
+    assert told["partial_sums"] == sum(links["sums_up"])
+    every = (told["bytes_up"], told["bytes_down"], links["bytes_up"], links["bytes_down"])
+    assert told["busiest_link_seconds"] == pytest.approx(max(map(max, every)) * 8e-11)
+
+
+def test_eight_leaves_and_spines_by_default():
+    arguments = ("--graph", "karate", "--workers", 8, "--system", "paper")
+    told = as_json(*arguments, "--topology", "leaf-spine")
+    assert (told["leaves"], told["spines"]) == (8, 8)
+    shown = simulate(*arguments, "--topology", "leaf-spine").stdout
+    assert "karate: paper, 8 workers on 8 leaves with 8 spines, 100 Gbit/s" in shown
+    assert "bytes of them between leaves and spines" in shown
+
+
+def test_a_plan_for_fewer_workers_than_leaves_is_refused(folder):
+    with pytest.raises(SwitchGNNError, match="8 leaves and 4 workers"):
+        simulate("--plan", folder, "--topology", "leaf-spine")
+
+
 def test_words_for_people():
     shown = simulate(*GRAPH, "--memory", "2kB", "--system", "paper").stdout
     assert "karate: paper, 4 workers around one switch, 100 Gbit/s, 2 µs" in shown
@@ -106,8 +139,9 @@ def test_words_for_people():
     [
         (
             [*GRAPH, "--system", "paper", "--topology", "leaf-spine"],
-            "leaf-spine cannot be simulated yet",
+            "8 leaves and 4 workers: give fewer --leaves",
         ),
+        ([*GRAPH, "--system", "paper", "--leaves", 2], "need --topology leaf-spine"),
         ([*GRAPH, "--system", "paper", "--topology", "ring"], "No topology 'ring'"),
         ([*GRAPH, "--system", "pipegcn"], "No system 'pipegcn'; known: bns-gcn, g3, strawman"),
         ([*GRAPH, "--system", "paper", "--memory", "much"], "cannot read --memory much"),

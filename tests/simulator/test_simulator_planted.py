@@ -16,6 +16,8 @@ from . import (
     test_simulator_pace,
     test_simulator_plan,
     test_simulator_strawman,
+    test_simulator_two_levels_by_hand,
+    test_simulator_two_levels_plan,
     test_simulator_whole_features,
 )
 
@@ -24,6 +26,28 @@ MODELS = compiling.MODELS
 
 def by_hand(name):
     return lambda patch: getattr(test_simulator_by_hand, name)()
+
+
+def across(name):
+    return lambda patch: getattr(test_simulator_two_levels_by_hand, name)()
+
+
+def between_racks(patch):
+    module = test_simulator_two_levels_plan
+    module.test_hosts_alone_send_between_racks_what_other_racks_need(small(), 3)
+
+
+def by_spine(patch):
+    test_simulator_two_levels_plan.test_a_row_goes_over_the_spine_that_its_number_leads_to(small())
+
+
+def on_links(patch):
+    module = test_simulator_two_levels_plan
+    module.test_links_carry_what_the_plan_says(module.planned(small()), 3)
+
+
+def small():
+    return load_graph("random:300:1500:1")
 
 
 def by_hand_whole(patch):
@@ -87,6 +111,38 @@ MISTAKES = {
     "a notice does not halve the window": (
         ("congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
         pace,
+    ),
+    "a leaf waits for the contributions of all racks": (
+        ("leaf_spine.cc", "        if (racks.LeafOf(worker[row]) == leaf)\n", ""),
+        across("test_two_levels_add_up"),
+    ),
+    "a partial sum counts as one contribution": (
+        ("leaf.cc", "Add(packet.id, packet, now)", "Add(packet.id, {.kind = packet.kind}, now)"),
+        across("test_two_levels_add_up"),
+    ),
+    "a partial sum takes no pass": (
+        ("leaf.cc", "    ++tally_.passes;\n", ""),
+        across("test_two_levels_add_up"),
+    ),
+    "a slot forgets the mark of what was added": (
+        ("leaf.cc", "        marked_.insert(packet.id);\n", ""),
+        across("test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down"),
+    ),
+    "the first leaf that is done lets all go on": (
+        ("spine.cc", "++done_ < down_.size()", "++done_ < 1"),
+        on_links,
+    ),
+    "all rows go over one spine": (
+        ("leaf.cc", "uplinks_.Send(sent, packet.id, now)", "uplinks_.Send(sent, 0, now)"),
+        by_spine,
+    ),
+    "a receiver's answers take the spine of what it answers": (
+        ("leaf.cc", "uint64_t{packet.worker} << 32 | packet.id", "packet.worker ^ packet.id"),
+        between_racks,
+    ),
+    "what found no slot is not tried again": (
+        ("leaf.cc", "    case Kind::FEATURE:\n", ""),
+        across("test_a_strawman_tries_at_both_leaves"),
     ),
 }
 

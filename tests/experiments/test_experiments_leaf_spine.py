@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Figures over leaves and spines: from the description to the process that simulates a point."""
+
+import json
+import subprocess
+
+import pytest
+
+from switchgnn.experiments import ExperimentError, cells_of, load_figures
+from switchgnn.experiments.measures import value_of
+from switchgnn.experiments.rows import csv_text
+from switchgnn.experiments.runner import point_command
+from switchgnn.simulator.compile import what_is_missing
+
+from .fake_points import point, result
+
+MISSING = what_is_missing()
+
+
+def described(folder, leaf_spine):
+    told = {
+        "title": "a figure",
+        "paper": "none",
+        "window": 64,
+        "series": [{"label": "plan", "system": "paper"}],
+        "panels": [{"title": "p", "draw": "lines", "x": "workers", "y": "between racks"}],
+        "scales": {
+            "small": {
+                "graphs": {"karate": {"graph": "karate"}},
+                "workers": [8, 4],
+                "memory": ["2kB"],
+                "leaf_spine": leaf_spine,
+            }
+        },
+    }
+    (folder / "mine.json").write_text(json.dumps(told))
+    return load_figures(["mine"], folder)[0]
+
+
+def test_points_have_leaves_spines_and_window(tmp_path):
+    cells = cells_of(described(tmp_path, {"leaves": 4, "spines": 2}), "small")
+    assert {(each.point.leaves, each.point.spines) for each in cells} == {(4, 2)}
+    assert {each.point.window for each in cells} == {64}
+
+
+def test_points_without_are_stars():
+    (star,) = load_figures(["figure15"])
+    assert {each.point.leaves for each in cells_of(star, "full")} == {0}
+    (figure,) = load_figures(["figure16"])
+    full = cells_of(figure, "full")
+    assert {(each.point.leaves, each.point.spines) for each in full} == {(8, 8)}
+    # The same plans: a network has nothing to do with them.
+    plans = ({each.point.plan_name for each in cells} for cells in (full, cells_of(star, "full")))
+    assert next(plans) == next(plans)
+
+
+@pytest.mark.parametrize(
+    ("leaf_spine", "told"),
+    [
+        ({"leaves": 5, "spines": 1}, "5 leaves and 4 workers"),
+        ({"leaves": 2, "spines": 0}, "needs a leaf and a spine"),
+        ({"leaves": 2, "spins": 2}, "the key 'spins' is not known"),
+        ({"leaves": "2"}, "'2' is not what is expected here, int"),
+        (4, "an object with keys is expected, but not 4"),
+    ],
+)
+def test_what_cannot_be_is_told(tmp_path, leaf_spine, told):
+    with pytest.raises(ExperimentError) as caught:
+        described(tmp_path, leaf_spine)
+    assert told in str(caught.value)
+    assert "mine.json: scales" in str(caught.value)
+
+
+def test_what_crosses_racks_is_in_the_csv_only_where_there_are_racks(tmp_path):
+    cells = cells_of(described(tmp_path, {"leaves": 2, "spines": 2}), "small")
+    racks = {"host_link_bytes": 1, "leaf_spine_bytes": 2_000_000, "partial_sums": 3}
+    with_racks = result(**racks)
+    assert value_of("between racks", with_racks) == 2
+    head = csv_text(cells, {each.point: with_racks for each in cells}).splitlines()[0].split(",")
+    assert {*racks, "leaves", "spines"} <= set(head)
+    star = {name: it for name, it in result().items() if name not in racks}
+    head = csv_text(cells, {each.point: star for each in cells}).splitlines()[0].split(",")
+    assert not set(racks) & set(head)
+
+
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+@pytest.mark.parametrize("system", ["paper", "bns-gcn"])
+def test_a_point_is_simulated_on_its_leaves(tmp_path, system):
+    memory = None if system == "bns-gcn" else 2_000
+    one = point(system=system, leaves=2, spines=3, window=32, memory=memory)
+    run = subprocess.run(
+        point_command(one, tmp_path / "plan"), capture_output=True, text=True, check=True
+    )
+    told = json.loads(run.stdout)
+    assert (told["leaves"], told["spines"], told["star"]["window"]) == (2, 3, 32)
+    assert told["bytes"] == told["host_link_bytes"] + told["leaf_spine_bytes"]
