@@ -79,5 +79,10 @@ class StarOptions:
         ):
             if number is not None and not number > 0:
                 raise SimulatorError(f"The {name} must be above 0, but it is {number}.")
+        if self.buffer is not None and self.buffer < FEATURE_FRAME_BYTES:
+            raise SimulatorError(
+                f"The buffer must hold a frame of {FEATURE_FRAME_BYTES} bytes, but it is "
+                f"{self.buffer}."
+            )
         if self.delay < 0 or self.overhead < 0:
             raise SimulatorError("Delay and overhead of a link cannot be below 0.")

@@ -80,6 +80,10 @@ class StarRun:
         max_port_queue_bytes: in one of them.
         marked: packets that found a longer queue than the threshold.
         window_cuts: how often windows were halved.
+        lost: data packets that found a full queue.
+        recalled: questions of workers about what did not come.
+        sent_again: sums that the switch, and copies that hosts sent again.
+        repeated: data packets that came a second time.
         events: of ns-3.
         wall_seconds: that they took.
         peak_memory_bytes: of the process.
@@ -107,6 +111,10 @@ class StarRun:
     max_port_queue_bytes: float
     marked: int
     window_cuts: int
+    lost: int
+    recalled: int
+    sent_again: int
+    repeated: int
     events: int
     wall_seconds: float
     peak_memory_bytes: int

@@ -3,10 +3,14 @@
 
 #include "options.h"
 
+#include <cmath>
 #include <sstream>
 
 namespace
 {
+// In round trips of an empty network: 43 microseconds with links of 100 Gbit/s and 2 microseconds.
+constexpr Picoseconds kShortestTimeout = 10;
+
 class Words
 {
   public:
@@ -88,5 +92,10 @@ ParseOptions(int count, char** arguments)
     options.down.buffer_bytes = words.Number("buffer_bytes");
     options.down.ecn_bytes = words.Number("ecn_bytes");
     options.down.marks_data_only = options.host_based;
+    options.down.loses = options.pools.empty();
+    options.pace.losses = options.down.loses && std::isfinite(options.down.buffer_bytes);
+    // A worker, the switch, and back.
+    const Picoseconds empty = 2 * (options.up.delay + options.up.TimeOf(FrameBytes(Kind::SUM)));
+    options.pace.shortest_timeout = kShortestTimeout * empty;
     return options;
 }

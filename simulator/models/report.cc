@@ -47,14 +47,22 @@ void
 Star::Report(std::ostream& out) const
 {
     uint64_t marked = 0;
+    uint64_t lost = 0;
     for (const auto& link : down_)
     {
         marked += link->Marked();
+        lost += link->Lost();
     }
     uint64_t cuts = 0;
+    uint64_t recalled = 0;
+    uint64_t sent_again = adding_ ? adding_->sent_again : 0;
+    uint64_t repeated = 0;
     for (const auto& host : hosts_)
     {
         cuts += host->Control().Cuts();
+        recalled += host->Recalled();
+        sent_again += host->SentAgain();
+        repeated += host->Repeated();
     }
     out << std::setprecision(15);
     out << "{\"events\": " << events_ << ", \"wall_seconds\": " << seconds_
@@ -62,6 +70,8 @@ Star::Report(std::ostream& out) const
         << ",\n \"max_queue_bytes\": " << options_.down.BytesIn(switch_->meter.Largest())
         << ", \"max_port_queue_bytes\": " << options_.down.BytesIn(switch_->meter.LargestPort())
         << ",\n \"marked\": " << marked << ", \"window_cuts\": " << cuts
+        << ",\n \"lost\": " << lost << ", \"recalled\": " << recalled
+        << ", \"sent_again\": " << sent_again << ", \"repeated\": " << repeated
         << ",\n \"sums\": " << (adding_ ? adding_->sums : 0)
         << ", \"overflowed\": " << (adding_ ? adding_->overflowed : 0)
         << ", \"passes\": " << (adding_ ? adding_->passes : 0)

@@ -32,6 +32,10 @@ Star::AddWorkers()
     auto adding =
         std::make_unique<AddingSwitch>(options_.workers, *schedule_, *slots_, options_.pass);
     adding_ = adding.get();
+    if (options_.pace.losses)
+    {
+        adding_->ExpectLosses();
+    }
     switch_ = std::move(adding);
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
@@ -47,15 +51,24 @@ Star::AddPeers()
     const auto to = arrays_.Get<uint8_t>("frame_to");
     const auto confirms = arrays_.Get<uint8_t>("frame_confirms");
     const auto awaited = arrays_.Get<uint64_t>("awaited");
+    if (options_.pace.losses)
+    {
+        arrived_.emplace(indptr);
+    }
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
         const uint64_t first = indptr[worker];
         const uint64_t count = indptr[worker + 1] - first;
-        hosts_.push_back(std::make_unique<Peer>(worker,
-                                                options_.pace,
-                                                to.subspan(first, count),
-                                                confirms.subspan(first, count),
-                                                awaited[worker]));
+        auto peer = std::make_unique<Peer>(worker,
+                                           options_.pace,
+                                           to.subspan(first, count),
+                                           confirms.subspan(first, count),
+                                           awaited[worker]);
+        if (arrived_)
+        {
+            peer->ExpectLosses(*arrived_);
+        }
+        hosts_.push_back(std::move(peer));
     }
 }
 

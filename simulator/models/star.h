@@ -12,6 +12,7 @@
 #include "worker.h"
 
 #include <memory>
+#include <optional>
 #include <ostream>
 
 class Star
@@ -40,6 +41,7 @@ class Star
     Trace trace_;
     std::unique_ptr<Schedule> schedule_;
     std::unique_ptr<Slots> slots_;
+    std::optional<Arrived> arrived_;
     std::unique_ptr<Switch> switch_;
     // The same as switch_, if it adds.
     AddingSwitch* adding_ = nullptr;

@@ -12,7 +12,7 @@ AddingSwitch::AddingSwitch(uint32_t workers,
       slots_(slots),
       loop_(ns3::Create<Loop>(*this, service)),
       outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker, Picoseconds now) {
-          down_[worker]->Send(packet, now);
+          SendDown(packet, worker, now);
       }))
 {
 }
@@ -27,6 +27,9 @@ AddingSwitch::Receive(const Packet& packet, uint32_t, Picoseconds now)
         break;
     case Kind::DONE:
         Collect(now);
+        break;
+    case Kind::RECALL:
+        Recall(packet, now);
         break;
     case Kind::NOTICE:
         TellAll(Kind::NOTICE, now);
@@ -103,12 +106,37 @@ AddingSwitch::Leave(const Packet& packet, uint32_t worker, Picoseconds at)
 {
     if (at == ns3::Simulator::Now().GetTimeStep())
     {
-        down_[worker]->Send(packet, at);
+        SendDown(packet, worker, at);
     }
     else
     {
         outlet_->Add(packet, worker, at);
     }
+}
+
+/// A sum in a queue is in its slot, too, and so is one that found the queue full.
+void
+AddingSwitch::SendDown(const Packet& packet, uint32_t worker, Picoseconds now)
+{
+    if (left_sums_ && packet.kind == Kind::SUM)
+    {
+        left_sums_->Note(packet.id, packet.count);
+    }
+    down_[worker]->Send(packet, now);
+}
+
+/// One pass, without the loop: it touches one slot.
+void
+AddingSwitch::Recall(const Packet& packet, Picoseconds now)
+{
+    Packet answer{.kind = Kind::MISSING, .id = packet.id};
+    if (const uint16_t count = left_sums_->CountOf(packet.id))
+    {
+        answer.kind = Kind::SUM;
+        answer.count = count;
+        ++sent_again;
+    }
+    down_[packet.worker]->Send(answer, now);
 }
 
 void
@@ -122,6 +150,10 @@ AddingSwitch::Collect(Picoseconds now)
     if (slots_.InUse() != 0)
     {
         throw SimulationError("All workers are done with a block, but sums are incomplete.");
+    }
+    if (left_sums_)
+    {
+        left_sums_->Clear();
     }
     TellAll(Kind::ADVANCE, now);
 }

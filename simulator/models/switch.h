@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The switch: forwards, or adds up; docs/protocol.md without what losses need.
+// The switch: forwards, or adds up; docs/protocol.md.
 #ifndef SWITCHGNN_SWITCH_H
 #define SWITCHGNN_SWITCH_H
 
+#include "left_sums.h"
 #include "link.h"
 #include "loop.h"
 #include "outlet.h"
@@ -52,7 +53,14 @@ class AddingSwitch : public Switch, public PassMaker
 
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
 
+    /// Keep in mind what has left: it may be lost, and asked for again.
+    void ExpectLosses()
+    {
+        left_sums_.emplace();
+    }
+
     uint64_t sums = 0;
+    uint64_t sent_again = 0;
     uint64_t overflowed = 0;
     uint64_t passes = 0;
     uint64_t contributions = 0;
@@ -68,6 +76,8 @@ class AddingSwitch : public Switch, public PassMaker
     /// Add until the pass ends; tell whether something left.
     bool Contribute(Circling& circling, Picoseconds at);
     void Leave(const Packet& packet, uint32_t worker, Picoseconds at);
+    void SendDown(const Packet& packet, uint32_t worker, Picoseconds now);
+    void Recall(const Packet& packet, Picoseconds now);
     void Collect(Picoseconds now);
     void TellAll(Kind kind, Picoseconds now);
 
@@ -76,6 +86,7 @@ class AddingSwitch : public Switch, public PassMaker
     ns3::Ptr<Loop> loop_;
     ns3::Ptr<Outlet> outlet_;
     uint32_t done_ = 0;
+    std::optional<LeftSums> left_sums_;
 };
 
 #endif

@@ -109,7 +109,8 @@ def test_words_for_people():
         ([*GRAPH, "--system", "paper", "--memory", "much"], "cannot read --memory much"),
         ([*GRAPH, "--system", "paper", "--memory", "128"], "needs 2 slots"),
         ([*GRAPH, "--system", "paper", "--bandwidth", 0], "bandwidth must be above 0"),
-        ([*GRAPH, "--system", "paper", "--buffer", "188"], "give a larger buffer"),
+        ([*GRAPH, "--system", "paper", "--buffer", "100"], "hold a frame of 188 bytes"),
+        ([*GRAPH, "--system", "strawman", "--buffer", "188"], "give a larger buffer"),
         (["--plan", "nowhere"], "nowhere is not a plan"),
     ],
 )

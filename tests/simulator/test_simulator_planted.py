@@ -13,6 +13,7 @@ from switchgnn.simulator import plan_setup
 from . import (
     test_simulator_by_hand,
     test_simulator_closed_forms,
+    test_simulator_losses,
     test_simulator_pace,
     test_simulator_plan,
     test_simulator_strawman,
@@ -23,6 +24,10 @@ MODELS = compiling.MODELS
 
 def by_hand(name):
     return lambda patch: getattr(test_simulator_by_hand, name)()
+
+
+def losses(name, *arguments):
+    return lambda patch: getattr(test_simulator_losses, name)(*arguments)
 
 
 def game(patch):
@@ -78,6 +83,30 @@ MISTAKES = {
     "a notice does not halve the window": (
         ("congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
         pace,
+    ),
+    "a full queue loses acknowledgements": (
+        ("packet.h", "kind == Kind::SUM || kind", "kind == Kind::ACK || kind == Kind::SUM || kind"),
+        losses("test_control_packets_are_not_lost"),
+    ),
+    "sums of the block before are taken for those of this one": (
+        ("switch.cc", "        left_sums_->Clear();\n", ""),
+        losses("test_slots_forget_the_fragment_before"),
+    ),
+    "a time-out is not put off by what comes": (
+        (
+            "recaller.cc",
+            "    AskNext(now);\n    timer_->SetTo(Due(now));\n}\n\nvoid\nRecaller::N",
+            "    AskNext(now);\n}\n\nvoid\nRecaller::N",
+        ),
+        losses("test_a_lost_sum_is_recalled"),
+    ),
+    "an acknowledgement is for all frames of its run": (
+        (
+            "resender.cc",
+            "std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing))",
+            "run.length",
+        ),
+        losses("test_a_lost_copy_is_sent_again"),
     ),
 }
 
