@@ -6,6 +6,7 @@
 `models/`, which are C++ and compiled against the `ns3` wheel when they are first needed.
 """
 
+from switchgnn.simulator.background import BackgroundRun
 from switchgnn.simulator.compute import compute_seconds
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
@@ -15,6 +16,7 @@ from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.star import StarRun, run_star
 
 __all__ = [
+    "BackgroundRun",
     "Setup",
     "SimulatorError",
     "StarOptions",

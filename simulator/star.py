@@ -11,9 +11,11 @@ from typing import Any
 
 from switchgnn.interruptible import interruptible
 from switchgnn.simulator.array_file import write_array_file
+from switchgnn.simulator.background import BackgroundRun, decode_background
 from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
+from switchgnn.simulator.flow_sizes import flow_size_arrays
 from switchgnn.simulator.options import PICOSECONDS, StarOptions
 
 
@@ -89,6 +91,8 @@ class StarRun:
         peak_memory_bytes: of the process.
         series: over time.
         trace: all arrivals, if they were asked for.
+        background: what became of its flows; no other number has a part of theirs, but for queues
+            and what the simulation took.
     """
 
     finished: tuple[int, ...]
@@ -120,6 +124,7 @@ class StarRun:
     peak_memory_bytes: int
     series: Series
     trace: tuple[Arrival, ...]
+    background: BackgroundRun | None = None
 
     @property
     def seconds(self) -> float:
@@ -142,7 +147,8 @@ def run_star(setup: Setup, options: StarOptions, *, trace: bool = False) -> Star
     # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
     with interruptible(), tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
         path = Path(folder) / "arrays"
-        write_array_file(setup.arrays, path)
+        sizes = flow_size_arrays() if options.background_load else {}
+        write_array_file({**setup.arrays, **sizes}, path)
         words = {
             "arrays": path,
             "workers": setup.workers,
@@ -178,7 +184,8 @@ def _decode(told: dict[str, Any]) -> StarRun:
         Arrival(at, bool(at_switch), *rest)
         for at, at_switch, *rest in zip(*columns, told["trace_count"], strict=True)
     )
-    plain = {field.name for field in fields(StarRun)} - {"series", "trace"}
+    plain = {field.name for field in fields(StarRun)} - {"series", "trace", "background"}
     values = {name: told[name] for name in plain}
     values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
-    return StarRun(**values, series=series, trace=trace)
+    background = decode_background(told.get("background"))
+    return StarRun(**values, series=series, trace=trace, background=background)

@@ -85,6 +85,8 @@ ParseOptions(int count, char** arguments)
                  .round_trip = std::stoll(words.Text("round_trip"))},
         .pass = std::stoll(words.Text("pass")),
         .pools = words.List("pools"),
+        .background = {.load = words.Number("background_load"),
+                       .seed = std::stoull(words.Text("background_seed"))},
         .trace = words.Whole("trace") != 0,
     };
     // The queue on the way up is the host's memory.

@@ -19,6 +19,22 @@ Star::Star(const Options& options)
     {
         AddWorkers();
     }
+    if (options_.background.load > 0)
+    {
+        background_ = ns3::Create<Background>(
+            options_.background,
+            FlowSizes(arrays_),
+            options_.up,
+            options_.pace,
+            [this] {
+                const bool over = Over();
+                if (over)
+                {
+                    Close();
+                }
+                return over;
+            });
+    }
     Connect();
     series_ = ns3::Create<Series>([this](Picoseconds now) { return Look(now); },
                                   [this] { return Over(); });
@@ -77,11 +93,18 @@ Star::Connect()
 {
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
-        up_.push_back(ns3::Create<Link>(options_.up, *switch_, worker, nullptr, trace_));
+        Receiver& host = *hosts_[worker];
+        Receiver& top = background_ ? background_->BeforeSwitch(*switch_) : *switch_;
+        Receiver& bottom = background_ ? background_->BeforeHost(host) : host;
+        up_.push_back(ns3::Create<Link>(options_.up, top, worker, nullptr, trace_));
         down_.push_back(
-            ns3::Create<Link>(options_.down, *hosts_[worker], worker, &switch_->meter, trace_));
+            ns3::Create<Link>(options_.down, bottom, worker, &switch_->meter, trace_));
         hosts_[worker]->Attach(*up_.back());
         switch_->Attach(*down_.back());
+        if (background_)
+        {
+            background_->Attach(*up_.back(), *down_.back());
+        }
     }
 }
 
@@ -89,11 +112,16 @@ void
 Star::Run()
 {
     const auto started = std::chrono::steady_clock::now();
-    for (const auto& host : hosts_)
+    if (background_)
     {
-        host->Start(0);
+        background_->Start(0);
+        opening_ = ns3::Create<Timer>([this](Picoseconds now) { Open(now); });
+        opening_->SetTo(background_->WarmUp());
     }
-    series_->Start(0);
+    else
+    {
+        Open(0);
+    }
     ns3::Simulator::Run();
     events_ = ns3::Simulator::GetEventCount();
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -101,6 +129,29 @@ Star::Run()
     {
         throw SimulationError("Nothing happens any more, but workers wait: the plan is wrong.");
     }
+    if (!background_)
+    {
+        Close();
+    }
+}
+
+void
+Star::Open(Picoseconds now)
+{
+    began_ = now;
+    switch_->meter.Forget();
+    for (const auto& host : hosts_)
+    {
+        host->Start(now);
+    }
+    series_->Start(now);
+}
+
+void
+Star::Close()
+{
+    largest_queue_ = switch_->meter.Largest();
+    largest_port_queue_ = switch_->meter.LargestPort();
 }
 
 Sample

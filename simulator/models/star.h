@@ -5,6 +5,7 @@
 #ifndef SWITCHGNN_STAR_H
 #define SWITCHGNN_STAR_H
 
+#include "background.h"
 #include "options.h"
 #include "peer.h"
 #include "series.h"
@@ -30,6 +31,10 @@ class Star
     void AddWorkers();
     void AddPeers();
     void Connect();
+    /// Begin the exchange.
+    void Open(Picoseconds now);
+    /// The exchange is over: what happens in queues is not its business any more.
+    void Close();
     Sample Look(Picoseconds now);
     bool Over() const;
     void ReportWorkers(std::ostream& out) const;
@@ -49,6 +54,12 @@ class Star
     std::vector<ns3::Ptr<Link>> up_;
     std::vector<ns3::Ptr<Link>> down_;
     ns3::Ptr<Series> series_;
+    ns3::Ptr<Background> background_;
+    ns3::Ptr<Timer> opening_;
+    // When the exchange began.
+    Picoseconds began_ = 0;
+    Picoseconds largest_queue_ = 0;
+    Picoseconds largest_port_queue_ = 0;
     uint64_t events_ = 0;
     double seconds_ = 0;
 };

@@ -51,7 +51,10 @@ def simulate(
         int, typer.Option(help="Bytes that a frame takes on a link beside those that are counted.")
     ] = _DEFAULT.overhead,
     buffer: Annotated[
-        str | None, typer.Option(help="Of each queue of the switch, as 10MB; default: no limit.")
+        str | None,
+        typer.Option(
+            help="Of each queue of the switch, as 500kB, which loses what does not fit; default: no limit."
+        ),
     ] = None,
     ecn_threshold: Annotated[
         int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
@@ -66,7 +69,13 @@ def simulate(
         float | None,
         typer.Option(help="Passes per second of the switch's loop; default: no limit."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
+    background_load: Annotated[
+        float,
+        typer.Option(help="Flows between the workers: their mean share of each link's rate."),
+    ] = _DEFAULT.background_load,
+    seed: Annotated[
+        int, typer.Option(min=0, help="For partition, blocks, order and background.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Simulate one exchange of a layer in ns-3, and say what an epoch takes.
@@ -97,6 +106,8 @@ def simulate(
             window=window,
             congestion_control=congestion_control,
             recirculation_rate=recirculation_rate,
+            background_load=background_load,
+            background_seed=seed,
         ),
     )
     steps = Steps()
@@ -133,6 +144,18 @@ def _text(report: SimulateReport) -> str:
             f"{run.overflowed:,} features overflow; {run.passes:,} passes; at most "
             f"{run.max_slots:,} of {subject.slots:,} slots in use, in {subject.setup.blocks:,} "
             "blocks"
+        )
+    if star.buffer is not None:
+        lines.append(
+            f"{run.lost:,} packets lost; {run.recalled:,} questions, {run.sent_again:,} packets sent "
+            "again"
+        )
+    if run.background is not None:
+        flows = run.background
+        lines.append(
+            f"Background: {flows.flows:,} flows, {flows.bytes:,} bytes; {flows.lost:,} frames lost; "
+            f"{flows.mean_slowdown:,.1f} times as long as in an empty network on average, 99 % of "
+            f"them at most {flows.high_slowdown:,.1f} times"
         )
     lines.append(
         f"An epoch of {report.options.layers} layers: {report.epoch_seconds * 1e3:,.3f} ms, "

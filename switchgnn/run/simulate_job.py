@@ -60,7 +60,7 @@ class SimulateOptions:
         system: one of SYSTEMS; with a plan `bns-gcn`, or None for the plan's own.
         layers: exchanges in an epoch.
         features: width F of what is exchanged.
-        seed: for partition, blocks and order.
+        seed: for partition, blocks and order; the background's is in `star`.
         star: the network.
     """
 
@@ -152,8 +152,9 @@ class SimulateReport:
         plain = {
             name: value
             for name, value in vars(run).items()
-            if name not in ("series", "trace", "finished")
+            if name not in ("series", "trace", "finished", "background")
         }
+        background = None if run.background is None else run.background.to_dict()
         return {
             "system": subject.system,
             "graph": subject.graph,
@@ -176,6 +177,7 @@ class SimulateReport:
             "total_bits_per_second": self.total_bits_per_second,
             **plain,
             "events_per_second": run.events / run.wall_seconds,
+            "background": background,
             "series": series,
         }
 
