@@ -8,7 +8,16 @@ from dataclasses import asdict, dataclass
 
 _DIGITS = 12
 # What has nothing to do with the plan.
-_NETWORK = ("layers", "features", "bandwidth", "delay", "congestion_control", "recirculation_rate")
+_NETWORK = (
+    "layers",
+    "features",
+    "bandwidth",
+    "delay",
+    "congestion_control",
+    "recirculation_rate",
+    "background",
+    "buffer",
+)
 
 
 @dataclass(frozen=True)
@@ -21,13 +30,15 @@ class Point:
         system: one of SYSTEMS in `run/simulate_job.py`.
         memory: bytes of the switch; None: it never overflows, or has no part in it.
         order: a key of ORDER_STRATEGIES in place of the system's, or None.
-        seed: for partition, blocks and order.
+        seed: for partition, blocks, order and background.
         layers: exchanges in an epoch.
         features: width F.
         bandwidth: Mbit/s.
         delay: microseconds on each link.
         congestion_control: hosts slow down when packets come marked.
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
+        background: share of the links' rate that other flows take; `seed` draws them.
+        buffer: bytes of each queue of the switch, or None for no limit.
     """
 
     graph: str
@@ -42,6 +53,8 @@ class Point:
     delay: float
     congestion_control: bool
     recirculation_rate: float | None
+    background: float
+    buffer: int | None
 
     @property
     def name(self) -> str:
@@ -59,7 +72,10 @@ class Point:
         memory = "" if self.memory is None else f", {self.memory / 1e6:g} MB"
         order = "" if self.order is None else f", order {self.order}"
         loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
-        return f"{self.graph}, {self.workers} workers, {self.system}{memory}{order}{loop}"
+        flows = f", background {self.background:g}" if self.background else ""
+        blind = "" if self.congestion_control else ", no control"
+        network = f"{loop}{flows}{blind}"
+        return f"{self.graph}, {self.workers} workers, {self.system}{memory}{order}{network}"
 
 
 def _digest(words: dict[str, object]) -> str:

@@ -60,6 +60,9 @@ def _simulate(point: Point, folder: Path) -> dict[str, object]:
             delay=point.delay,
             congestion_control=point.congestion_control,
             recirculation_rate=point.recirculation_rate,
+            buffer=point.buffer,
+            background_load=point.background,
+            background_seed=point.seed,
         ),
     )
     return {**simulate_job(options, _say).to_dict(), "system": point.system}

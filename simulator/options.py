@@ -32,6 +32,8 @@ class StarOptions:
         window: features in flight at most, of each worker.
         congestion_control: hosts slow down when packets come marked, and begin slowly.
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
+        timeout: microseconds after which what does not come is asked for, at least; None: ten
+            round trips of an empty network. Only with a `buffer` is anything asked for.
         background_load: share of each link's rate that flows in the background take on average.
         background_seed: they are drawn with it.
     """
@@ -44,6 +46,7 @@ class StarOptions:
     window: int = 512
     congestion_control: bool = True
     recirculation_rate: float | None = None
+    timeout: float | None = None
     background_load: float = 0.0
     background_seed: int = 0
 
@@ -74,6 +77,7 @@ class StarOptions:
             "groups_apart": max(_GROUPS_APART, 2 * -(-self.window // group)),
             "congestion_control": int(self.congestion_control),
             "round_trip": max(1, 2 * delay),
+            "timeout": 0 if self.timeout is None else round(self.timeout * _MICRO * PICOSECONDS),
             "background_load": self.background_load,
             "background_seed": self.background_seed,
             "pass": 0 if loop is None else max(1, round(PICOSECONDS / loop)),
@@ -85,6 +89,7 @@ class StarOptions:
             ("recirculation rate", self.recirculation_rate),
             ("buffer", self.buffer),
             ("window", self.window),
+            ("time-out", self.timeout),
         ):
             if number is not None and not number > 0:
                 raise SimulatorError(f"The {name} must be above 0, but it is {number}.")

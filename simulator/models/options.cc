@@ -98,6 +98,7 @@ ParseOptions(int count, char** arguments)
     options.pace.losses = options.down.loses && std::isfinite(options.down.buffer_bytes);
     // A worker, the switch, and back.
     const Picoseconds empty = 2 * (options.up.delay + options.up.TimeOf(FrameBytes(Kind::SUM)));
-    options.pace.shortest_timeout = kShortestTimeout * empty;
+    const Picoseconds told = std::stoll(words.Text("timeout"));
+    options.pace.shortest_timeout = told != 0 ? told : kShortestTimeout * empty;
     return options;
 }

@@ -53,7 +53,7 @@ def simulate(
     buffer: Annotated[
         str | None,
         typer.Option(
-            help="Of each queue of the switch, as 500kB, which loses what does not fit; default: no limit."
+            help="Of each queue of the switch, as 500kB: what does not fit is lost; or no limit."
         ),
     ] = None,
     ecn_threshold: Annotated[
@@ -68,6 +68,13 @@ def simulate(
     recirculation_rate: Annotated[
         float | None,
         typer.Option(help="Passes per second of the switch's loop; default: no limit."),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            help="Microseconds, at least, until what does not come is asked for; default: ten "
+            "round trips of an empty network."
+        ),
     ] = None,
     background_load: Annotated[
         float,
@@ -106,6 +113,7 @@ def simulate(
             window=window,
             congestion_control=congestion_control,
             recirculation_rate=recirculation_rate,
+            timeout=timeout,
             background_load=background_load,
             background_seed=seed,
         ),
@@ -147,15 +155,15 @@ def _text(report: SimulateReport) -> str:
         )
     if star.buffer is not None:
         lines.append(
-            f"{run.lost:,} packets lost; {run.recalled:,} questions, {run.sent_again:,} packets sent "
-            "again"
+            f"{run.lost:,} packets lost; {run.recalled:,} questions, {run.sent_again:,} packets "
+            "sent again"
         )
     if run.background is not None:
         flows = run.background
         lines.append(
-            f"Background: {flows.flows:,} flows, {flows.bytes:,} bytes; {flows.lost:,} frames lost; "
-            f"{flows.mean_slowdown:,.1f} times as long as in an empty network on average, 99 % of "
-            f"them at most {flows.high_slowdown:,.1f} times"
+            f"Background: {flows.flows:,} flows, {flows.bytes:,} bytes; {flows.lost:,} frames "
+            f"lost; {flows.mean_slowdown:,.1f} times as long as in an empty network on average, "
+            f"99 % of them at most {flows.high_slowdown:,.1f} times"
         )
     lines.append(
         f"An epoch of {report.options.layers} layers: {report.epoch_seconds * 1e3:,.3f} ms, "

@@ -58,6 +58,12 @@ def test_a_lost_sum_is_recalled():
     assert (run.sums, run.sums_down) == (3, (0, 0, 3))
 
 
+def test_the_shortest_time_out_is_an_option():
+    run = simulated(three_sums(), buffer=3 * 188 - 1, timeout=4_000.0)
+    asked = THERE + 2 * FEATURE + DELAY + 4_000_000_000
+    assert arrivals(run, Kind.RECALL, at_switch=True) == [(asked + ACK + DELAY, 2, 2)]
+
+
 def test_who_asks_too_early_is_told_so_and_asks_later():
     """The loop holds a feature for long: after a time-out, and two more, it has not left."""
     rows = [Row(1, 1, bank) for bank in range(2)]

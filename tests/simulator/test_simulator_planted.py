@@ -11,6 +11,7 @@ from switchgnn.simulator import compile as compiling
 from switchgnn.simulator import plan_setup
 
 from . import (
+    test_simulator_background,
     test_simulator_by_hand,
     test_simulator_closed_forms,
     test_simulator_losses,
@@ -28,6 +29,24 @@ def by_hand(name):
 
 def losses(name, *arguments):
     return lambda patch: getattr(test_simulator_losses, name)(*arguments)
+
+
+def background(name, *arguments):
+    def oracle(patch):
+        plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
+        getattr(test_simulator_background, name)(plan, *arguments)
+
+    return oracle
+
+
+def sizes(patch):
+    test_simulator_background.test_sizes_are_those_that_were_published(
+        test_simulator_background.flows_of(3)
+    )
+
+
+def load(patch):
+    test_simulator_background.test_the_load_is_what_was_asked_for(0.1)
 
 
 def game(patch):
@@ -107,6 +126,22 @@ MISTAKES = {
             "run.length",
         ),
         losses("test_a_lost_copy_is_sent_again"),
+    ),
+    "a sum that comes twice counts twice": (
+        ("worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),
+        background("test_everything_arrives_once_beside_it", "plan"),
+    ),
+    "the background counts as the exchange": (
+        ("link.cc", "kind < kExchangeKinds", "kind < kKinds"),
+        background("test_the_exchange_is_counted_without_it", "hosts"),
+    ),
+    "each host draws for its own and for all": (
+        ("background.cc", "options_.load * static_cast", "2 * options_.load * static_cast"),
+        load,
+    ),
+    "sizes are those of the points": (
+        ("flow_sizes.h", "std::llround(bytes)", "std::llround(bytes_[i])"),
+        sizes,
     ),
 }
 
