@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The points of a figure, and what the figure calls them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from switchgnn.experiments.description import UNLIMITED, Figure, ScaledGraph, Series
 from switchgnn.experiments.errors import ExperimentError
@@ -21,6 +21,7 @@ class Cell:
         workers: their number.
         memory: of the switch at the paper's size, as the figure's axis has it.
         recirculation: passes per second, as the figure's axis has it; None: no limit.
+        background: load, as the figure's axis has it.
         series: the label.
         point: what is simulated. Cells may share one.
     """
@@ -29,6 +30,7 @@ class Cell:
     workers: int
     memory: str
     recirculation: float | None
+    background: float
     series: str
     point: Point
 
@@ -49,23 +51,28 @@ def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]
         raise ExperimentError(f"{figure.name} has no scale {scale!r}; known: {known}.")
     chosen = figure.scales[scale]
     return [
-        Cell(name, workers, memory, rate, series.label, point)
+        Cell(name, workers, memory, rate, load, series.label, point)
         for name, graph in chosen.graphs.items()
         for workers in chosen.workers
         for memory in chosen.memory
         for rate in chosen.recirculation_rates
+        for load in chosen.background
         for series in figure.series
         for seed in range(seeds or chosen.seeds)
         for point in [
-            _point(
-                figure,
-                series,
-                graph,
-                workers=workers,
-                memory=memory,
-                rate=rate,
-                leaf_spine=chosen.leaf_spine,
-                seed=seed,
+            replace(
+                _point(
+                    figure,
+                    series,
+                    graph,
+                    workers=workers,
+                    memory=memory,
+                    rate=rate,
+                    leaf_spine=chosen.leaf_spine,
+                    seed=seed,
+                ),
+                background=float(load),
+                buffer=None if chosen.buffer is None else parse_bytes("buffer", chosen.buffer),
             )
         ]
     ]

@@ -60,6 +60,8 @@ class Scale:
         seeds: how many; each draws the graph, the partition and the orders anew.
         recirculation_rates: passes per second; None: no limit.
         leaf_spine: in place of the star's switch; None: a star.
+        background: loads, as shares of the links' rate.
+        buffer: of each queue of the switch, as 500kB; None: no limit. It does not shrink.
     """
 
     graphs: Mapping[str, ScaledGraph]
@@ -68,6 +70,8 @@ class Scale:
     seeds: int = 1
     recirculation_rates: tuple[float | None, ...] = (None,)
     leaf_spine: LeafSpine | None = None
+    background: tuple[float, ...] = (0.0,)
+    buffer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class Panel:
         title: above it; `{workers}` stands for their number.
         draw: a key of KINDS in `draw.py`.
         y: what is drawn, a key of MEASURES in `measures.py`; of `time`, a key of OVER_TIME.
-        x: `workers`, `memory`, `graph` or `recirculation`; `time` has none.
+        x: `workers`, `memory`, `graph`, `recirculation` or `background`; `time` has none.
         where: what else is looked at: names of graphs, numbers of workers, memory; or `least`,
             `most`.
         series: labels of those that are drawn; empty: all.

@@ -33,6 +33,7 @@ _REST = 0.9
 _AXES = {
     "workers": "number of workers",
     "memory": "switch memory at the paper's scale",
+    "background": "background load",
     "recirculation": "passes per second of the loop",
     "graph": "",
 }

@@ -16,7 +16,6 @@ from switchgnn.experiments.table import as_markdown, rows_of
 
 _FORMATS = ("png", "svg")
 TABLE = "table.md"
-_LEFT_OUT = "Figure 19 (background traffic) is left out: the simulator has no model of it yet.\n"
 # A figure, and its cells.
 Drawn = tuple[Figure, Sequence[Cell]]
 
@@ -80,7 +79,6 @@ def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:
             "the graph. The order of the systems can be compared with the paper's, the numbers "
             "cannot.\n"
         )
-    lines.append(_LEFT_OUT)
     lines += [f"- **{figure.name}**: {figure.paper}" for figure, _ in figures]
     lines += [
         "",

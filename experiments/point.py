@@ -21,6 +21,8 @@ _NETWORK = (
     "window",
     "leaves",
     "spines",
+    "background",
+    "buffer",
 )
 # What says who holds which vertex.
 _PARTITION = ("graph", "workers", "partition", "seed")
@@ -38,7 +40,7 @@ class Point:
         system: one of SYSTEMS in `run/simulate_job.py`.
         memory: bytes of the switch; None: it never overflows, or has no part in it.
         order: a key of ORDER_STRATEGIES in place of the system's, or None.
-        seed: for partition, blocks and order.
+        seed: for partition, blocks, order and background.
         layers: exchanges in an epoch.
         features: width F.
         bandwidth: Mbit/s.
@@ -49,6 +51,8 @@ class Point:
         leaves, spines: of a leaf-spine; 0: a star.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
         bin_size: vertices of a bin of G3, or None.
+        background: share of the links' rate that other flows take; `seed` draws them.
+        buffer: bytes of each queue of the switch, or None for no limit.
     """
 
     graph: str
@@ -68,6 +72,8 @@ class Point:
     spines: int = 0
     slot_features: int | None = None
     bin_size: int | None = None
+    background: float = 0.0
+    buffer: int | None = None
 
     @property
     def name(self) -> str:
@@ -97,7 +103,9 @@ class Point:
         order = "" if self.order is None else f", order {self.order}"
         loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
         inside = f", {self.leaves} leaves" if self.leaves else ""
-        network = f"{memory}{slot}{order}{loop}{inside}"
+        flows = f", background {self.background:g}" if self.background else ""
+        blind = "" if self.congestion_control else ", no control"
+        network = f"{memory}{slot}{order}{loop}{inside}{flows}{blind}"
         return f"{self.graph}, {self.workers} workers, {self.system}{network}"
 
 

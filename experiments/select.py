@@ -10,7 +10,7 @@ from switchgnn.experiments.description import LEAST, MOST
 from switchgnn.run.size import parse_bytes
 
 # What a cell can be chosen by, and be drawn over.
-WHERE = ("graph", "workers", "memory", "recirculation")
+WHERE = ("graph", "workers", "memory", "recirculation", "background")
 
 
 def select(cells: Sequence[Cell], where: Mapping[str, str | int] | None) -> list[Cell]:
@@ -31,7 +31,7 @@ def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
     values = list(dict.fromkeys(getattr(cell, name) for cell in cells))
     if name == "memory":
         return sorted(values, key=lambda it: parse_bytes("memory", it))
-    if name == "workers":
+    if name in ("workers", "background"):
         return sorted(values)
     if name == "recirculation":
         # No limit is more than any.

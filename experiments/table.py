@@ -35,12 +35,14 @@ class _Place:
     workers: int
     memory: str
     recirculation: float | None
+    background: float
 
     def text(self, *, memory: bool) -> str:
         """For people, with or without the switch's memory."""
         size = f", {self.memory}" if memory else ""
         loop = "" if self.recirculation is None else f", {self.recirculation:g} passes/s"
-        return f"{self.graph}, {self.workers} workers{size}{loop}"
+        flows = f", background {self.background:g}" if self.background else ""
+        return f"{self.graph}, {self.workers} workers{size}{loop}{flows}"
 
 
 def rows_of(
@@ -80,7 +82,7 @@ def compare(
 
 
 def _place(cell: Cell) -> _Place:
-    return _Place(cell.graph, cell.workers, cell.memory, cell.recirculation)
+    return _Place(cell.graph, cell.workers, cell.memory, cell.recirculation, cell.background)
 
 
 def _at(

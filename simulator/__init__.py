@@ -6,6 +6,7 @@
 `models/`, which are C++ and compiled against the `ns3` wheel when they are first needed.
 """
 
+from switchgnn.simulator.background import BackgroundRun
 from switchgnn.simulator.bins import BIN_SIZE, bins_of, overlapped_seconds
 from switchgnn.simulator.compute import compute_seconds
 from switchgnn.simulator.errors import SimulatorError
@@ -18,6 +19,7 @@ from switchgnn.simulator.star import StarRun, run_star
 
 __all__ = [
     "BIN_SIZE",
+    "BackgroundRun",
     "InsideLinks",
     "LeafSpine",
     "Setup",

@@ -14,6 +14,8 @@ PICOSECONDS = 1e12
 _NO_LIMIT = math.inf
 # GROUPS_PER_WORKER of p4src/accepted.p4; a switch for wider windows has more of them.
 _GROUPS_APART = 32
+# Of the background.
+FULL_FRAME_BYTES = 1_500
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,16 @@ class StarOptions:
         bandwidth: Mbit/s of each link in each direction.
         delay: microseconds from one end of a link to the other.
         overhead: bytes that a frame takes on the link beside those that are counted.
-        buffer: bytes that each queue of the switch holds, or None for no limit.
+        buffer: bytes that each queue of the switch holds, or None for no limit. What finds no
+            room is lost, and sent again.
         ecn_threshold: packets of 188 bytes; what finds a longer queue is marked. None: nothing.
         window: features in flight at most, of each worker.
         congestion_control: hosts slow down when packets come marked, and begin slowly.
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
+        timeout: microseconds after which what does not come is asked for, at least; None: ten
+            round trips of an empty network. Only with a `buffer` is anything asked for.
+        background_load: share of each link's rate that flows in the background take on average.
+        background_seed: they are drawn with it.
     """
 
     bandwidth: float = 100_000.0
@@ -39,6 +46,9 @@ class StarOptions:
     window: int = 512
     congestion_control: bool = True
     recirculation_rate: float | None = None
+    timeout: float | None = None
+    background_load: float = 0.0
+    background_seed: int = 0
 
     @property
     def pace(self) -> Pace:
@@ -67,6 +77,9 @@ class StarOptions:
             "groups_apart": max(_GROUPS_APART, 2 * -(-self.window // group)),
             "congestion_control": int(self.congestion_control),
             "round_trip": max(1, 2 * delay),
+            "timeout": 0 if self.timeout is None else round(self.timeout * _MICRO * PICOSECONDS),
+            "background_load": self.background_load,
+            "background_seed": self.background_seed,
             "pass": 0 if loop is None else max(1, round(PICOSECONDS / loop)),
         }
 
@@ -76,8 +89,19 @@ class StarOptions:
             ("recirculation rate", self.recirculation_rate),
             ("buffer", self.buffer),
             ("window", self.window),
+            ("time-out", self.timeout),
         ):
             if number is not None and not number > 0:
                 raise SimulatorError(f"The {name} must be above 0, but it is {number}.")
+        largest = FULL_FRAME_BYTES if self.background_load else FEATURE_FRAME_BYTES
+        if self.buffer is not None and self.buffer < largest:
+            raise SimulatorError(
+                f"The buffer must hold a frame of {largest} bytes, but it is {self.buffer}."
+            )
+        if not 0 <= self.background_load < 1:
+            raise SimulatorError(
+                "The background's load is a share of the links' rate, from 0 and below 1, but it "
+                f"is {self.background_load}."
+            )
         if self.delay < 0 or self.overhead < 0:
             raise SimulatorError("Delay and overhead of a link cannot be below 0.")

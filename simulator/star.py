@@ -11,9 +11,11 @@ from typing import Any
 
 from switchgnn.interruptible import interruptible
 from switchgnn.simulator.array_file import write_array_file
+from switchgnn.simulator.background import BackgroundRun, decode_background
 from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
+from switchgnn.simulator.flow_sizes import flow_size_arrays
 from switchgnn.simulator.leaf_spine import InsideLinks, LeafSpine
 from switchgnn.simulator.options import PICOSECONDS, StarOptions
 
@@ -82,12 +84,18 @@ class StarRun:
         max_port_queue_bytes: in one of them.
         marked: packets that found a longer queue than the threshold.
         window_cuts: how often windows were halved.
+        lost: data packets that found a full queue.
+        recalled: questions of workers about what did not come.
+        sent_again: sums that the switch, and copies that hosts sent again.
+        repeated: data packets that came a second time.
         events: of ns-3.
         wall_seconds: that they took.
         peak_memory_bytes: of the process.
         series: over time.
         trace: all arrivals, if they were asked for.
         inside: links between leaves and spines; None in a star.
+        background: what became of its flows; no other number has a part of theirs, but for queues
+            and what the simulation took.
     """
 
     finished: tuple[int, ...]
@@ -110,12 +118,17 @@ class StarRun:
     max_port_queue_bytes: float
     marked: int
     window_cuts: int
+    lost: int
+    recalled: int
+    sent_again: int
+    repeated: int
     events: int
     wall_seconds: float
     peak_memory_bytes: int
     series: Series
     trace: tuple[Arrival, ...]
     inside: InsideLinks | None
+    background: BackgroundRun | None = None
 
     @property
     def seconds(self) -> float:
@@ -147,7 +160,8 @@ def run_star(
     # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
     with interruptible(), tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
         path = Path(folder) / "arrays"
-        write_array_file(setup.arrays, path)
+        sizes = flow_size_arrays() if options.background_load else {}
+        write_array_file({**setup.arrays, **sizes}, path)
         words = {
             "arrays": path,
             "workers": setup.workers,
@@ -185,10 +199,16 @@ def _decode(told: dict[str, Any]) -> StarRun:
         Arrival(at, bool(at_switch), *rest)
         for at, at_switch, *rest in zip(*columns, told["trace_count"], strict=True)
     )
-    plain = {field.name for field in fields(StarRun)} - {"series", "trace", "inside"}
-    values = {name: told[name] for name in plain}
+    kept = {field.name for field in fields(StarRun)} - {"series", "trace", "inside", "background"}
+    values = {name: told[name] for name in kept}
     values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
-    return StarRun(**values, series=series, trace=trace, inside=_decode_inside(told))
+    return StarRun(
+        **values,
+        series=series,
+        trace=trace,
+        inside=_decode_inside(told),
+        background=decode_background(told.get("background")),
+    )
 
 
 def _decode_inside(told: dict[str, Any]) -> InsideLinks | None:

@@ -9,21 +9,18 @@
 namespace
 {
 // The names and values are those of host/congestion.py.
-constexpr double kSegment = 8;
 constexpr int kRecoverySteps = 5;
 constexpr double kBurst = 8;
-constexpr double kFirstWindow = 16;
 constexpr double kRateGain = 1.25;
-// RFC 6298.
-constexpr double kSmoothing = 8;
 } // namespace
 
 Congestion::Congestion(const PaceOptions& options)
     : options_(options),
-      window_(options.congestion_control ? std::min<double>(options.window, kFirstWindow)
+      window_(options.congestion_control ? std::min<double>(options.window, options.first_window)
                                          : options.window),
       target_(window_),
-      tokens_(kBurst)
+      tokens_(kBurst),
+      round_trip_(2 * options.round_trip, options.shortest_timeout)
 {
 }
 
@@ -95,7 +92,7 @@ Congestion::Acknowledged(uint32_t features)
     }
     if (++steps_ > kRecoverySteps)
     {
-        target_ = std::min(widest, target_ + kSegment);
+        target_ = std::min(widest, target_ + options_.segment);
     }
     window_ = (window_ + target_) / 2;
 }
@@ -103,9 +100,7 @@ Congestion::Acknowledged(uint32_t features)
 void
 Congestion::Measured(Picoseconds round_trip)
 {
-    const auto sample = static_cast<double>(round_trip);
-    smoothed_ = measured_ ? smoothed_ + (sample - smoothed_) / kSmoothing : sample;
-    measured_ = true;
+    round_trip_.Measured(round_trip);
 }
 
 void
@@ -122,4 +117,13 @@ Congestion::SlowDown(Picoseconds now)
     window_ = std::max<double>(options_.group, window_ / 2);
     steps_ = 0;
     acknowledged_ = 0;
+}
+
+void
+Congestion::Lost(Picoseconds now)
+{
+    if (window_ > options_.first_window)
+    {
+        SlowDown(now);
+    }
 }

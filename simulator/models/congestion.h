@@ -5,6 +5,7 @@
 #ifndef SWITCHGNN_CONGESTION_H
 #define SWITCHGNN_CONGESTION_H
 
+#include "round_trip.h"
 #include "units.h"
 
 struct PaceOptions
@@ -19,6 +20,12 @@ struct PaceOptions
     /// Of an empty network: the least that the rate is worked out with. Twice as much is the
     /// guess before the first measurement.
     Picoseconds round_trip;
+    /// Whether packets can be lost; nobody keeps time-outs otherwise.
+    bool losses = false;
+    Picoseconds shortest_timeout = 0;
+    /// Packets of the first window, and those by which a window that was cut grows in the end.
+    double first_window = 16;
+    double segment = 8;
 };
 
 class Congestion
@@ -35,10 +42,17 @@ class Congestion
     void Measured(Picoseconds round_trip);
     /// Halve: a packet came marked, here or at another worker.
     void SlowDown(Picoseconds now);
+    /// Halve when packets did not arrive, unless the window is narrow.
+    void Lost(Picoseconds now);
 
     Picoseconds Smoothed() const
     {
-        return measured_ ? static_cast<Picoseconds>(smoothed_) : 2 * options_.round_trip;
+        return round_trip_.Smoothed();
+    }
+
+    const RoundTrip& Trip() const
+    {
+        return round_trip_;
     }
 
     uint64_t Cuts() const
@@ -62,8 +76,7 @@ class Congestion
     double tokens_;
     bool refilled_ = false;
     Picoseconds last_refill_ = 0;
-    bool measured_ = false;
-    double smoothed_ = 0;
+    RoundTrip round_trip_;
 };
 
 #endif

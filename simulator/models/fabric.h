@@ -16,6 +16,8 @@ struct Tally
     uint64_t sums = 0;
     /// Contributions that found no slot on all their way.
     uint64_t overflowed = 0;
+    /// Sums that a worker recalled.
+    uint64_t sent_again = 0;
     uint64_t passes = 0;
     uint64_t contributions = 0;
     uint64_t loop_passes = 0;

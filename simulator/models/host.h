@@ -37,6 +37,24 @@ class Host : public Receiver
         return congestion_;
     }
 
+    /// Questions about what did not come.
+    virtual uint64_t Recalled() const
+    {
+        return 0;
+    }
+
+    /// Data packets that this host sent again.
+    virtual uint64_t SentAgain() const
+    {
+        return 0;
+    }
+
+    /// Data packets that came, and had come before.
+    virtual uint64_t Repeated() const
+    {
+        return 0;
+    }
+
   protected:
     /// Send the next data packet.
     virtual void SendNext(Picoseconds now) = 0;

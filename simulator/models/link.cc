@@ -47,17 +47,14 @@ Link::Send(Packet packet, Picoseconds now)
 {
     const Picoseconds begins = std::max(free_at_, now);
     const double waiting = options_.BytesIn(begins - now);
-    const uint32_t bytes = FrameBytes(packet.kind);
-    if (waiting + bytes > options_.buffer_bytes)
+    const uint32_t bytes = FrameBytes(packet);
+    if (waiting + bytes > options_.buffer_bytes && CanBeLost(packet.kind))
     {
-        std::ostringstream told;
-        told << "The queue to " << end_.Name(port_) << " is full: a packet found "
-             << std::llround(waiting) << " bytes waiting, and " << options_.buffer_bytes
-             << " fit. What is lost is not sent again here: give a larger buffer.";
-        throw SimulationError(told.str());
+        Lose(packet, waiting);
+        return;
     }
     Mark(packet, waiting);
-    free_at_ = begins + time_of_[static_cast<size_t>(packet.kind)];
+    free_at_ = begins + TimeOf(packet);
     if (meter_)
     {
         meter_->Busy(port_, free_at_, now);
@@ -76,10 +73,10 @@ Link::Count
 Link::Sent() const
 {
     Count total;
-    for (const Count& count : sent_)
+    for (int kind = 0; kind < kExchangeKinds; ++kind)
     {
-        total.frames += count.frames;
-        total.bytes += count.bytes;
+        total.frames += sent_[kind].frames;
+        total.bytes += sent_[kind].bytes;
     }
     return total;
 }
@@ -102,10 +99,47 @@ Link::Ring(Picoseconds now)
 void
 Link::Mark(Packet& packet, double waiting)
 {
-    const bool markable = packet.kind == Kind::FEATURE || !options_.marks_data_only;
-    if (waiting > options_.ecn_bytes && markable)
+    if (waiting > options_.ecn_bytes && Markable(packet.kind))
     {
         packet.ecn = true;
-        ++marked_;
+        ++(packet.kind == Kind::BACKGROUND ? background_marked_ : marked_);
     }
+}
+
+bool
+Link::Markable(Kind kind) const
+{
+    if (kind == Kind::BACKGROUND_ACK)
+    {
+        return false; // it says whether its frame was marked
+    }
+    return kind == Kind::FEATURE || kind == Kind::BACKGROUND || !options_.marks_data_only;
+}
+
+Picoseconds
+Link::TimeOf(const Packet& packet) const
+{
+    const bool odd = packet.kind == Kind::BACKGROUND && packet.count != kFullFrameBytes;
+    return odd ? options_.TimeOf(packet.count + options_.overhead_bytes)
+               : time_of_[static_cast<size_t>(packet.kind)];
+}
+
+void
+Link::Lose(const Packet& packet, double waiting)
+{
+    if (!options_.loses)
+    {
+        std::ostringstream told;
+        told << "The queue to " << end_.Name(port_) << " is full: a packet found "
+             << std::llround(waiting) << " bytes waiting, and " << options_.buffer_bytes
+             << " fit. What is lost there is not sent again here: give a larger buffer.";
+        throw SimulationError(told.str());
+    }
+    if (packet.kind == Kind::BACKGROUND)
+    {
+        ++background_lost_.frames;
+        background_lost_.bytes += packet.count;
+        return;
+    }
+    ++lost_;
 }

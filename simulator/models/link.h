@@ -26,6 +26,8 @@ struct LinkOptions
     double ecn_bytes = std::numeric_limits<double>::infinity();
     /// Whether only data is marked: acknowledgements between hosts are not ECN-capable.
     bool marks_data_only = false;
+    /// Whether a full queue loses a packet, or else ends the simulation.
+    bool loses = false;
 
     Picoseconds TimeOf(double bytes) const;
     double BytesIn(Picoseconds time) const;
@@ -72,11 +74,28 @@ class Link : public Alarm
         return sent_[static_cast<size_t>(kind)];
     }
 
+    /// Of the exchange: the background does not count.
     Count Sent() const;
 
+    /// Of the exchange, as are those lost.
     uint64_t Marked() const
     {
         return marked_;
+    }
+
+    uint64_t Lost() const
+    {
+        return lost_;
+    }
+
+    uint64_t BackgroundMarked() const
+    {
+        return background_marked_;
+    }
+
+    const Count& BackgroundLost() const
+    {
+        return background_lost_;
     }
 
   private:
@@ -87,7 +106,10 @@ class Link : public Alarm
     };
 
     void Ring(Picoseconds now) override;
+    void Lose(const Packet& packet, double waiting);
     void Mark(Packet& packet, double waiting);
+    bool Markable(Kind kind) const;
+    Picoseconds TimeOf(const Packet& packet) const;
 
     LinkOptions options_;
     Receiver& end_;
@@ -97,6 +119,9 @@ class Link : public Alarm
     std::array<Picoseconds, kKinds> time_of_;
     std::array<Count, kKinds> sent_{};
     uint64_t marked_ = 0;
+    uint64_t lost_ = 0;
+    uint64_t background_marked_ = 0;
+    Count background_lost_;
     Picoseconds free_at_ = 0;
     RingBuffer<Flying> flying_;
 };

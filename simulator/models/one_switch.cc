@@ -14,6 +14,10 @@ OneSwitch::OneSwitch(const Options& options, const Arrays& arrays, const Schedul
     slots_ = std::make_unique<Slots>(arrays, options.pools, options.together);
     auto adding = std::make_unique<AddingSwitch>(*schedule, *slots_, options.pass);
     adding_ = adding.get();
+    if (options.pace.losses)
+    {
+        adding_->ExpectLosses();
+    }
     switch_ = std::move(adding);
 }
 

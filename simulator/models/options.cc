@@ -3,10 +3,14 @@
 
 #include "options.h"
 
+#include <cmath>
 #include <sstream>
 
 namespace
 {
+// In round trips of an empty network: 43 microseconds with links of 100 Gbit/s and 2 microseconds.
+constexpr Picoseconds kShortestTimeout = 10;
+
 class Words
 {
   public:
@@ -84,6 +88,8 @@ ParseOptions(int count, char** arguments)
                  .round_trip = std::stoll(words.Text("round_trip"))},
         .pass = std::stoll(words.Text("pass")),
         .pools = words.List("pools"),
+        .background = {.load = words.Number("background_load"),
+                       .seed = std::stoull(words.Text("background_seed"))},
         .trace = words.Whole("trace") != 0,
     };
     // The queue on the way up is the host's memory.
@@ -91,5 +97,11 @@ ParseOptions(int count, char** arguments)
     options.down.buffer_bytes = words.Number("buffer_bytes");
     options.down.ecn_bytes = words.Number("ecn_bytes");
     options.down.marks_data_only = options.host_based;
+    options.down.loses = options.pools.empty() && options.leaves == 0;
+    options.pace.losses = options.down.loses && std::isfinite(options.down.buffer_bytes);
+    // A worker, the switch, and back.
+    const Picoseconds empty = 2 * (options.up.delay + options.up.TimeOf(FrameBytes(Kind::SUM)));
+    const Picoseconds told = std::stoll(words.Text("timeout"));
+    options.pace.shortest_timeout = told != 0 ? told : kShortestTimeout * empty;
     return options;
 }

@@ -5,6 +5,7 @@
 #ifndef SWITCHGNN_OPTIONS_H
 #define SWITCHGNN_OPTIONS_H
 
+#include "background_options.h"
 #include "congestion.h"
 #include "link.h"
 
@@ -34,6 +35,7 @@ struct Options
     Picoseconds pass;
     /// Slots of each pool of the strawman; empty: every destination has its own.
     std::vector<uint32_t> pools;
+    BackgroundOptions background;
     bool trace;
 };
 

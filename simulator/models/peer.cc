@@ -24,15 +24,28 @@ Peer::Start(Picoseconds now)
 }
 
 void
+Peer::ExpectLosses(Arrived& arrived)
+{
+    arrived_ = &arrived;
+    resender_.emplace(congestion_.Trip(), [this](uint32_t place, uint16_t length, Picoseconds now) {
+        Question(place, length, now);
+    });
+}
+
+void
 Peer::Receive(const Packet& packet, uint32_t, Picoseconds now)
 {
-    if (packet.kind == Kind::ACK)
+    switch (packet.kind)
     {
+    case Kind::ACK:
         TakeAck(packet, now);
-    }
-    else
-    {
+        break;
+    case Kind::RECALL:
+        Acknowledge(packet, now);
+        break;
+    default:
         TakeFrame(packet, now);
+        break;
     }
     FinishIfThrough(now);
 }
@@ -40,29 +53,56 @@ Peer::Receive(const Packet& packet, uint32_t, Picoseconds now)
 void
 Peer::SendNext(Picoseconds now)
 {
-    Packet packet{.kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
-    packet.id = to_[sent_];
-    packet.count = confirms_[sent_];
-    packet.echo = packet.count != 0;
+    const Packet packet = FrameAt(sent_, now);
     ++sent_;
     up_->Send(packet, now);
+    if (resender_ && packet.echo)
+    {
+        resender_->Sent(packet.group, packet.count, now);
+    }
+}
+
+Packet
+Peer::FrameAt(uint64_t place, Picoseconds now) const
+{
+    Packet packet{.kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
+    packet.id = to_[place];
+    packet.count = confirms_[place];
+    packet.echo = packet.count != 0;
+    packet.group = static_cast<uint32_t>(place);
+    return packet;
 }
 
 void
 Peer::TakeFrame(const Packet& packet, Picoseconds now)
 {
-    --awaited_;
     marked_[packet.worker] = marked_[packet.worker] || packet.ecn;
-    if (!packet.echo)
+    if (arrived_ && !arrived_->Take(packet.worker, packet.group))
     {
-        return;
+        ++repeated_;
     }
-    // An ACK says whether frames came marked, and is not marked itself.
+    else
+    {
+        --awaited_;
+    }
+    if (packet.echo)
+    {
+        Acknowledge(packet, now);
+    }
+}
+
+/// An ACK says whether frames came marked, and is not marked itself.
+void
+Peer::Acknowledge(const Packet& packet, Picoseconds now)
+{
     Packet ack{.kind = Kind::ACK, .ecn = marked_[packet.worker], .asked = packet.asked};
     marked_[packet.worker] = false;
     ack.worker = static_cast<uint16_t>(worker_);
     ack.id = packet.worker;
     ack.count = packet.count;
+    ack.group = packet.group;
+    ack.missing =
+        arrived_ ? arrived_->Missing(packet.worker, packet.group, packet.count) : uint8_t{0};
     up_->Send(ack, now);
 }
 
@@ -74,12 +114,44 @@ Peer::TakeAck(const Packet& packet, Picoseconds now)
         congestion_.SlowDown(now);
     }
     congestion_.Measured(now - packet.asked);
-    confirmed_ += packet.count;
+    const uint32_t confirmed = resender_ ? Confirmed(packet, now) : packet.count;
+    confirmed_ += confirmed;
     if (!packet.ecn)
     {
-        congestion_.Acknowledged(packet.count);
+        congestion_.Acknowledged(confirmed);
     }
     SendSome(now);
+}
+
+/// What is lost is sent again, outside the window: it is in flight already.
+uint32_t
+Peer::Confirmed(const Packet& ack, Picoseconds now)
+{
+    const Resender::Answer answer = resender_->Take(ack);
+    for (const uint32_t place : answer.lost)
+    {
+        Packet packet = FrameAt(place, now);
+        packet.echo = false;
+        ++sent_again_;
+        up_->Send(packet, now);
+    }
+    if (!answer.lost.empty())
+    {
+        congestion_.Lost(now);
+        resender_->AskAbout(ack.group, now);
+    }
+    return answer.confirmed;
+}
+
+void
+Peer::Question(uint32_t place, uint16_t length, Picoseconds now)
+{
+    Packet question{.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .asked = now};
+    question.id = to_[place];
+    question.count = length;
+    question.group = place;
+    ++recalled_;
+    up_->Send(question, now);
 }
 
 void

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A worker without the switch's help: a copy for each worker that needs it, as BNS-GCN with p = 1.
-// transports/outbox.py and transports/arrivals.py without what losses need.
+// transports/outbox.py and transports/arrivals.py.
 #ifndef SWITCHGNN_PEER_H
 #define SWITCHGNN_PEER_H
 
 #include "host.h"
+#include "resender.h"
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +27,24 @@ class Peer : public Host
     void Start(Picoseconds now) override;
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
 
+    /// Frames can be lost; where they have come is noted there.
+    void ExpectLosses(Arrived& arrived);
+
+    uint64_t Recalled() const override
+    {
+        return recalled_;
+    }
+
+    uint64_t SentAgain() const override
+    {
+        return sent_again_;
+    }
+
+    uint64_t Repeated() const override
+    {
+        return repeated_;
+    }
+
   protected:
     void SendNext(Picoseconds now) override;
 
@@ -40,7 +60,11 @@ class Peer : public Host
 
   private:
     void TakeFrame(const Packet& packet, Picoseconds now);
+    void Acknowledge(const Packet& packet, Picoseconds now);
     void TakeAck(const Packet& packet, Picoseconds now);
+    uint32_t Confirmed(const Packet& ack, Picoseconds now);
+    Packet FrameAt(uint64_t place, Picoseconds now) const;
+    void Question(uint32_t place, uint16_t length, Picoseconds now);
     void FinishIfThrough(Picoseconds now);
 
     std::span<const uint8_t> to_;
@@ -50,6 +74,12 @@ class Peer : public Host
     uint64_t confirmed_ = 0;
     // From whom marked frames came since the last ACK to it.
     std::vector<bool> marked_;
+    // Only where packets can be lost.
+    Arrived* arrived_ = nullptr;
+    std::optional<Resender> resender_;
+    uint64_t recalled_ = 0;
+    uint64_t sent_again_ = 0;
+    uint64_t repeated_ = 0;
 };
 
 #endif

@@ -48,6 +48,13 @@ class QueueMeter
         return sum_ - busy_ * now;
     }
 
+    /// Begin to look for the largest anew.
+    void Forget()
+    {
+        largest_ = 0;
+        largest_port_ = 0;
+    }
+
     Picoseconds Largest() const
     {
         return largest_;

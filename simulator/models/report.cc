@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The numbers of a star.
+#include "json.h"
 #include "star.h"
 
 #include <fstream>
@@ -10,21 +11,6 @@
 
 namespace
 {
-/// [a, b, ...] with one number of each item.
-template <typename Items, typename Number>
-void
-List(std::ostream& out, const char* name, const Items& items, Number number)
-{
-    out << ",\n \"" << name << "\": [";
-    const char* comma = "";
-    for (const auto& item : items)
-    {
-        out << comma << number(item);
-        comma = ", ";
-    }
-    out << "]";
-}
-
 /// The most memory that this process held. getrusage would tell that of its parent, too.
 uint64_t
 PeakMemory()
@@ -47,25 +33,35 @@ void
 Star::Report(std::ostream& out) const
 {
     uint64_t marked = 0;
+    uint64_t lost = 0;
     for (const auto* links : {&down_, &fabric_->Up(), &fabric_->Down()})
     {
         for (const auto& link : *links)
         {
             marked += link->Marked();
+            lost += link->Lost();
         }
     }
     uint64_t cuts = 0;
+    uint64_t recalled = 0;
+    const Tally tally = fabric_->Count();
+    uint64_t sent_again = tally.sent_again;
+    uint64_t repeated = 0;
     for (const auto& host : hosts_)
     {
         cuts += host->Control().Cuts();
+        recalled += host->Recalled();
+        sent_again += host->SentAgain();
+        repeated += host->Repeated();
     }
-    const Tally tally = fabric_->Count();
     out << std::setprecision(15);
     out << "{\"events\": " << events_ << ", \"wall_seconds\": " << seconds_
         << ", \"peak_memory_bytes\": " << PeakMemory()
-        << ",\n \"max_queue_bytes\": " << options_.down.BytesIn(fabric_->meter.Largest())
-        << ", \"max_port_queue_bytes\": " << options_.down.BytesIn(fabric_->meter.LargestPort())
+        << ",\n \"max_queue_bytes\": " << options_.down.BytesIn(largest_queue_)
+        << ", \"max_port_queue_bytes\": " << options_.down.BytesIn(largest_port_queue_)
         << ",\n \"marked\": " << marked << ", \"window_cuts\": " << cuts
+        << ",\n \"lost\": " << lost << ", \"recalled\": " << recalled
+        << ", \"sent_again\": " << sent_again << ", \"repeated\": " << repeated
         << ",\n \"sums\": " << tally.sums << ", \"overflowed\": " << tally.overflowed
         << ", \"passes\": " << tally.passes << ", \"contributions\": " << tally.contributions
         << ",\n \"loop_passes\": " << tally.loop_passes
@@ -75,6 +71,12 @@ Star::Report(std::ostream& out) const
     ReportWorkers(out);
     ReportSeries(out);
     ReportTrace(out);
+    if (background_)
+    {
+        out << ",\n \"background\": {";
+        background_->Report(out, options_.trace);
+        out << "}";
+    }
     out << "}\n";
 }
 
@@ -100,7 +102,7 @@ void
 Star::ReportWorkers(std::ostream& out) const
 {
     using Links = ns3::Ptr<Link>;
-    List(out, "finished", hosts_, [](const auto& host) { return host->FinishedAt(); });
+    List(out, "finished", hosts_, [this](const auto& host) { return host->FinishedAt() - began_; });
     List(out, "frames_up", up_, [](const Links& link) { return link->Sent().frames; });
     List(out, "bytes_up", up_, [](const Links& link) { return link->Sent().bytes; });
     List(out, "frames_down", down_, [](const Links& link) { return link->Sent().frames; });
@@ -119,7 +121,7 @@ void
 Star::ReportSeries(std::ostream& out) const
 {
     const auto& samples = series_->Samples();
-    List(out, "series_at", samples, [](const Sample& sample) { return sample.at; });
+    List(out, "series_at", samples, [this](const Sample& sample) { return sample.at - began_; });
     List(out, "series_queue_bytes", samples, [](const Sample& s) { return s.queue_bytes; });
     List(out, "series_slots", samples, [](const Sample& sample) { return sample.slots; });
     List(out, "series_sums", samples, [](const Sample& sample) { return sample.sums; });
@@ -130,7 +132,7 @@ void
 Star::ReportTrace(std::ostream& out) const
 {
     const auto& arrivals = trace_.Arrivals();
-    List(out, "trace_at", arrivals, [](const Arrival& arrival) { return arrival.at; });
+    List(out, "trace_at", arrivals, [this](const Arrival& arrival) { return arrival.at - began_; });
     List(out, "trace_at_switch", arrivals, [](const Arrival& a) { return a.at_switch ? 1 : 0; });
     List(out, "trace_worker", arrivals, [](const Arrival& arrival) { return arrival.worker; });
     List(out, "trace_kind", arrivals, [](const Arrival& arrival) {

@@ -35,6 +35,13 @@ class Schedule
     /// Set what each row of the worker's misses at the beginning of a block.
     void Expect(uint32_t worker, uint32_t block, std::vector<uint16_t>& left) const;
 
+    /// The row at a place among those of a worker and block.
+    uint32_t RowAt(uint32_t worker, uint32_t block, uint64_t place) const
+    {
+        const uint64_t first = receive_indptr_[size_t{worker} * blocks + block];
+        return receive_row_[first + place / together] * together + place % together;
+    }
+
     /// The place of a row among those of its worker and block.
     uint32_t PlaceOf(uint32_t row) const
     {

@@ -23,6 +23,7 @@ Star::Star(const Options& options)
         AddWorkers();
     }
     AddFabric();
+    AddBackground();
     Connect();
     series_ = ns3::Create<Series>([this](Picoseconds now) { return Look(now); },
                                   [this] { return Over(); });
@@ -39,6 +40,28 @@ Star::AddFabric()
     {
         fabric_ = std::make_unique<LeafSpine>(options_, arrays_, schedule_.get(), trace_);
     }
+}
+
+void
+Star::AddBackground()
+{
+    if (options_.background.load == 0)
+    {
+        return;
+    }
+    const auto over = [this] {
+        if (!Over())
+        {
+            return false;
+        }
+        Close();
+        return true;
+    };
+    background_ = ns3::Create<Background>(options_.background,
+                                          FlowSizes(arrays_),
+                                          options_.up,
+                                          options_.pace,
+                                          over);
 }
 
 void
@@ -61,15 +84,24 @@ Star::AddPeers()
     const auto to = arrays_.Get<uint8_t>("frame_to");
     const auto confirms = arrays_.Get<uint8_t>("frame_confirms");
     const auto awaited = arrays_.Get<uint64_t>("awaited");
+    if (options_.pace.losses)
+    {
+        arrived_.emplace(indptr);
+    }
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
         const uint64_t first = indptr[worker];
         const uint64_t count = indptr[worker + 1] - first;
-        hosts_.push_back(std::make_unique<Peer>(worker,
-                                                options_.pace,
-                                                to.subspan(first, count),
-                                                confirms.subspan(first, count),
-                                                awaited[worker]));
+        auto peer = std::make_unique<Peer>(worker,
+                                           options_.pace,
+                                           to.subspan(first, count),
+                                           confirms.subspan(first, count),
+                                           awaited[worker]);
+        if (arrived_)
+        {
+            peer->ExpectLosses(*arrived_);
+        }
+        hosts_.push_back(std::move(peer));
     }
 }
 
@@ -78,12 +110,19 @@ Star::Connect()
 {
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
-        up_.push_back(
-            ns3::Create<Link>(options_.up, fabric_->EdgeOf(worker), worker, nullptr, trace_));
+        Receiver& host = *hosts_[worker];
+        Receiver& edge = fabric_->EdgeOf(worker);
+        Receiver& top = background_ ? background_->BeforeSwitch(edge) : edge;
+        Receiver& bottom = background_ ? background_->BeforeHost(host) : host;
+        up_.push_back(ns3::Create<Link>(options_.up, top, worker, nullptr, trace_));
         down_.push_back(
-            ns3::Create<Link>(options_.down, *hosts_[worker], worker, &fabric_->meter, trace_));
+            ns3::Create<Link>(options_.down, bottom, worker, &fabric_->meter, trace_));
         hosts_[worker]->Attach(*up_.back());
         fabric_->Attach(worker, *down_.back());
+        if (background_)
+        {
+            background_->Attach(*up_.back(), *down_.back());
+        }
     }
 }
 
@@ -91,11 +130,16 @@ void
 Star::Run()
 {
     const auto started = std::chrono::steady_clock::now();
-    for (const auto& host : hosts_)
+    if (background_)
     {
-        host->Start(0);
+        background_->Start(0);
+        opening_ = ns3::Create<Timer>([this](Picoseconds now) { Open(now); });
+        opening_->SetTo(background_->WarmUp());
     }
-    series_->Start(0);
+    else
+    {
+        Open(0);
+    }
     ns3::Simulator::Run();
     events_ = ns3::Simulator::GetEventCount();
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -103,6 +147,29 @@ Star::Run()
     {
         throw SimulationError("Nothing happens any more, but workers wait: the plan is wrong.");
     }
+    if (!background_)
+    {
+        Close();
+    }
+}
+
+void
+Star::Open(Picoseconds now)
+{
+    began_ = now;
+    fabric_->meter.Forget();
+    for (const auto& host : hosts_)
+    {
+        host->Start(now);
+    }
+    series_->Start(now);
+}
+
+void
+Star::Close()
+{
+    largest_queue_ = fabric_->meter.Largest();
+    largest_port_queue_ = fabric_->meter.LargestPort();
 }
 
 Sample

@@ -5,6 +5,7 @@
 #ifndef SWITCHGNN_STAR_H
 #define SWITCHGNN_STAR_H
 
+#include "background.h"
 #include "fabric.h"
 #include "options.h"
 #include "peer.h"
@@ -12,6 +13,7 @@
 #include "worker.h"
 
 #include <memory>
+#include <optional>
 #include <ostream>
 
 class Star
@@ -29,7 +31,12 @@ class Star
     void AddFabric();
     void AddWorkers();
     void AddPeers();
+    void AddBackground();
     void Connect();
+    /// Begin the exchange.
+    void Open(Picoseconds now);
+    /// The exchange is over: what happens in queues is not its business any more.
+    void Close();
     Sample Look(Picoseconds now);
     bool Over() const;
     void ReportInside(std::ostream& out) const;
@@ -42,10 +49,17 @@ class Star
     Trace trace_;
     std::unique_ptr<Schedule> schedule_;
     std::unique_ptr<Fabric> fabric_;
+    std::optional<Arrived> arrived_;
     std::vector<std::unique_ptr<Host>> hosts_;
     std::vector<ns3::Ptr<Link>> up_;
     std::vector<ns3::Ptr<Link>> down_;
     ns3::Ptr<Series> series_;
+    ns3::Ptr<Background> background_;
+    ns3::Ptr<Timer> opening_;
+    // When the exchange began.
+    Picoseconds began_ = 0;
+    Picoseconds largest_queue_ = 0;
+    Picoseconds largest_port_queue_ = 0;
     uint64_t events_ = 0;
     double seconds_ = 0;
 };

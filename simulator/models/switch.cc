@@ -35,6 +35,9 @@ AddingSwitch::Receive(const Packet& packet, uint32_t, Picoseconds now)
     case Kind::DONE:
         Collect(now);
         break;
+    case Kind::RECALL:
+        Recall(packet, now);
+        break;
     case Kind::NOTICE:
         Notice(packet, now);
         break;
@@ -111,6 +114,31 @@ AddingSwitch::Leave(const Packet& packet, uint32_t worker, Picoseconds at)
     }
 }
 
+/// A sum in a queue is in its slot, too, and so is one that found the queue full.
+void
+AddingSwitch::Send(const Packet& packet, uint32_t worker, Picoseconds now)
+{
+    if (left_sums_ && packet.kind == Kind::SUM)
+    {
+        left_sums_->Note(packet.id, packet.count);
+    }
+    down_[worker]->Send(packet, now);
+}
+
+/// One pass, without the loop: it touches one slot.
+void
+AddingSwitch::Recall(const Packet& packet, Picoseconds now)
+{
+    Packet answer{.kind = Kind::MISSING, .id = packet.id};
+    if (const uint16_t count = left_sums_->CountOf(packet.id))
+    {
+        answer.kind = Kind::SUM;
+        answer.count = count;
+        ++tally_.sent_again;
+    }
+    down_[packet.worker]->Send(answer, now);
+}
+
 void
 AddingSwitch::Collect(Picoseconds now)
 {
@@ -134,6 +162,10 @@ AddingSwitch::Advance(Picoseconds now)
     if (slots_.InUse() != 0)
     {
         throw SimulationError("All workers are done with a block, but sums are incomplete.");
+    }
+    if (left_sums_)
+    {
+        left_sums_->Clear();
     }
     TellAll(Kind::ADVANCE, now);
 }

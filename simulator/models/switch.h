@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The switch: forwards, or adds up; docs/protocol.md without what losses need.
+// The switch: forwards, or adds up; docs/protocol.md.
 #ifndef SWITCHGNN_SWITCH_H
 #define SWITCHGNN_SWITCH_H
 
 #include "fabric.h"
+#include "left_sums.h"
 #include "link.h"
 #include "loop.h"
 #include "outlet.h"
@@ -44,14 +45,17 @@ class AddingSwitch : public Switch, public PassMaker
 
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
 
+    /// Keep in mind what has left: it may be lost, and asked for again.
+    void ExpectLosses()
+    {
+        left_sums_.emplace();
+    }
+
     virtual Tally Count() const;
 
   protected:
     /// Send a packet on its way to a worker.
-    virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now)
-    {
-        down_[worker]->Send(packet, now);
-    }
+    virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now);
 
     /// All workers that hang here are done with a block.
     virtual void Done(Picoseconds now);
@@ -99,12 +103,14 @@ class AddingSwitch : public Switch, public PassMaker
     void Take(const Packet& packet, Picoseconds now);
     /// Add until the pass ends; tell whether something left.
     bool Contribute(Circling& circling, Picoseconds at);
+    void Recall(const Packet& packet, Picoseconds now);
     void Collect(Picoseconds now);
 
     const Schedule& schedule_;
     ns3::Ptr<Loop> loop_;
     ns3::Ptr<Outlet> outlet_;
     uint32_t done_ = 0;
+    std::optional<LeftSums> left_sums_;
 };
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every arrival of a packet, for tests: on request only.
+// Every arrival of a packet of the exchange, for tests: on request only.
 #ifndef SWITCHGNN_TRACE_H
 #define SWITCHGNN_TRACE_H
 
@@ -33,7 +33,7 @@ class Trace
 
     void Take(Picoseconds at, bool at_switch, uint32_t worker, const Packet& packet)
     {
-        if (on_)
+        if (on_ && static_cast<int>(packet.kind) < kExchangeKinds)
         {
             arrivals_.push_back({at, at_switch || worker >= workers_, worker, packet});
         }

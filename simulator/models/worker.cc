@@ -10,6 +10,10 @@ Worker::Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pac
       schedule_(schedule),
       left_(schedule.RowsOf(worker))
 {
+    if (pace.losses)
+    {
+        recaller_.emplace(*this, congestion_.Trip());
+    }
 }
 
 void
@@ -33,6 +37,9 @@ Worker::Receive(const Packet& packet, uint32_t, Picoseconds now)
     case Kind::SUM:
     case Kind::FEATURE:
         TakePart(packet, now);
+        break;
+    case Kind::MISSING:
+        recaller_->NotYet(now);
         break;
     default:
         break;
@@ -86,6 +93,10 @@ Worker::Begin(Picoseconds now)
     first_waiting_ = 0;
     acknowledged_.assign((size_ + pace_.group - 1) / pace_.group, false);
     reported_ = false;
+    if (recaller_)
+    {
+        recaller_->Begin(now);
+    }
     SendSome(now);
     CloseIfThrough(now);
 }
@@ -130,8 +141,13 @@ Worker::TakeAck(const Packet& packet, Picoseconds now)
 void
 Worker::TakePart(const Packet& packet, Picoseconds now)
 {
-    ++parts_received_;
     uint16_t& left = left_[schedule_.PlaceOf(packet.id)];
+    if (left == 0 && recaller_)
+    {
+        ++repeated_;
+        return;
+    }
+    ++parts_received_;
     if (packet.count > left)
     {
         throw SimulationError("A worker got more contributions to a sum than it has neighbours.");
@@ -140,6 +156,10 @@ Worker::TakePart(const Packet& packet, Picoseconds now)
     if (left == 0)
     {
         --awaited_;
+        if (recaller_)
+        {
+            recaller_->Heard(now);
+        }
         CloseIfThrough(now);
     }
 }
@@ -150,8 +170,38 @@ Worker::CloseIfThrough(Picoseconds now)
     if (!reported_ && confirmed_ == size_ && awaited_ == 0)
     {
         reported_ = true;
+        if (recaller_)
+        {
+            recaller_->Stop();
+        }
         up_->Send({.kind = Kind::DONE, .worker = static_cast<uint16_t>(worker_)}, now);
     }
+    else if (recaller_ && !reported_ && confirmed_ == size_)
+    {
+        recaller_->Wait(now);
+    }
+}
+
+std::vector<uint32_t>
+Worker::MissingRows() const
+{
+    std::vector<uint32_t> rows;
+    const uint64_t count = schedule_.ShareOf(worker_, block_).rows;
+    for (uint64_t place = 0; place < count; ++place)
+    {
+        if (left_[place] != 0)
+        {
+            rows.push_back(schedule_.RowAt(worker_, block_, place));
+        }
+    }
+    return rows;
+}
+
+void
+Worker::Recall(uint32_t row, Picoseconds now)
+{
+    ++recalled_;
+    up_->Send({.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .id = row}, now);
 }
 
 uint32_t

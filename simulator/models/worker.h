@@ -1,16 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A worker whose sums are made in the switch: host/exchange.py without what losses need.
+// A worker whose sums are made in the switch: host/exchange.py.
 #ifndef SWITCHGNN_WORKER_H
 #define SWITCHGNN_WORKER_H
 
 #include "host.h"
+#include "recaller.h"
 #include "schedule.h"
 
+#include <optional>
 #include <vector>
 
-class Worker : public Host
+class Worker : public Host, public Expectant
 {
   public:
     Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace);
@@ -30,6 +32,16 @@ class Worker : public Host
         return parts_received_;
     }
 
+    uint64_t Recalled() const override
+    {
+        return recalled_;
+    }
+
+    uint64_t Repeated() const override
+    {
+        return repeated_;
+    }
+
   protected:
     void SendNext(Picoseconds now) override;
     uint64_t Sendable() const override;
@@ -40,6 +52,14 @@ class Worker : public Host
     }
 
   private:
+    std::vector<uint32_t> MissingRows() const override;
+    void Recall(uint32_t row, Picoseconds now) override;
+
+    bool Misses(uint32_t row) const override
+    {
+        return left_[schedule_.PlaceOf(row)] != 0;
+    }
+
     void Heed(const Packet& packet, Picoseconds now);
     void Advance(Picoseconds now);
     void Begin(Picoseconds now);
@@ -66,6 +86,10 @@ class Worker : public Host
     Picoseconds last_notice_ = 0;
     uint64_t notices_ = 0;
     uint64_t parts_received_ = 0;
+    // Only where packets can be lost.
+    std::optional<Recaller> recaller_;
+    uint64_t recalled_ = 0;
+    uint64_t repeated_ = 0;
 };
 
 #endif

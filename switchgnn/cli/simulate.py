@@ -86,7 +86,10 @@ def simulate(
         int, typer.Option(help="Bytes that a frame takes on a link beside those that are counted.")
     ] = _DEFAULT.overhead,
     buffer: Annotated[
-        str | None, typer.Option(help="Of each queue of the switch, as 10MB; default: no limit.")
+        str | None,
+        typer.Option(
+            help="Of each queue of the switch, as 500kB: what does not fit is lost; or no limit."
+        ),
     ] = None,
     ecn_threshold: Annotated[
         int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
@@ -101,7 +104,20 @@ def simulate(
         float | None,
         typer.Option(help="Passes per second of the switch's loop; default: no limit."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            help="Microseconds, at least, until what does not come is asked for; default: ten "
+            "round trips of an empty network."
+        ),
+    ] = None,
+    background_load: Annotated[
+        float,
+        typer.Option(help="Flows between the workers: their mean share of each link's rate."),
+    ] = _DEFAULT.background_load,
+    seed: Annotated[
+        int, typer.Option(min=0, help="For partition, blocks, order and background.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Simulate one exchange of a layer in ns-3, and say what an epoch takes.
@@ -134,6 +150,9 @@ def simulate(
             window=window,
             congestion_control=congestion_control,
             recirculation_rate=recirculation_rate,
+            timeout=timeout,
+            background_load=background_load,
+            background_seed=seed,
         ),
         leaf_spine=_leaf_spine(topology, leaves, spines),
         slot_features=slot_features,
@@ -205,6 +224,18 @@ def _text(report: SimulateReport) -> str:
             f"{run.overflowed:,} features overflow; {run.passes:,} passes; at most "
             f"{run.max_slots:,} of {subject.slots:,} slots in use, in {subject.setup.blocks:,} "
             "blocks"
+        )
+    if star.buffer is not None:
+        lines.append(
+            f"{run.lost:,} packets lost; {run.recalled:,} questions, {run.sent_again:,} packets "
+            "sent again"
+        )
+    if run.background is not None:
+        flows = run.background
+        lines.append(
+            f"Background: {flows.flows:,} flows, {flows.bytes:,} bytes; {flows.lost:,} frames "
+            f"lost; {flows.mean_slowdown:,.1f} times as long as in an empty network on average, "
+            f"99 % of them at most {flows.high_slowdown:,.1f} times"
         )
     lines.append(
         f"An epoch of {report.options.layers} layers: {report.epoch_seconds * 1e3:,.3f} ms, "

@@ -74,7 +74,7 @@ class SimulateOptions:
         system: one of SYSTEMS; with a plan one of HOSTS_ALONE, or None for the plan's own.
         layers: exchanges in an epoch.
         features: width F of what is exchanged.
-        seed: for partition, blocks and order.
+        seed: for partition, blocks and order; the background's is in `star`.
         star: links, switches and hosts.
         leaf_spine: in place of the star's one switch; None: a star.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
@@ -191,8 +191,9 @@ class SimulateReport:
         plain = {
             name: value
             for name, value in vars(run).items()
-            if name not in ("series", "trace", "finished", "inside")
+            if name not in ("series", "trace", "finished", "inside", "background")
         }
+        background = None if run.background is None else run.background.to_dict()
         return {
             "system": subject.system,
             "graph": subject.graph,
@@ -219,6 +220,7 @@ class SimulateReport:
             "total_bits_per_second": self.total_bits_per_second,
             **plain,
             "events_per_second": run.events / run.wall_seconds,
+            "background": background,
             "series": series,
         }
 
@@ -255,6 +257,7 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     if options.leaf_spine is not None and options.workers is not None:
         options.leaf_spine.words(options.workers)  # or say what cannot be, before planning
     _check_slots(options)
+    _check_background(options)
     tell("compile the models")
     compiled_models()  # or say what is missing, before minutes of planning
     subject = _subject(options, tell)
@@ -274,6 +277,14 @@ def _check_slots(options: SimulateOptions) -> None:
         raise SimulatorError(
             f"A slot of {options.slot_features} numbers does not hold a feature of "
             f"{options.features}: give a larger --slot-features, or none."
+        )
+
+
+def _check_background(options: SimulateOptions) -> None:
+    if options.leaf_spine is not None and options.star.background_load:
+        raise SimulatorError(
+            "Background traffic has a model in a star only: leave out --background-load, or "
+            "--topology leaf-spine."
         )
 
 

@@ -39,6 +39,8 @@ def point(**changes):
         "delay": 2.0,
         "congestion_control": True,
         "recirculation_rate": None,
+        "background": 0.0,
+        "buffer": None,
     }
     return Point(**{**parts, **changes})
 

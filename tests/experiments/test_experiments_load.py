@@ -62,9 +62,8 @@ def changed(path, value):
 
 def test_all_figures_are_right_at_both_scales():
     figures = load_figures(known_figures())
-    assert {"figure2", "figure15", "figure16", "figure17", "figure18", "loop", "example"} == {
-        figure.name for figure in figures
-    }
+    every = "figure2 figure15 figure16 figure17 figure18 figure19 loop example"
+    assert set(every.split()) == {figure.name for figure in figures}
     for figure in figures:
         for scale in ("small", "full"):
             cells = cells_of(figure, scale)
@@ -141,6 +140,16 @@ def test_bins_shrink_with_the_graph(tmp_path):
     points = {cell.series: cell.point for cell in cells_of(write(tmp_path, told), "small")}
     assert (points["hosts"].bin_size, points["hosts"].memory) == (50, None)
     assert points["plan"].bin_size is None
+
+
+def test_background_and_buffer_are_of_the_network_and_not_of_the_plan():
+    cells = cells_of(load_figures(["figure19"])[0], "full")
+    points = {cell.point for cell in cells if cell.workers == 64 and cell.point.seed == 0}
+    assert {point.background for point in points} == {0.0, 0.1, 0.2, 0.3, 0.4, 0.5}
+    assert {point.buffer for point in points} == {500_000}
+    # With and without control, at all loads: one plan.
+    assert len({point.plan_name for point in points if point.system == "paper"}) == 1
+    assert len({point.name for point in points}) == len(points) == 3 * 6
 
 
 def test_points_of_a_figure(tmp_path):

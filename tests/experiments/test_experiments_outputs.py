@@ -121,5 +121,20 @@ def test_the_table_by_hand():
     assert first[5] == f"{1 - 0.4 * whole / (whole + 1):.0%}"
 
 
+def test_the_table_keeps_backgrounds_apart():
+    """Control costs nothing without a background, and a factor of four beside the heaviest."""
+    figure = load_figures(["figure19"])[0]
+    cells = cells_of(figure, "small")
+    results = {
+        cell.point: result(
+            epoch_seconds=1 + (6 * cell.background if cell.series == "SwitchGNN" else 0)
+        )
+        for cell in cells
+    }
+    heaviest, none, _ = rows_of(figure, cells, results)
+    assert (heaviest[3], none[3]) == ("4.00×", "1.00×")  # noqa: RUF001
+    assert heaviest[6] == "Reddit, 32 workers, 100MB, background 0.5"
+
+
 def test_without_results_the_table_says_so():
     assert {row[3] for row in rows_of(FIGURE, CELLS, {})} == {"no result"}

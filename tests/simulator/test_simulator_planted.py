@@ -11,8 +11,10 @@ from switchgnn.simulator import compile as compiling
 from switchgnn.simulator import plan_setup
 
 from . import (
+    test_simulator_background,
     test_simulator_by_hand,
     test_simulator_closed_forms,
+    test_simulator_losses,
     test_simulator_pace,
     test_simulator_plan,
     test_simulator_strawman,
@@ -52,6 +54,28 @@ def small():
 
 def by_hand_whole(patch):
     test_simulator_whole_features.test_fragments_follow_each_other_without_a_barrier()
+
+
+def losses(name, *arguments):
+    return lambda patch: getattr(test_simulator_losses, name)(*arguments)
+
+
+def background(name, *arguments):
+    def oracle(patch):
+        plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
+        getattr(test_simulator_background, name)(plan, *arguments)
+
+    return oracle
+
+
+def sizes(patch):
+    test_simulator_background.test_sizes_are_those_that_were_published(
+        test_simulator_background.flows_of(3)
+    )
+
+
+def load(patch):
+    test_simulator_background.test_the_load_is_what_was_asked_for(0.1)
 
 
 def game(patch):
@@ -143,6 +167,46 @@ MISTAKES = {
     "what found no slot is not tried again": (
         ("leaf.cc", "    case Kind::FEATURE:\n", ""),
         across("test_a_strawman_tries_at_both_leaves"),
+    ),
+    "a full queue loses acknowledgements": (
+        ("packet.h", "kind == Kind::SUM || kind", "kind == Kind::ACK || kind == Kind::SUM || kind"),
+        losses("test_control_packets_are_not_lost"),
+    ),
+    "sums of the block before are taken for those of this one": (
+        ("switch.cc", "        left_sums_->Clear();\n", ""),
+        losses("test_slots_forget_the_fragment_before"),
+    ),
+    "a time-out is not put off by what comes": (
+        (
+            "recaller.cc",
+            "    AskNext(now);\n    timer_->SetTo(Due(now));\n}\n\nvoid\nRecaller::N",
+            "    AskNext(now);\n}\n\nvoid\nRecaller::N",
+        ),
+        losses("test_a_lost_sum_is_recalled"),
+    ),
+    "an acknowledgement is for all frames of its run": (
+        (
+            "resender.cc",
+            "std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing))",
+            "run.length",
+        ),
+        losses("test_a_lost_copy_is_sent_again"),
+    ),
+    "a sum that comes twice counts twice": (
+        ("worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),
+        background("test_everything_arrives_once_beside_it", "plan"),
+    ),
+    "the background counts as the exchange": (
+        ("link.cc", "kind < kExchangeKinds", "kind < kKinds"),
+        background("test_the_exchange_is_counted_without_it", "hosts"),
+    ),
+    "each host draws for its own and for all": (
+        ("background.cc", "options_.load * static_cast", "2 * options_.load * static_cast"),
+        load,
+    ),
+    "sizes are those of the points": (
+        ("flow_sizes.h", "std::llround(bytes)", "std::llround(bytes_[i])"),
+        sizes,
     ),
 }
 

@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Flows in the background: as many and as large as asked for, all of which arrive."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from switchgnn.planner import build_plan, load_graph
+from switchgnn.simulator import (
+    SimulatorError,
+    StarOptions,
+    copies_of_plan,
+    host_setup,
+    plan_setup,
+    run_star,
+)
+from switchgnn.simulator.flow_sizes import HADOOP
+
+from .scenes import Row, Sent, scene
+
+WORKERS = 5
+# At 100 Gbit/s a byte takes 80 ps.
+BYTE = 80
+DELAY = 2_000_000
+# What the background sends alone before an exchange: 25 MB of a link.
+WARM_UP = 25_000_000 * BYTE
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return build_plan(load_graph("random:300:1500:1"), workers=WORKERS, slots=64, program="0" * 64)
+
+
+def long_scene():
+    """One packet whose passes take long: the background alone decides what happens meanwhile."""
+    rows = [Row(1, 1, bank) for bank in range(2)]
+    return scene(8, rows, [Sent(0, [[0], [1]])])
+
+
+def flows_of(seed, load=0.3, seconds=0.008, **options):
+    """Flows between eight hosts in about so many seconds."""
+    told = StarOptions(
+        recirculation_rate=1 / seconds, background_load=load, background_seed=seed, **options
+    )
+    return run_star(long_scene(), told, trace=True).background
+
+
+@pytest.fixture(scope="module")
+def flows():
+    return flows_of(3)
+
+
+def test_sizes_are_those_that_were_published(flows):
+    """Kolmogorov and Smirnov: with n draws the distance exceeds 1.95 / sqrt(n) once in 1,000."""
+    size, per_cent = np.array(HADOOP).T
+    drawn = np.sort([flow.bytes for flow in flows.trace])
+    expected = np.interp(drawn, size, per_cent / 100)
+    steps = np.arange(len(drawn) + 1) / len(drawn)
+    distance = max(np.abs(expected - steps[1:]).max(), np.abs(expected - steps[:-1]).max())
+    assert len(drawn) > 2_000
+    assert distance < 1.95 / np.sqrt(len(drawn))
+
+
+def test_the_published_points():
+    """Shares grow to 1, and the mean is 120 kB, which HPCC's generator prints as well."""
+    size, per_cent = np.array(HADOOP).T
+    assert (np.diff(size) > 0).all()
+    assert (np.diff(per_cent) > 0).all()
+    assert (per_cent[0], per_cent[-1]) == (0, 100)
+    assert (np.diff(per_cent / 100) * (size[1:] + size[:-1]) / 2).sum() == pytest.approx(120_420.75)
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5])
+def test_the_load_is_what_was_asked_for(load):
+    """Within four standard deviations of a compound Poisson process."""
+    flows = flows_of(1, load, 0.003)
+    size, per_cent = np.array(HADOOP).T
+    share, low, high = np.diff(per_cent / 100), size[:-1], size[1:]
+    mean = (share * (low + high) / 2).sum()
+    square = (share * (low**2 + low * high + high**2) / 3).sum()
+    offered = load * 8 * 12.5e9 * flows.seconds
+    deviation = np.sqrt(offered / mean * square)
+    assert abs(flows.bytes - offered) < 4 * deviation
+    assert abs(flows.flows - offered / mean) < 4 * np.sqrt(offered / mean)
+
+
+def test_flows_begin_as_a_poisson_process_between_any_two_hosts(flows):
+    """Gaps have mean and deviation alike; no pair is left out, or its own."""
+    gaps = np.diff([flow.began for flow in flows.trace])
+    bound = 4 / np.sqrt(len(gaps))
+    assert np.std(gaps) / np.mean(gaps) == pytest.approx(1, abs=2 * bound)
+    # Of an exponential distribution a share of 1 / e is longer than the mean.
+    assert np.mean(gaps > np.mean(gaps)) == pytest.approx(np.exp(-1), abs=bound)
+    pairs = np.zeros((8, 8))
+    for flow in flows.trace:
+        pairs[flow.sender, flow.receiver] += 1
+    expected = len(flows.trace) / 56
+    away = pairs[~np.eye(8, dtype=bool)]
+    assert (np.diag(pairs) == 0).all()
+    assert np.abs(away - expected).max() < 5 * np.sqrt(expected)
+
+
+@pytest.mark.parametrize("buffer", [None, 100_000, 3_000])
+def test_every_byte_arrives(buffer):
+    flows = flows_of(2, 0.5, 0.002, buffer=buffer)
+    assert flows.flows_finished == flows.flows == len(flows.trace)
+    assert flows.bytes_arrived == flows.bytes
+    assert flows.bytes_sent == flows.bytes + flows.bytes_lost + flows.bytes_repeated
+    assert (flows.lost > 0) == (buffer is not None)
+    # A frame is padded to 60 bytes at most.
+    padded = flows.bytes - sum(flow.bytes for flow in flows.trace)
+    assert 0 <= padded < 60 * flows.flows
+
+
+def test_a_lone_flow_takes_what_its_bytes_do():
+    """At next to no load: frames up one after another, and the last one down."""
+    alone = [flow for flow in flows_of(1, 0.001, 0.1).trace if flow.bytes <= 8 * 1_500]
+    assert len(alone) > 20
+    on_time = 0
+    for flow in alone:
+        sizes = [1_500] * (flow.bytes // 1_500)
+        sizes += [max(60, flow.bytes % 1_500)] if flow.bytes % 1_500 else []
+        on_time += flow.arrived - flow.began == (sum(sizes) + sizes[0]) * BYTE + 2 * DELAY
+    # Now and then two meet.
+    assert on_time >= len(alone) - 2
+
+
+@pytest.mark.parametrize("system", ["plan", "hosts"])
+def test_the_exchange_is_counted_without_it(plan, system):
+    """The same frames and bytes, by kind, whatever else is on the links; and it takes longer."""
+    options = StarOptions(window=64)
+    setup = plan_setup(plan, 2) if system == "plan" else _hosts(plan, options)
+    quiet = run_star(setup, options)
+    busy = run_star(setup, replace(options, background_load=0.5))
+    names = ("features_up", "features_down", "sums_down", "sums", "contributions", "overflowed")
+    for name in (*names, "frames_up", "bytes_up", "frames_down", "bytes_down"):
+        if sum(busy.notices) == 0 or name in names:
+            assert getattr(busy, name) == getattr(quiet, name)
+    assert busy.seconds > quiet.seconds
+    assert quiet.background is None
+    assert busy.background.bytes_arrived == busy.background.bytes
+
+
+@pytest.mark.parametrize("system", ["plan", "hosts"])
+def test_everything_arrives_once_beside_it(plan, system):
+    """Short links and a deep queue: questions come before answers, which come twice."""
+    options = StarOptions(delay=0.0, window=64, background_load=0.6, buffer=60_000)
+    setup = plan_setup(plan, 2) if system == "plan" else _hosts(plan, options)
+    repeated = 0
+    for seed in range(6):
+        run = run_star(setup, replace(options, background_seed=seed))
+        repeated += run.repeated
+        if system == "plan":
+            assert sum(run.sums_down) == run.sums + run.sent_again - run.lost
+            assert sum(run.sums_down) == run.sums + run.repeated
+        else:
+            copies = copies_of_plan(plan).sum() * 2
+            assert sum(run.features_down) == copies + run.repeated
+        assert run.background.bytes_arrived == run.background.bytes
+    assert repeated > 0 or system == "hosts"
+
+
+def test_the_same_seed_draws_the_same(plan):
+    options = StarOptions(window=64, background_load=0.4, buffer=20_000, background_seed=7)
+    first, second, other = (
+        replace(
+            run_star(plan_setup(plan, 2), each, trace=True), wall_seconds=0, peak_memory_bytes=0
+        )
+        for each in (options, options, replace(options, background_seed=8))
+    )
+    assert first == second
+    assert first.background.trace != other.background.trace
+
+
+def test_the_exchange_begins_when_the_background_has_run_for_a_while(plan):
+    run = run_star(plan_setup(plan, 1), StarOptions(background_load=0.2), trace=True)
+    assert run.series.seconds[0] == 0
+    assert run.background.seconds * 1e12 > WARM_UP + max(run.finished)
+    before = [flow for flow in run.background.trace if flow.began < WARM_UP]
+    assert len(before) > len(run.background.trace) / 2
+
+
+def test_control_shortens_queues():
+    """Four hosts send all they have to a fifth, beside the background."""
+    copies = np.zeros((5, 5), dtype=np.int64)
+    copies[:4, 4] = 3_000
+    with_control, without = (
+        run_star(host_setup(copies, 1, options.pace), replace(options, background_load=0.2))
+        for options in (
+            StarOptions(window=1_000, ecn_threshold=100, congestion_control=control)
+            for control in (True, False)
+        )
+    )
+    assert with_control.max_port_queue_bytes < without.max_port_queue_bytes / 2
+    assert with_control.marked < without.marked
+    assert with_control.background.high_slowdown < without.background.high_slowdown
+
+
+@pytest.mark.parametrize("load", [-0.1, 1.0, float("nan")])
+def test_a_load_that_is_no_share_is_refused(plan, load):
+    with pytest.raises(SimulatorError, match="from 0 and below 1"):
+        run_star(plan_setup(plan, 1), StarOptions(background_load=load))
+
+
+def test_a_buffer_has_room_for_a_full_frame(plan):
+    options = StarOptions(background_load=0.1, buffer=1_499)
+    with pytest.raises(SimulatorError, match="must hold a frame of 1500 bytes"):
+        run_star(plan_setup(plan, 1), options)
+
+
+def test_a_wrong_plan_is_found_out_beside_it():
+    options = StarOptions(background_load=0.9)
+    with pytest.raises(SimulatorError, match="Nothing happens any more"):
+        run_star(scene(2, [Row(1, 2)], [Sent(0, [[0]])]), options)
+
+
+def test_one_host_alone_has_none():
+    run = run_star(scene(1, [], []), StarOptions(background_load=0.5))
+    assert run.background.flows == 0
+
+
+def _hosts(plan, options):
+    return host_setup(copies_of_plan(plan), 2, options.pace)
