@@ -18,7 +18,7 @@ from switchgnn.controller.outcome import Outcome
 from switchgnn.controller.plan import SwitchPlan, load_plan, tier_plan
 from switchgnn.controller.report import InstallReport, SwitchReport
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries
-from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
+from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch, watch_each
 
 __all__ = [
     "ControllerError",
@@ -37,6 +37,7 @@ __all__ = [
     "TlsOptions",
     "WatchEvent",
     "WatchEventKind",
+    "Watched",
     "clear",
     "install",
     "install_each",
@@ -49,4 +50,5 @@ __all__ = [
     "star_network",
     "tier_plan",
     "watch",
+    "watch_each",
 ]

@@ -129,7 +129,9 @@ def install_each(
         except BaseException:
             team.go_back()
             raise
-    return InstallReport(entries[0].session, shares[0].plan.manifest.digest, tuple(reports))
+    return InstallReport(
+        max(entry.session for entry in entries), shares[0].plan.manifest.digest, tuple(reports)
+    )
 
 
 def _desired_states(
@@ -209,14 +211,25 @@ def _client(stack: ExitStack, switch: str | P4RuntimeClient) -> P4RuntimeClient:
 def _session_entries(
     team: _Team, session: Session, plans: Sequence[SwitchPlan], *, new_session: bool
 ) -> list[SessionEntry]:
-    """Choose a session for all switches, a new one unless all are in one for this plan."""
+    """Choose a session for each switch: a new one unless it is in one for its plan already.
+
+    Packets carry no session, so a switch that keeps its own can go on in the middle of a block
+    while another one, which was restarted, gets a new one.
+    """
     present = [target.session for target in team.targets]
-    same = [session.entry(present[0].session, plan) for plan in plans]
-    if present[0].session and not new_session and present == same:
-        return same
+    entries = [session.entry(here.session, plan) for here, plan in zip(present, plans, strict=True)]
+    kept = [
+        bool(here.session) and not new_session and here == entry
+        for here, entry in zip(present, entries, strict=True)
+    ]
+    if all(kept):
+        return entries
     number = max(entry.session for entry in present) + 1
     if number > session.max_session:
         # Loading the program anew empties the registers that hold old numbers.
         team.each(lambda target: target.load(anew=True))
-        number = 1
-    return [session.entry(number, plan) for plan in plans]
+        return [session.entry(1, plan) for plan in plans]
+    return [
+        entry if keep else session.entry(number, plan)
+        for entry, keep, plan in zip(entries, kept, plans, strict=True)
+    ]
