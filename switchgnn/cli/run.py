@@ -31,12 +31,18 @@ from switchgnn.cli.strategies import (
     StrategyOption,
     strategies_line,
 )
+from switchgnn.cli.topology import (
+    LeavesOption,
+    SpinesOption,
+    Topology,
+    TopologyOption,
+    find_racks,
+)
 from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.presets import PAPER
-from switchgnn.planner.racks import Racks, even_racks
 from switchgnn.run import RunOptions, RunReport, run_job
 from switchgnn.run.tier_report import TierReport
 from switchgnn.topologies import Fabric
@@ -50,13 +56,6 @@ class TargetOption(str, Enum):
     AUTO = "auto"
     BMV2 = "bmv2"
     EMBEDDED = "embedded"
-
-
-class TopologyOption(str, Enum):
-    """Values of --topology."""
-
-    STAR = "star"
-    LEAF_SPINE = "leaf-spine"
 
 
 class FabricOption(str, Enum):
@@ -78,15 +77,9 @@ def run(
         typer.Option(min=1, help="Feature width; default: the graph's own, or 32."),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Number of exchanges.")] = 3,
-    topology: Annotated[
-        TopologyOption, typer.Option(help="One switch, or leaves below spines.")
-    ] = TopologyOption.STAR,
-    leaves: Annotated[
-        int, typer.Option(min=1, help="Switches that the workers hang on (leaf-spine only).")
-    ] = 2,
-    spines: Annotated[
-        int, typer.Option(min=1, help="Switches above the leaves (leaf-spine only).")
-    ] = 1,
+    topology: TopologyOption = Topology.STAR,
+    leaves: LeavesOption = None,
+    spines: SpinesOption = None,
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
     slots: Annotated[
@@ -156,7 +149,7 @@ def run(
         faults=faults,
         tls=tls,
         asked=Asked(strategy, partition, blocks, send, order, assignment).checked(),
-        racks=_racks(topology, workers, leaves, spines),
+        racks=find_racks(topology, workers, leaves, spines),
     )
     console = Console(stderr=True)
     # A terminated run cleans up like an interrupted one.
@@ -176,10 +169,6 @@ def run(
         _print_report(Console(), report)
     if not report.exact:
         raise typer.Exit(_WRONG)
-
-
-def _racks(topology: TopologyOption, workers: int, leaves: int, spines: int) -> Racks | None:
-    return None if topology is TopologyOption.STAR else even_racks(workers, leaves, spines)
 
 
 class _Steps:

@@ -15,14 +15,9 @@ from numpy.typing import NDArray
 from switchgnn.controller import (
     Counters,
     P4RuntimeClient,
-    Share,
     TlsOptions,
     install_each,
-    leaf_spine_network,
-    load_plan,
     read_counters,
-    star_network,
-    tier_plan,
 )
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.faults import Faults
@@ -44,6 +39,7 @@ from switchgnn.planner.tiers import Tiers, make_tiers
 from switchgnn.run.addresses import worker_addresses
 from switchgnn.run.reference import RoundResult, Verdict, judge
 from switchgnn.run.report import RunReport, WorkerReport
+from switchgnn.run.site import make_site, shares_of
 from switchgnn.run.tier_report import (
     TierReport,
     all_cables,
@@ -56,17 +52,12 @@ from switchgnn.topologies import (
     BackgroundTraffic,
     Choice,
     Fabric,
-    LeafSpineSite,
-    Site,
-    Star,
     TlsFolder,
     WireBytes,
     build_fabric,
     choose,
-    free_tcp_port,
 )
 
-_HOST = "127.0.0.1"
 # The last step: behind it a run only cleans up.
 COMPARING = "comparing with the reference"
 
@@ -165,7 +156,14 @@ def run_job(
     with TemporaryDirectory(prefix="switchgnn-") as name:
         folder = Path(name)
         prepared = _prepare(options, folder, step)
-        site = _site(options, choice)
+        site = make_site(
+            options.workers,
+            options.racks,
+            choice.target,
+            grpc_port=options.grpc_port,
+            bandwidth=options.bandwidth,
+            tls=_tls_folder(options),
+        )
         step("starting the switch" if options.racks is None else "starting the switches", 0, 0)
         with build_fabric(choice.fabric, site, folder) as fabric:
             measured = _install_and_exchange(options, prepared, fabric, folder, step)
@@ -175,23 +173,6 @@ def run_job(
             if hold is not None:
                 hold(fabric)
     return report
-
-
-def _site(options: RunOptions, choice: Choice) -> Site:
-    """Return what to build."""
-    bandwidth, tls = options.bandwidth, _tls_folder(options)
-    if options.racks is None:
-        address = _address(options, 0)
-        return Star(star_network(options.workers), choice.target, address, bandwidth, tls)
-    networks = leaf_spine_network(options.racks.leaf_of_worker, options.racks.spines)
-    switches = range(len(networks.switches))
-    addresses = tuple(_address(options, number) for number in switches)
-    return LeafSpineSite(networks, choice.target, addresses, bandwidth, tls)
-
-
-def _address(options: RunOptions, number: int) -> str:
-    """Where a switch serves P4Runtime: on the port asked for, the next one, and so on."""
-    return f"{_HOST}:{options.grpc_port + number if options.grpc_port else free_tcp_port()}"
 
 
 def _tls_folder(options: RunOptions) -> TlsFolder | None:
@@ -246,7 +227,7 @@ def _install_and_exchange(
             for switch in fabric.site.switches
         ]
         report = install_each(
-            _shares(prepared, fabric.site, clients),
+            shares_of(prepared.plan, prepared.tiers, fabric.site, clients),
             program=load_program(),
             ecn_threshold=options.ecn_threshold,
             new_session=True,
@@ -284,17 +265,6 @@ def _install_and_exchange(
         partial_sums=partial_sums_taken(options.racks, before, after) if options.racks else 0,
         cables=all_cables(cables_before, cables_after),
     )
-
-
-def _shares(prepared: _Prepared, site: Site, clients: Sequence[P4RuntimeClient]) -> list[Share]:
-    """Say which part of the plan each switch serves."""
-    if prepared.tiers is None:
-        plans = [load_plan(prepared.plan)]
-    else:
-        parts = (*prepared.tiers.leaves, *prepared.tiers.spines)
-        plans = [tier_plan(prepared.manifest, part) for part in parts]
-    networks = [switch.network for switch in site.switches]
-    return [Share(*each) for each in zip(plans, clients, networks, strict=True)]
 
 
 def _grown(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn run --topology leaf-spine`: every sum exact, and what crosses is what was planned."""
 
+import json
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -100,3 +101,24 @@ def test_the_comparison_finds_a_wrong_part(tmp_path, monkeypatch, plant, wrong):
         found = Team(bed, stack).run(1)
     assert found is not None
     assert (found > 0) is wrong
+
+
+@pytest.mark.parametrize("transport", ["switch", "host"])
+def test_training_over_leaves_and_spines(combination, transport):
+    """Both directions of a plan, and copies that workers of different leaves send each other."""
+    target, fabric = combination
+    result = switchgnn(
+        *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
+        *("--workers", 4, "--target", target, "--fabric", fabric, *TIERS, "--spines", 2),
+        *("--transport", transport, "--transport", "local"),
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    losses = [event["loss"] for event in events if event["event"] == "finished"]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+
+
+def test_leaves_of_a_star_are_refused():
+    result = switchgnn("run", "--leaves", 2, "--graph", "karate")
+    assert result.returncode == 2
+    assert "add --topology leaf-spine" in " ".join(result.stderr.split())
