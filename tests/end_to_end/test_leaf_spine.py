@@ -104,18 +104,17 @@ def test_the_comparison_finds_a_wrong_part(tmp_path, monkeypatch, plant, wrong):
 
 
 @pytest.mark.parametrize("transport", ["switch", "host"])
-def test_training_over_leaves_and_spines(combination, transport):
+def test_training_over_leaves_and_spines(transport):
     """Both directions of a plan, and copies that workers of different leaves send each other."""
-    target, fabric = combination
     result = switchgnn(
         *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
-        *("--workers", 4, "--target", target, "--fabric", fabric, *TIERS, "--spines", 2),
+        *("--workers", 4, "--fabric", "loopback", *TIERS, "--spines", 2),
         *("--transport", transport, "--transport", "local"),
     )
     assert result.returncode == 0, result.stderr[-2000:]
     events = [json.loads(line) for line in result.stdout.splitlines()]
-    losses = [event["loss"] for event in events if event["event"] == "finished"]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+    losses = [event["losses"] for event in events if event["event"] == "finished"]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
 
 
 def test_leaves_of_a_star_are_refused():
