@@ -63,7 +63,7 @@ def install(
     """
     loaded = load_plan(plan)
     return install_each(
-        [Share(loaded, switch, network) for switch in switches],
+        [Share(loaded, network, switch) for switch in switches],
         program=program,
         ecn_threshold=ecn_threshold,
         new_session=new_session,
@@ -77,13 +77,13 @@ class Share:
 
     Attributes:
         plan: what it serves.
-        switch: its address (host:port) or a client.
         network: what is around it.
+        switch: its address (host:port) or a client.
     """
 
     plan: SwitchPlan
-    switch: str | P4RuntimeClient
     network: Network
+    switch: str | P4RuntimeClient
 
 
 def install_each(

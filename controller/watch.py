@@ -90,7 +90,7 @@ def watch(
         ControllerError: the first install failed, or a switch stayed away.
     """
     watch_each(
-        [Watched(plan, client, network) for client in clients],
+        [Watched(plan, network, client) for client in clients],
         program=program,
         on_event=on_event,
         stop=stop,
@@ -105,8 +105,8 @@ class Watched:
     """A switch and its share of a plan; as ``Share``, with a client."""
 
     plan: SwitchPlan
-    client: P4RuntimeClient
     network: Network
+    client: P4RuntimeClient
 
 
 def watch_each(
@@ -143,7 +143,7 @@ def watch_each(
         interval=interval,
         patience=patience,
         bring=lambda: install_each(
-            [Share(share.plan, share.client, share.network) for share in shares],
+            [Share(share.plan, share.network, share.client) for share in shares],
             program=program,
             ecn_threshold=ecn_threshold,
         ).sentences(),

@@ -115,7 +115,7 @@ class TierBed:
         parts = (*self.tiers.leaves, *self.tiers.spines)
         plans = [tier_plan(self.plan.manifest, part) for part in parts]
         return [
-            Share(plan, switch.grpc_address, switch.network)
+            Share(plan, switch.network, switch.grpc_address)
             for plan, switch in zip(plans, self.site.switches, strict=True)
         ]
 

@@ -58,7 +58,7 @@ def shares_of(
         manifest = read_manifest(plan)
         plans = [tier_plan(manifest, part) for part in (*tiers.leaves, *tiers.spines)]
     networks = [switch.network for switch in site.switches]
-    return [Share(*each) for each in zip(plans, clients, networks, strict=True)]
+    return [Share(*each) for each in zip(plans, networks, clients, strict=True)]
 
 
 def _address(first: int, number: int) -> str:

@@ -5,8 +5,17 @@
 import pytest
 from controller_states import observed, same
 from finsy.proto import rpc_code
+from typer.testing import CliRunner
 
-from switchgnn.controller import Share, install_each, leaf_spine_network, tier_plan
+from switchgnn.controller import (
+    P4RuntimeClient,
+    Share,
+    install_each,
+    leaf_spine_network,
+    show_entries,
+    tier_plan,
+)
+from switchgnn.controller.cli import app
 from switchgnn.controller.departure import Departure
 from switchgnn.controller.destination import Destination
 from switchgnn.controller.errors import WriteRefusedError
@@ -18,6 +27,7 @@ from switchgnn.controller.source import Source
 from switchgnn.controller.tier import Tier
 from switchgnn.controller.worker import Worker
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
 from switchgnn.planner.racks import even_racks
 from switchgnn.planner.tiers import make_tiers
@@ -39,7 +49,7 @@ def plans(program):
 
 
 def shares(plans, switches):
-    return [Share(*each) for each in zip(plans, switches, NETWORKS.switches, strict=False)]
+    return [Share(*each) for each in zip(plans, NETWORKS.switches, switches, strict=False)]
 
 
 def test_networks_fit_together():
@@ -169,3 +179,23 @@ def test_a_restarted_switch_alone_gets_a_new_session(plans, fake, other_fake, pr
     report = install_each(shares(plans, both), program=program)
     assert [switch.changed for switch in report.switches] == [True, False]
     assert report.session == 2
+
+
+def test_install_from_the_command_line(tmp_path, fake, other_fake, program):
+    plan = build_plan(load_graph("karate"), workers=3, slots=16, program=program.digest)
+    write_plan(plan, tmp_path / "plan")
+    addresses = [f"--address={each.address}" for each in (fake, other_fake)]
+    tiers = ["--leaves=1", "--spines=1"]
+    result = CliRunner().invoke(app, ["install", str(tmp_path / "plan"), *tiers, *addresses])
+    assert result.exit_code == 0, result.output
+    with P4RuntimeClient(other_fake.address, primary=False) as client:
+        (leaf,) = show_entries(client, "worker")
+    assert leaf == {"port": 1, "worker": 0}
+
+
+def test_an_address_too_few_is_refused(tmp_path, program):
+    plan = build_plan(load_graph("karate"), workers=3, slots=16, program=program.digest)
+    write_plan(plan, tmp_path / "plan")
+    words = ["install", str(tmp_path / "plan"), "--leaves=2", "--address=127.0.0.1:1"]
+    error = CliRunner().invoke(app, words).exception
+    assert "2 leaves and 1 spines need 3 addresses" in str(error)

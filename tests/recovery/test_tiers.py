@@ -52,7 +52,7 @@ class Controller:
     def __init__(self, bed, stack):
         self.stop, self.installed = threading.Event(), threading.Semaphore(0)
         shares = [
-            Watched(share.plan, stack.enter_context(P4RuntimeClient(share.switch)), share.network)
+            Watched(share.plan, share.network, stack.enter_context(P4RuntimeClient(share.switch)))
             for share in bed.shares()
         ]
         self.thread = threading.Thread(target=self._watch, args=(bed, shares), daemon=True)
