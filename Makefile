@@ -5,6 +5,9 @@
 TARGET  ?= auto#     bmv2, embedded or auto
 FABRIC  ?= auto#     mininet, loopback or auto
 WORKERS ?= 4
+TOPOLOGY ?= star#    star, or leaf-spine
+LEAVES  ?= 2#        of leaf-spine: switches that the workers hang on
+SPINES  ?= 1#        of leaf-spine: switches above them
 
 DATA    ?= digits#   what `make run` trains on
 EPOCHS  ?= 40
@@ -26,6 +29,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
+TIERS  := $(if $(filter leaf-spine,$(TOPOLOGY)),--topology $(TOPOLOGY) --leaves $(LEAVES) --spines $(SPINES))
+
 .DEFAULT_GOAL := help
 
 help:  ## list what can be made
@@ -33,14 +38,14 @@ help:  ## list what can be made
 
 run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch; then in one process
 	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) --dropout 0 \
-	    --target $(TARGET) --fabric $(FABRIC) --transport switch --transport local $(RUN_OPTIONS)
+	    --target $(TARGET) --fabric $(FABRIC) $(TIERS) --transport switch --transport local $(RUN_OPTIONS)
 
 exchange: $(VENV)/base  ## only the neighbour sums, each compared with a reference
-	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) \
+	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TIERS) \
 	    --graph $(GRAPH) --rounds $(ROUNDS) --slots $(SLOTS) $(EXCHANGE_OPTIONS)
 
 up: $(VENV)/base  ## the same, then keep the switch running until Ctrl-C
-	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) \
+	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TIERS) \
 	    --graph $(GRAPH) --rounds $(ROUNDS) --slots $(SLOTS) --keep --grpc-port $(GRPC_PORT) \
 	    $(EXCHANGE_OPTIONS)
 

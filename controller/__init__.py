@@ -6,21 +6,29 @@ from switchgnn.controller.clear import clear
 from switchgnn.controller.client import P4RuntimeClient, TlsOptions, program_cookie
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.install import install
-from switchgnn.controller.network import Network, Station, star_network
+from switchgnn.controller.install import Share, install, install_each
+from switchgnn.controller.network import (
+    LeafSpine,
+    Network,
+    Station,
+    leaf_spine_network,
+    star_network,
+)
 from switchgnn.controller.outcome import Outcome
-from switchgnn.controller.plan import SwitchPlan, load_plan
+from switchgnn.controller.plan import SwitchPlan, load_plan, tier_plan
 from switchgnn.controller.report import InstallReport, SwitchReport
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries
-from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
+from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch, watch_each
 
 __all__ = [
     "ControllerError",
     "Counters",
     "InstallReport",
+    "LeafSpine",
     "Network",
     "Outcome",
     "P4RuntimeClient",
+    "Share",
     "Station",
     "SwitchPlan",
     "SwitchReport",
@@ -29,13 +37,18 @@ __all__ = [
     "TlsOptions",
     "WatchEvent",
     "WatchEventKind",
+    "Watched",
     "clear",
     "install",
+    "install_each",
+    "leaf_spine_network",
     "load_plan",
     "program_cookie",
     "read_counters",
     "show",
     "show_entries",
     "star_network",
+    "tier_plan",
     "watch",
+    "watch_each",
 ]

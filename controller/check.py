@@ -64,9 +64,9 @@ def _short(digest: str) -> str:
 
 def _check_workers(plan: SwitchPlan, layout: Layout, network: Network) -> None:
     workers, ports = plan.manifest.workers, len(network.stations)
-    if workers > ports:
+    if plan.neighbours > ports:
         raise PlanRefusedError(
-            f"The plan has {workers} workers, but the network has {ports} ports: plan for "
+            f"The plan has {plan.neighbours} workers, but the network has {ports} ports: plan for "
             "fewer workers, or connect more."
         )
     room = Session(layout).max_workers
@@ -76,10 +76,10 @@ def _check_workers(plan: SwitchPlan, layout: Layout, network: Network) -> None:
         )
     for name in ("source_worker", "result_worker"):
         highest = int(getattr(plan.switch, name).max(initial=0))
-        if highest >= max(workers, 1):
+        if highest >= max(plan.neighbours, 1):
             raise PlanRefusedError(
-                f"The plan names worker {highest}, but has {workers} workers: it is damaged, "
-                "make it again."
+                f"The plan names worker {highest}, but has {plan.neighbours} workers: it is "
+                "damaged, make it again."
             )
 
 

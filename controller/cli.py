@@ -17,16 +17,25 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from switchgnn.controller.clear import clear as clear_switch
 from switchgnn.controller.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOptions
 from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
-from switchgnn.controller.install import install as install_plan
-from switchgnn.controller.network import star_network
-from switchgnn.controller.plan import SwitchPlan, load_plan
+from switchgnn.controller.errors import ControllerError
+from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.network import Network, leaf_spine_network, star_network
+from switchgnn.controller.plan import SwitchPlan, load_plan, tier_plan
 from switchgnn.controller.render import print_records, print_state
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.show import show_entries
 from switchgnn.controller.target import Progress as Teller
-from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch_clients
-from switchgnn.controller.watch import watch as watch_switches
+from switchgnn.controller.watch import (
+    Watched,
+    WatchEvent,
+    WatchEventKind,
+    watch_clients,
+    watch_each,
+)
 from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.planner.files import read_plan
+from switchgnn.planner.racks import even_racks
+from switchgnn.planner.tiers import make_tiers
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
@@ -39,6 +48,10 @@ Addresses = Annotated[
 DeviceId = Annotated[int, typer.Option(help="The switches' device id.")]
 ElectionId = Annotated[int, typer.Option(help="The controller with the highest is obeyed.")]
 EcnThreshold = Annotated[int, typer.Option(min=0, help="Packets in a queue that mark more.")]
+Leaves = Annotated[
+    int, typer.Option(min=0, help="So many of the switches, the first, are leaves; 0: none.")
+]
+Spines = Annotated[int, typer.Option(min=1, help="So many are spines, the others (with --leaves).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TlsRoot = Annotated[Path | None, typer.Option(help="Certificate (PEM) to trust; turns TLS on.")]
 TlsCertificate = Annotated[Path | None, typer.Option(help="This controller's certificate (PEM).")]
@@ -74,6 +87,8 @@ def install(
     plan: PlanFolder,
     *,
     address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    leaves: Leaves = 0,
+    spines: Spines = 1,
     device_id: DeviceId = 0,
     election_id: ElectionId = 1,
     ecn_threshold: EcnThreshold = DEFAULT_ECN_THRESHOLD,
@@ -94,10 +109,9 @@ def install(
         for client in clients:
             stack.callback(client.close)
         with _progress_bar(visible=not as_json) as tell:
-            report = install_plan(
-                loaded,
-                clients,
-                star_network(loaded.manifest.workers),
+            parts = _parts(plan, loaded, len(clients), leaves, spines)
+            report = install_each(
+                [Share(*part, client) for part, client in zip(parts, clients, strict=True)],
                 program=_program(loaded),
                 ecn_threshold=ecn_threshold,
                 new_session=new_session,
@@ -172,6 +186,8 @@ def watch(
     plan: PlanFolder,
     *,
     address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    leaves: Leaves = 0,
+    spines: Spines = 1,
     device_id: DeviceId = 0,
     election_id: ElectionId = 1,
     ecn_threshold: EcnThreshold = DEFAULT_ECN_THRESHOLD,
@@ -183,11 +199,11 @@ def watch(
     """Keep a plan installed, also when switches restart, until Ctrl-C; print what moves."""
     connection = _Connection(device_id, election_id, _tls(tls_root, tls_certificate, tls_key))
     loaded = load_plan(plan)
+    parts = _parts(plan, loaded, len(address), leaves, spines)
+    clients = watch_clients(address, connection.client)
     try:
-        watch_switches(
-            loaded,
-            watch_clients(address, connection.client),
-            star_network(loaded.manifest.workers),
+        watch_each(
+            [Watched(*part, client) for part, client in zip(parts, clients, strict=True)],
             program=_program(loaded),
             on_event=_print_event,
             stop=threading.Event(),
@@ -196,6 +212,29 @@ def watch(
         )
     except KeyboardInterrupt:
         typer.echo("Stopped watching; the plan stays installed.")
+
+
+def _parts(
+    folder: Path, plan: SwitchPlan, switches: int, leaves: int, spines: int
+) -> list[tuple[SwitchPlan, Network]]:
+    """Return what each switch serves, and what is around it.
+
+    Raises:
+        ControllerError: there are not as many switches as leaves and spines.
+    """
+    if not leaves:
+        return [(plan, star_network(plan.manifest.workers))] * switches
+    if switches != leaves + spines:
+        raise ControllerError(
+            f"{leaves} leaves and {spines} spines need {leaves + spines} addresses, leaves first; "
+            f"{switches} are given."
+        )
+    whole = read_plan(folder)
+    racks = even_racks(whole.manifest.workers, leaves, spines)
+    tiers = make_tiers(whole, racks)
+    networks = leaf_spine_network(racks.leaf_of_worker, spines).switches
+    plans = [tier_plan(whole.manifest, part) for part in (*tiers.leaves, *tiers.spines)]
+    return list(zip(plans, networks, strict=True))
 
 
 def _program(plan: SwitchPlan) -> Program:

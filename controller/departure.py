@@ -20,8 +20,8 @@ class Departure:
         self.table: Table = layout.table("departure")
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
-        """Return one entry for each worker's port."""
-        stations = network.stations[: plan.manifest.workers]
+        """Return one entry for each neighbour's port."""
+        stations = network.stations[: plan.neighbours]
         values: dict[str, Value] = {
             "port": [station.port for station in stations],
             "switch_mac": mac_number(network.switch_mac),

@@ -19,6 +19,7 @@ from switchgnn.controller.result import Result
 from switchgnn.controller.session import Session, SessionEntry
 from switchgnn.controller.source import Source
 from switchgnn.controller.state import State, empty_state
+from switchgnn.controller.tier import Tier
 from switchgnn.controller.worker import Worker
 
 
@@ -40,7 +41,11 @@ def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_thresh
     for rows in tables:
         check_rows(rows)
     empty = empty_state(layout)
-    settings = {"threshold": Congestion(layout).encode(ecn_threshold)}
+    tier = Tier(layout)
+    settings = {
+        "threshold": Congestion(layout).encode(ecn_threshold),
+        tier.table.name: tier.encode(plan, network),
+    }
     if has_pool(layout):
         pool = Pool(layout)
         settings[pool.table.name] = pool.encode(plan.manifest.slots)

@@ -6,12 +6,12 @@ from switchgnn.controller.layout import Layout, Table
 from switchgnn.controller.network import Network, mac_number, mac_text
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.record import Record
-from switchgnn.controller.rows import Rows, concatenate, make_rows
-from switchgnn.controller.worker import worker_ports
+from switchgnn.controller.rows import Rows, Value, concatenate, make_rows
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 FORWARD = "forward"
 FLOOD = "flood"
+FLOOD_STATIONS = "flood_stations"
 
 
 class Forward:
@@ -21,11 +21,15 @@ class Forward:
         self.table: Table = layout.table("station")
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
-        """Return one entry for each worker's address, and one for broadcasts."""
-        ports = worker_ports(plan, network)
-        macs = [mac_number(station.mac) for station in network.stations[: len(ports)]]
-        stations = make_rows(self.table, FORWARD, {"dst_addr": macs, "port": ports}, len(ports))
-        broadcast = make_rows(self.table, FLOOD, {"dst_addr": mac_number(BROADCAST)}, 1)
+        """Return one entry for each address, and one for broadcasts."""
+        known = [*network.stations[: plan.neighbours], *network.beyond]
+        values: dict[str, Value] = {
+            "dst_addr": [mac_number(station.mac) for station in known],
+            "port": [station.port for station in known],
+        }
+        stations = make_rows(self.table, FORWARD, values, len(known))
+        flood = FLOOD_STATIONS if plan.above else FLOOD
+        broadcast = make_rows(self.table, flood, {"dst_addr": mac_number(BROADCAST)}, 1)
         return concatenate(self.table, stations, broadcast)
 
     def records(self, rows: Rows) -> list[Record]:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TypeVar
 
 from switchgnn.controller.check import check_plan
@@ -23,6 +24,7 @@ from switchgnn.controller.network import Network
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
 from switchgnn.controller.report import InstallReport
 from switchgnn.controller.session import Session, SessionEntry
+from switchgnn.controller.state import State
 from switchgnn.controller.target import Progress, Target
 from switchgnn.p4src import Program
 
@@ -60,24 +62,89 @@ def install(
         RollbackError: a switch failed and one could not be restored.
     """
     loaded = load_plan(plan)
+    return install_each(
+        [Share(loaded, network, switch) for switch in switches],
+        program=program,
+        ecn_threshold=ecn_threshold,
+        new_session=new_session,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True)
+class Share:
+    """One switch's share of an install.
+
+    Attributes:
+        plan: what it serves.
+        network: what is around it.
+        switch: its address (host:port) or a client.
+    """
+
+    plan: SwitchPlan
+    network: Network
+    switch: str | P4RuntimeClient
+
+
+def install_each(
+    shares: Sequence[Share],
+    *,
+    program: Program,
+    ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    new_session: bool = False,
+    progress: Progress | None = None,
+) -> InstallReport:
+    """Like ``install``, with a part of the plan for each switch; all or none are changed.
+
+    Args:
+        shares: one per switch, all of the same plan.
+        program: what the switches shall run.
+        ecn_threshold: queue length, in packets, from which on packets are marked.
+        new_session: take a new session number even if the plan is there already.
+        progress: called with an address, updates written, and all updates.
+
+    Raises:
+        PlanRefusedError: as ``install``, like the other errors.
+    """
     layout = Layout.from_text(program.p4info)
-    if not switches:
+    if not shares:
         raise PlanRefusedError("There is no switch to install on: give at least one address.")
-    check_plan(loaded, program, layout, network)
-    desired = desired_state(loaded, layout, network, ecn_threshold)
+    desired = _desired_states(shares, program, layout, ecn_threshold)
     with ExitStack() as stack:
-        targets = [Target(_client(stack, switch), program, layout) for switch in switches]
-        team = _Team(targets)
+        team = _Team([Target(_client(stack, share.switch), program, layout) for share in shares])
+        session = Session(layout)
         try:
             team.each(Target.look)
             team.each(Target.load)
-            entry = _session_entry(team, Session(layout), loaded, new_session=new_session)
-            goal = with_session(desired, Session(layout), entry)
-            reports = team.each(lambda target: target.bring_to(goal, team.cancel, progress))
+            entries = _session_entries(
+                team, session, [share.plan for share in shares], new_session=new_session
+            )
+            goals = {
+                id(target): with_session(state, session, entry)
+                for target, state, entry in zip(team.targets, desired, entries, strict=True)
+            }
+            reports = team.each(
+                lambda target: target.bring_to(goals[id(target)], team.cancel, progress)
+            )
         except BaseException:
             team.go_back()
             raise
-    return InstallReport(entry.session, loaded.manifest.digest, tuple(reports))
+    return InstallReport(
+        max(entry.session for entry in entries), shares[0].plan.manifest.digest, tuple(reports)
+    )
+
+
+def _desired_states(
+    shares: Sequence[Share], program: Program, layout: Layout, ecn_threshold: int
+) -> list[State]:
+    """Check each share and return its state; switches with the same one are counted once."""
+    known: dict[tuple[int, Network], State] = {}
+    for share in shares:
+        key = id(share.plan), share.network
+        if key not in known:
+            check_plan(share.plan, program, layout, share.network)
+            known[key] = desired_state(share.plan, layout, share.network, ecn_threshold)
+    return [known[id(share.plan), share.network] for share in shares]
 
 
 class _Team:
@@ -141,17 +208,28 @@ def _client(stack: ExitStack, switch: str | P4RuntimeClient) -> P4RuntimeClient:
     return stack.enter_context(P4RuntimeClient(switch))
 
 
-def _session_entry(
-    team: _Team, session: Session, plan: SwitchPlan, *, new_session: bool
-) -> SessionEntry:
-    """Choose a session for all switches, a new one unless all are in one for this plan."""
+def _session_entries(
+    team: _Team, session: Session, plans: Sequence[SwitchPlan], *, new_session: bool
+) -> list[SessionEntry]:
+    """Choose a session for each switch: a new one unless it is in one for its plan already.
+
+    Packets carry no session, so a switch that keeps its own can go on in the middle of a block
+    while another one, which was restarted, gets a new one.
+    """
     present = [target.session for target in team.targets]
-    same = session.entry(present[0].session, plan)
-    if same.session and not new_session and all(entry == same for entry in present):
-        return same
+    entries = [session.entry(here.session, plan) for here, plan in zip(present, plans, strict=True)]
+    kept = [
+        bool(here.session) and not new_session and here == entry
+        for here, entry in zip(present, entries, strict=True)
+    ]
+    if all(kept):
+        return entries
     number = max(entry.session for entry in present) + 1
     if number > session.max_session:
         # Loading the program anew empties the registers that hold old numbers.
         team.each(lambda target: target.load(anew=True))
-        number = 1
-    return session.entry(number, plan)
+        return [session.entry(1, plan) for plan in plans]
+    return [
+        entry if keep else session.entry(number, plan)
+        for entry, keep, plan in zip(entries, kept, plans, strict=True)
+    ]

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the workers are: ports and addresses around one switch."""
+"""Where the workers are: ports and addresses around one switch, or several."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -22,16 +23,110 @@ class Station:
 
 @dataclass(frozen=True)
 class Network:
-    """The switch's own addresses and its workers; the place in ``stations`` is the worker."""
+    """What is around a switch.
+
+    Attributes:
+        stations: its neighbours: without tiers its workers, and the place is the worker;
+            else those below, then those above.
+        switch_mac, switch_ip: its own addresses.
+        beyond: workers behind a neighbour, each with the port that leads to it.
+    """
 
     stations: tuple[Station, ...]
     switch_mac: str = "02:00:00:00:ff:fe"
     switch_ip: str = "10.0.255.254"
+    beyond: tuple[Station, ...] = ()
+
+
+@dataclass(frozen=True)
+class LeafSpine:
+    """The networks around leaves and spines.
+
+    Attributes:
+        leaves: one per leaf, in order: its workers, then the spines.
+        spines: one per spine, in order: the leaves.
+        place: for each worker its leaf, and its place among the leaf's workers.
+    """
+
+    leaves: tuple[Network, ...]
+    spines: tuple[Network, ...]
+    place: tuple[tuple[int, int], ...]
+
+    @property
+    def switches(self) -> tuple[Network, ...]:
+        """All of them, leaves first."""
+        return (*self.leaves, *self.spines)
 
 
 def star_network(workers: int) -> Network:
     """Return ``workers`` workers around one switch: worker w on port w + 1."""
     return Network(stations=tuple(_station(worker + 1) for worker in range(workers)))
+
+
+def leaf_spine_network(leaf_of_worker: Sequence[int], spines: int) -> LeafSpine:
+    """Return workers around leaves, each of which has a link to each spine.
+
+    Args:
+        leaf_of_worker: the leaf of each worker, ascending from 0.
+        spines: their number.
+
+    The ports of a leaf are those of its workers, from 1, then those of the spines; leaf l is on
+    port l + 1 of every spine. Workers have the addresses that they have around one switch.
+    """
+    leaves = leaf_of_worker[-1] + 1
+    workers = [_station(worker + 1) for worker in range(len(leaf_of_worker))]
+    below = [[w for w, leaf in enumerate(leaf_of_worker) if leaf == one] for one in range(leaves)]
+    return LeafSpine(
+        leaves=tuple(
+            _leaf(leaf, [workers[w] for w in own], workers, spines)
+            for leaf, own in enumerate(below)
+        ),
+        spines=tuple(
+            Network(
+                stations=tuple(
+                    Station(leaf + 1, *_switch_addresses(_LEAF, leaf)) for leaf in range(leaves)
+                ),
+                **_own_addresses(_SPINE, spine),
+                beyond=tuple(
+                    replace(station, port=leaf + 1)
+                    for station, leaf in zip(workers, leaf_of_worker, strict=True)
+                ),
+            )
+            for spine in range(spines)
+        ),
+        place=tuple(
+            (leaf, below[leaf].index(worker)) for worker, leaf in enumerate(leaf_of_worker)
+        ),
+    )
+
+
+_LEAF, _SPINE = 254, 253
+
+
+def _leaf(leaf: int, own: list[Station], workers: list[Station], spines: int) -> Network:
+    first = len(own) + 1
+    return Network(
+        stations=(
+            *(replace(station, port=port) for port, station in enumerate(own, 1)),
+            *(Station(first + s, *_switch_addresses(_SPINE, s)) for s in range(spines)),
+        ),
+        **_own_addresses(_LEAF, leaf),
+        # Flows between leaves take turns over the spines.
+        beyond=tuple(
+            replace(station, port=first + number % spines)
+            for number, station in enumerate(workers)
+            if station not in own
+        ),
+    )
+
+
+def _switch_addresses(tier: int, number: int) -> tuple[str, str]:
+    return f"02:00:00:00:{tier:02x}:{number + 1:02x}", f"10.0.{tier}.{number + 1}"
+
+
+def _own_addresses(tier: int, number: int) -> dict[str, str]:
+    mac, ip = _switch_addresses(tier, number)
+    return {"switch_mac": mac, "switch_ip": ip}
 
 
 def _station(number: int) -> Station:

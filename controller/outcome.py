@@ -28,6 +28,7 @@ class Outcome(IntEnum):
     FETCHED = 16
     RESENT = 17
     NOTICED = 18
+    PASSED_ON = 19
 
 
 COUNTER = "outcome"

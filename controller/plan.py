@@ -8,6 +8,7 @@ from typing import Protocol
 
 from switchgnn.planner.files import read_manifest, read_switch_part
 from switchgnn.planner.plan import SwitchPart
+from switchgnn.planner.tiers import TierPart
 
 
 class PlanManifest(Protocol):
@@ -40,15 +41,47 @@ class PlanManifest(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SwitchPlan:
-    """A plan without the parts of the workers."""
+    """A plan without the parts of the workers.
+
+    Attributes:
+        manifest: of the plan.
+        switch: sources, entries and results of the switch.
+        tier: where the switch stands among several; None: it is alone.
+    """
 
     manifest: PlanManifest
     switch: SwitchPart
+    tier: TierPart | None = None
+
+    @property
+    def below(self) -> tuple[int, ...]:
+        """What each neighbour below calls itself: the workers, or a spine's leaves."""
+        return self.tier.below if self.tier else tuple(range(self.manifest.workers))
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The workers behind each neighbour below, bit w for worker w."""
+        return self.tier.members if self.tier else tuple(1 << worker for worker in self.below)
+
+    @property
+    def above(self) -> int:
+        """How many neighbours are above."""
+        return self.tier.above if self.tier else 0
+
+    @property
+    def neighbours(self) -> int:
+        """How many neighbours the switch has; those above come last."""
+        return len(self.below) + self.above
 
     @property
     def number(self) -> int:
         """The first 32 bits of the plan's digest, by which switch and workers know it."""
         return int(self.manifest.digest[:8], 16)
+
+
+def tier_plan(manifest: PlanManifest, tier: TierPart) -> SwitchPlan:
+    """Return what one of several switches has to know."""
+    return SwitchPlan(manifest, tier.switch, tier)
 
 
 PlanSource = str | Path | SwitchPlan | tuple[PlanManifest, SwitchPart]

@@ -50,7 +50,8 @@ class InstallReport:
     """A whole install.
 
     Attributes:
-        session: the session number that all switches are in.
+        session: the highest session number of the switches; one that has its part already
+            keeps an older one.
         plan: digest (hex) of the plan.
         switches: one report each, in the order given.
     """

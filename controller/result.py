@@ -9,10 +9,11 @@ from switchgnn.controller.loop import result_group
 from switchgnn.controller.network import Network
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.record import Record, records
-from switchgnn.controller.rows import Rows, Value, make_rows
-from switchgnn.controller.worker import worker_ports
+from switchgnn.controller.rows import Rows, Value, concatenate, make_rows
+from switchgnn.controller.worker import neighbour_ports
 
 ACTION = "set_result"
+PARTIAL = "set_partial"
 
 
 class Result:
@@ -24,7 +25,7 @@ class Result:
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each destination of each block."""
         switch = plan.switch
-        ports = np.array(worker_ports(plan, network), np.int64)
+        ports = np.array(neighbour_ports(plan, network), np.int64)
         groups = np.array([result_group(worker) for worker in range(len(ports))], np.int64)
         values: dict[str, Value] = {
             "block_id": switch.result_block,
@@ -34,8 +35,13 @@ class Result:
             "port": ports[switch.result_worker],
             "group": groups[switch.result_worker],
         }
-        return make_rows(self.table, ACTION, values, len(switch.result_block))
+        sums = make_rows(self.table, ACTION, values, len(switch.result_block))
+        if plan.tier is None:
+            return sums
+        ids = plan.tier.result_partial
+        partial = make_rows(self.table, PARTIAL, {**values, "source": ids}, len(ids))
+        return concatenate(self.table, sums.select(ids == 0), partial.select(ids > 0))
 
     def records(self, rows: Rows) -> list[Record]:
-        """Return slot, vertex and port of each entry."""
+        """Return slot, vertex, or id of the partial sum, and port of each entry."""
         return records(rows.key_columns() | rows.param_columns(self.table.action(ACTION)))

@@ -49,7 +49,7 @@ class Session:
 
     def entry(self, session: int, plan: SwitchPlan) -> SessionEntry:
         """Return the entry for a plan."""
-        return SessionEntry(session, plan.number, (1 << plan.manifest.workers) - 1)
+        return SessionEntry(session, plan.number, sum(plan.members))
 
     def encode(self, entry: SessionEntry) -> bytes:
         """Return the default action for an entry."""

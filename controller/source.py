@@ -9,7 +9,7 @@ from switchgnn.controller.network import Network
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.record import Record, records
 from switchgnn.controller.rows import Rows, Value, make_rows
-from switchgnn.controller.worker import worker_ports
+from switchgnn.controller.worker import neighbour_ports
 
 ACTION = "set_source"
 
@@ -23,7 +23,7 @@ class Source:
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry per vertex and partial sum; its place is its register index."""
         switch = plan.switch
-        ports = np.array(worker_ports(plan, network), np.int64)
+        ports = np.array(neighbour_ports(plan, network), np.int64)
         values: dict[str, Value] = {
             "src_id": switch.source_vertex,
             "port": ports[switch.source_worker],

@@ -17,7 +17,7 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     SwitchUnreachableError,
 )
-from switchgnn.controller.install import install
+from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.network import Network
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.session import Session
@@ -89,16 +89,63 @@ def watch(
     Raises:
         ControllerError: the first install failed, or a switch stayed away.
     """
+    watch_each(
+        [Watched(plan, network, client) for client in clients],
+        program=program,
+        on_event=on_event,
+        stop=stop,
+        ecn_threshold=ecn_threshold,
+        interval=interval,
+        patience=patience,
+    )
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A switch and its share of a plan; as ``Share``, with a client."""
+
+    plan: SwitchPlan
+    network: Network
+    client: P4RuntimeClient
+
+
+def watch_each(
+    shares: Sequence[Watched],
+    *,
+    program: Program,
+    on_event: Callable[[WatchEvent], None],
+    stop: threading.Event,
+    ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    interval: float = 1.0,
+    patience: float | None = None,
+) -> None:
+    """Like ``watch``, with a part of the plan for each switch.
+
+    Args:
+        shares: one per switch, all of the same plan; the clients are closed at the end.
+        program: what the switches run.
+        on_event: called from this thread with everything that happens.
+        stop: ends the watch within about a second.
+        ecn_threshold: in packets.
+        interval: seconds between two looks at the switches.
+        patience: seconds that a switch may be gone; None for ever.
+
+    Raises:
+        ControllerError: the first install failed, or a switch stayed away.
+    """
+    clients = [share.client for share in shares]
     watcher = _Watcher(
         clients=clients,
         program=program,
-        plan=plan,
+        plan=shares[0].plan,
         on_event=on_event,
         stop=stop,
         interval=interval,
         patience=patience,
-        bring=lambda: install(
-            plan, clients, network, program=program, ecn_threshold=ecn_threshold
+        bring=lambda: install_each(
+            [Share(share.plan, share.network, share.client) for share in shares],
+            program=program,
+            ecn_threshold=ecn_threshold,
         ).sentences(),
     )
     try:

@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the table of worker.p4: which worker is behind a port."""
+"""Fills the table of worker.p4: which worker, leaf or spine is behind a port."""
 
 from switchgnn.controller.layout import Layout, Table
 from switchgnn.controller.network import Network
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.controller.record import Record, records
-from switchgnn.controller.rows import Rows, make_rows
+from switchgnn.controller.record import Record
+from switchgnn.controller.rows import Rows, concatenate, make_rows
 
 ACTION = "set_worker"
+ABOVE = "set_above"
 
 
-def worker_ports(plan: SwitchPlan, network: Network) -> list[int]:
-    """Return the port of each worker of the plan."""
-    return [station.port for station in network.stations[: plan.manifest.workers]]
+def neighbour_ports(plan: SwitchPlan, network: Network) -> list[int]:
+    """Return the port of each neighbour of the switch: without tiers, of each worker."""
+    return [station.port for station in network.stations[: plan.neighbours]]
 
 
 class Worker:
@@ -23,17 +24,25 @@ class Worker:
         self.table: Table = layout.table("worker")
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
-        """Return one entry for each worker."""
-        workers = range(plan.manifest.workers)
+        """Return one entry for each neighbour."""
+        ports, below = neighbour_ports(plan, network), len(plan.below)
         values = {
-            "port": worker_ports(plan, network),
-            "worker": list(workers),
-            "worker_bit": [1 << worker for worker in workers],
+            "port": ports[:below],
+            "worker": list(plan.below),
+            "worker_bit": list(plan.members),
         }
-        return make_rows(self.table, ACTION, values, len(workers))
+        workers = make_rows(self.table, ACTION, values, below)
+        if not plan.above:
+            return workers
+        above = make_rows(self.table, ABOVE, {"port": ports[below:]}, plan.above)
+        return concatenate(self.table, workers, above)
 
     def records(self, rows: Rows) -> list[Record]:
         """Return port and worker of each entry."""
-        columns = rows.key_columns() | rows.param_columns(self.table.action(ACTION))
-        del columns["worker_bit"]
-        return records(columns)
+        own = self.table.action(ACTION)
+        workers = rows.param_columns(own)["worker"]
+        known = zip(rows.key_columns()["port"], rows.action_ids, workers, strict=True)
+        return [
+            {"port": int(port), "worker": int(worker) if action == own.id else "above"}
+            for port, action, worker in known
+        ]

@@ -5,7 +5,8 @@
 // kinds only those that workers send. Our protocol in any other wrapping would
 // be forwarded like ordinary traffic, and a host might take it for the switch's
 // word: fragments, options, and VLAN tags, which a host's kernel takes off.
-// Must be applied on the first pass only.
+// A switch above sends other kinds than workers do.
+// Must be applied on the first pass only, after Worker.
 #ifndef _ADMISSION_
 #define _ADMISSION_
 
@@ -30,6 +31,12 @@ control Admission(in headers_t hdr,
             } else if (hdr.barrier.isValid()
                        && hdr.barrier.magnitude > LARGEST_FLOAT) {
                 meta.outcome = MALFORMED;
+            } else if (meta.from_above == 1) {
+                if (hdr.switchgnn.kind == kind_t.DONE
+                        || (hdr.switchgnn.kind == kind_t.FEATURE
+                            && hdr.switchgnn.resend == 0)) {
+                    meta.outcome = UNKNOWN_KIND;
+                }
             } else if (hdr.switchgnn.kind != kind_t.FEATURE
                        && hdr.switchgnn.kind != kind_t.DONE
                        && hdr.switchgnn.kind != kind_t.RECALL

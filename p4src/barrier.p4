@@ -11,6 +11,10 @@
 // magnitude and its `advance` the maximum: the bits of non-negative float32
 // numbers compare like integers. Later `done`s carry the maximum that the workers
 // know by then, so that a restarted switch learns it again.
+//
+// A leaf never says of its own accord that all are done: when its own workers are,
+// it reports so to the spine, as a worker does, and once more whenever one of them
+// asks again. The spine answers, and the leaf tells its workers.
 #ifndef _BARRIER_
 #define _BARRIER_
 
@@ -29,14 +33,22 @@ control Barrier(inout headers_t hdr,
     worker_set_t after;
     bit<48> opening;
     bit<32> magnitude;
+    bit<1> complete;
 
     action answer(kind_t kind) {
         hdr.switchgnn.kind = kind;
         hdr.barrier.magnitude = magnitude;
         hdr.barrier.plan = meta.plan;
         hdr.barrier.round = opening[31:0];
-        hdr.barrier.workers = after;
+        hdr.barrier.workers = after | meta.elsewhere;
         standard_metadata.egress_spec = standard_metadata.ingress_port;
+    }
+
+    // The maximum of another round than this tag's is not for it.
+    action report() {
+        hdr.switchgnn.src_id = meta.switch_number;
+        hdr.barrier.magnitude = meta.tag[79:32] == opening ? magnitude : hdr.barrier.magnitude;
+        standard_metadata.egress_spec = meta.above_port;
     }
 
     action collect() {
@@ -62,7 +74,10 @@ control Barrier(inout headers_t hdr,
     }
 
     apply {
-        if (meta.is_worker == 0 || hdr.switchgnn.src_id != (bit<32>) meta.worker) {
+        if (meta.from_above == 1) {
+            meta.outcome = PASSED_ON;
+            standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+        } else if (meta.is_worker == 0 || hdr.switchgnn.src_id != (bit<32>) meta.worker) {
             meta.outcome = WRONG_PORT;
         } else if (hdr.barrier.plan != meta.plan) {
             meta.outcome = WRONG_PLAN;
@@ -75,10 +90,11 @@ control Barrier(inout headers_t hdr,
                 open_round();
             }
             collected_tag.read(tag, 0);
+            complete = 0;
             if (meta.tag < tag) {
                 meta.outcome = DONE_REPEATED;
                 after = meta.members;
-                answer(kind_t.ADVANCE);
+                complete = 1;
             } else {
                 collect();
                 if (after != meta.members && before == after) {
@@ -86,13 +102,19 @@ control Barrier(inout headers_t hdr,
                     answer(kind_t.WAITING);
                 } else if (after != meta.members) {
                     meta.outcome = DONE_COLLECTED;
-                } else if (before == after) {
-                    meta.outcome = DONE_REPEATED;
-                    answer(kind_t.ADVANCE);
                 } else {
-                    meta.outcome = DONE_COLLECTED;
+                    meta.outcome = before == after ? DONE_REPEATED : DONE_COLLECTED;
+                    complete = 1;
+                }
+            }
+            if (complete == 1) {
+                if (meta.above_port != 0) {
+                    report();
+                } else {
                     answer(kind_t.ADVANCE);
-                    standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+                    if (meta.outcome == DONE_COLLECTED) {
+                        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+                    }
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 // What leaves on a port: the loop copy keeps the feature as it came, the others
 // become a sum, an acknowledgement or another answer, or are relayed, addressed to
-// the worker behind the port.
+// the worker or the switch behind the port.
 #ifndef _DEPARTURE_
 #define _DEPARTURE_
 
@@ -54,6 +54,22 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         hdr.ipv4.total_len = SUM_LENGTH;
     }
 
+    // A feature to the switch above; Level says how many have added to it.
+    action make_partial() {
+        hdr.switchgnn.kind = kind_t.FEATURE;
+        hdr.switchgnn.src_id = meta.destination;
+        hdr.switchgnn.dst_id = 0;
+        hdr.switchgnn.count = meta.sum_count;
+        hdr.switchgnn.is_fetch = 0;
+        hdr.switchgnn.resend = 0;
+        hdr.switchgnn.level = hdr.switchgnn.level + 1;
+        hdr.switchgnn.echo = 0;
+        hdr.switchgnn.feature_group = 0;
+        hdr.payload.setValid();
+        hdr.payload.lanes = meta.sum;
+        hdr.ipv4.total_len = SUM_LENGTH;
+    }
+
 #ifdef STRAWMAN
     // Still a feature, and its source's; the destination's worker adds it.
     action make_overflow() {
@@ -81,6 +97,18 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         strip();
     }
 
+    // A word from above that went around once.
+    action make_missing_again() {
+        hdr.switchgnn.count = meta.loop.accepted;
+        strip();
+    }
+
+    // Who did not ask is asked for its part.
+    action make_recall() {
+        hdr.switchgnn.count = 0;
+        strip();
+    }
+
     action make_missing() {
         hdr.switchgnn.kind = kind_t.MISSING;
         hdr.switchgnn.count = meta.sum_count;
@@ -93,10 +121,16 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
             make_overflow();
         } else
 #endif
-        if (meta.send_sum == 1) {
+        if (meta.send_sum == 1 && meta.partial == 1) {
+            make_partial();
+        } else if (meta.send_sum == 1) {
             make_sum();
+        } else if (meta.send_ack == 1 && hdr.switchgnn.kind == kind_t.MISSING) {
+            make_missing_again();
         } else if (meta.send_ack == 1) {
             make_ack();
+        } else if (meta.send_missing == 1 && egress_port != meta.loop.port) {
+            make_recall();
         } else if (meta.send_missing == 1) {
             make_missing();
         } else if (hdr.switchgnn.kind == kind_t.FETCH) {

@@ -16,6 +16,15 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
         meta.destination_expected = expected;
     }
 
+    // The slot here is of a part, or expected is 0; the sum is completed above.
+    action set_distant(port_t port, bit<4> bank, slot_t slot, count_t expected, port_t above) {
+        meta.destination_port = port;
+        meta.destination_bank = bank;
+        meta.destination_slot = slot;
+        meta.destination_expected = expected;
+        meta.destination_above = above;
+    }
+
     action unknown_destination() {
         meta.outcome = UNKNOWN_VERTEX;
     }
@@ -27,6 +36,7 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
         }
         actions = {
             set_destination;
+            set_distant;
             @defaultonly unknown_destination;
         }
         const default_action = unknown_destination;

@@ -22,6 +22,13 @@ control Forward(in headers_t hdr,
         standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
     }
 
+    // All but the port that the frame came from, with a switch above among them.
+    action flood_stations() {
+        meta.outcome = FLOODED;
+        meta.flood = 1;
+        standard_metadata.mcast_grp = ALL_STATIONS_GROUP;
+    }
+
     action unknown_station() {
         meta.outcome = UNKNOWN_STATION;
     }
@@ -33,6 +40,7 @@ control Forward(in headers_t hdr,
         actions = {
             forward;
             flood;
+            flood_stations;
             @defaultonly unknown_station;
         }
         const default_action = unknown_station;

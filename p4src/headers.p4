@@ -25,13 +25,13 @@ const bit<4>  SWITCHGNN_VERSION  = 1;
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 
 enum bit<4> kind_t {
-    FEATURE = 1,  // worker to switch: a feature, or a partial sum of Count of them
+    FEATURE = 1,  // upwards: a feature, or a partial sum of Count of them
     SUM     = 2,  // switch to worker: a complete sum of Count contributions
-    DONE    = 3,  // worker to switch: I have all sums of this block
+    DONE    = 3,  // worker to switch: I have all sums of this block; leaf to spine: so have mine
     ADVANCE = 4,  // switch to worker: all workers are done with this block
     WAITING = 5,  // switch to worker: not all are; the header says who is
     ACK     = 6,  // switch to worker: this feature has been through all its slots
-    RECALL  = 7,  // worker to switch: send me the sum of my vertex again
+    RECALL  = 7,  // worker to switch: send me the sum of my vertex again; spine to leaf: its part
     MISSING = 8,  // switch to worker: that sum is not complete
     FETCH   = 9,  // worker to worker: send me your feature for the sum of my vertex
     NOTICE  = 10  // worker to all workers: packets come to me marked, send more slowly
@@ -123,7 +123,8 @@ const outcome_t RECALLED        = 15;
 const outcome_t FETCHED         = 16;
 const outcome_t RESENT          = 17;
 const outcome_t NOTICED         = 18;
-const bit<32>   OUTCOMES        = 19;
+const outcome_t PASSED_ON       = 19;  // between a worker and a switch above
+const bit<32>   OUTCOMES        = 20;
 
 // What became of a contribution in its slot, beyond being added; index of the
 // counter `events` of a bank.
@@ -188,7 +189,14 @@ struct metadata_t {
     // Session
     bit<32>      plan;
     worker_set_t members;
+    // Tier
+    port_t       above_port;     // to the switch above that collects the barrier; 0: none
+    bit<32>      switch_number;  // what this switch is called there
+    worker_set_t elsewhere;      // workers that are behind other switches only
+    bit<1>       leaves_below;   // whether the neighbours below are switches
+    bit<1>       look_again;     // at the slot here, whose part may have been lost above
     // Worker
+    bit<1>       from_above;
     bit<1>       is_worker;
     worker_t     worker;
     worker_set_t worker_bit;
@@ -200,6 +208,7 @@ struct metadata_t {
     bit<4>       destination_bank;
     slot_t       destination_slot;
     count_t      destination_expected;
+    port_t       destination_above;  // to the switch above that completes the sum; 0: this does
     tag_t        tag;
     // Fanout
     slots_t      slots;
@@ -225,6 +234,7 @@ struct metadata_t {
     vertex_t     destination;
     port_t       result_port;
     bit<16>      result_group;
+    bit<1>       partial;  // it goes up, and `destination` is the id of the partial sum
     // What leaves, decided in ingress and written in egress.
     bit<1>       send_sum;
     bit<1>       send_ack;

@@ -11,15 +11,24 @@
 #include "headers.p4"
 #include "sizes.p4"
 
-control Notice(in headers_t hdr,
+control Notice(inout headers_t hdr,
                inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
     apply {
-        if (meta.is_worker == 0 || hdr.switchgnn.src_id != (bit<32>) meta.worker) {
+        if (meta.from_above == 1) {
+            meta.outcome = PASSED_ON;
+            standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+        } else if (meta.is_worker == 0 || hdr.switchgnn.src_id != (bit<32>) meta.worker) {
             meta.outcome = WRONG_PORT;
         } else {
             meta.outcome = NOTICED;
-            standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+            if (meta.above_port == 0) {
+                standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+            } else {
+                // It comes back from above, for all.
+                hdr.switchgnn.src_id = meta.switch_number;
+                standard_metadata.egress_spec = meta.above_port;
+            }
         }
     }
 }

@@ -36,11 +36,16 @@ control Recovery(inout headers_t hdr,
 
     apply {
         if (hdr.switchgnn.kind == kind_t.FEATURE) {
+            // Where its worker is, or its leaf, or a switch above.
             relay_to(meta.destination_port, RESENT);
         } else {
             if (hdr.switchgnn.kind == kind_t.FETCH) {
                 relay_to(meta.source_port, FETCHED);
                 touch(RELEASED);
+            } else if (hdr.switchgnn.kind == kind_t.MISSING) {
+                // What it says goes around with it.
+                meta.loop.accepted = hdr.switchgnn.count;
+                touch(0);
             } else {
                 meta.outcome = RECALLED;
                 touch(0);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Where a complete sum goes: the destination vertex, the port of its worker,
-// and the first of the groups {that port, a loop port}, one per loop port.
+// and the first of the groups {that port, a loop port}, one per loop port. A
+// leaf's part of a sum goes to a spine, as the feature of a partial sum.
 #ifndef _RESULT_
 #define _RESULT_
 
@@ -12,6 +13,14 @@
 control Result(in headers_t hdr, inout metadata_t meta) {
     action set_result(vertex_t vertex, port_t port, bit<16> group) {
         meta.destination = vertex;
+        meta.result_port = port;
+        meta.result_group = group;
+        meta.send_sum = 1;
+    }
+
+    action set_partial(vertex_t source, port_t port, bit<16> group) {
+        meta.destination = source;
+        meta.partial = 1;
         meta.result_port = port;
         meta.result_group = group;
         meta.send_sum = 1;
@@ -32,6 +41,7 @@ control Result(in headers_t hdr, inout metadata_t meta) {
         }
         actions = {
             set_result;
+            set_partial;
             @defaultonly no_result;
         }
         const default_action = no_result;

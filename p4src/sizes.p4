@@ -31,6 +31,8 @@ const bit<32> MAX_STATIONS = 1024;
 const bit<9> FIRST_LOOP_PORT = 256;
 #define LOOP_LANE_BITS 5
 
+// The neighbours below, and all of which one hears a broadcast.
 const bit<16> ALL_WORKERS_GROUP = 1;
+const bit<16> ALL_STATIONS_GROUP = 2;
 
 #endif

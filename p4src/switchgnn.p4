@@ -11,6 +11,7 @@
 #include "parser.p4"
 #include "checksum.p4"
 #include "session.p4"
+#include "tier.p4"
 #include "admission.p4"
 #include "worker.p4"
 #include "forward.p4"
@@ -19,6 +20,7 @@
 #include "source.p4"
 #include "destination.p4"
 #include "ownership.p4"
+#include "passage.p4"
 #include "recovery.p4"
 #include "fanout.p4"
 #include "seen.p4"
@@ -40,6 +42,7 @@ control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
     Session()     session;
+    Tier()        tier;
     Admission()   admission;
     Worker()      worker;
     Forward()     forward;
@@ -48,6 +51,7 @@ control SwitchIngress(inout headers_t hdr,
     Source()      source;
     Destination() destination;
     Ownership()   ownership;
+    Passage()     passage;
     Recovery()    recovery;
     Fanout()      fanout;
     Seen()        seen;
@@ -85,6 +89,21 @@ control SwitchIngress(inout headers_t hdr,
         standard_metadata.egress_spec = meta.loop.port;
     }
 
+    // The other leaves are asked for their parts.
+    action recall_parts() {
+        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+    }
+
+    // The part goes up, the word around, and down from there as if it asked for this.
+    action send_part() {
+        standard_metadata.mcast_grp = meta.result_group
+            + (bit<16>) hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
+        meta.loop.pass_number = 1;
+        meta.loop.finished = 1;
+        meta.loop.port = meta.destination_port;
+        hdr.payload.setInvalid();
+    }
+
     action send_again() {
         standard_metadata.egress_spec = meta.result_port;
     }
@@ -93,34 +112,44 @@ control SwitchIngress(inout headers_t hdr,
         arrive();
         if (meta.loop.pass_number == 0) {
             session.apply(meta);
+            tier.apply(meta);
             remember_port();
         }
         make_tag();
         if (meta.loop.pass_number == 0) {
+            worker.apply(meta, standard_metadata.ingress_port);
             admission.apply(hdr, meta, standard_metadata);
             if (meta.outcome == AGGREGATED) {
                 if (!hdr.switchgnn.isValid()) {
                     forward.apply(hdr, meta, standard_metadata);
                 } else {
-                    worker.apply(meta, standard_metadata.ingress_port);
-                    if (hdr.switchgnn.kind == kind_t.DONE) {
+                    if (hdr.barrier.isValid()) {
                         barrier.apply(hdr, meta, standard_metadata);
                     } else if (hdr.switchgnn.kind == kind_t.NOTICE) {
                         notice.apply(hdr, meta, standard_metadata);
                     } else {
-                        if (hdr.switchgnn.kind != kind_t.RECALL) {
-                            source.apply(hdr, meta);
-                        }
-                        if (hdr.switchgnn.kind != kind_t.FEATURE
-                                || hdr.switchgnn.resend == 1) {
+                        if ((hdr.switchgnn.kind != kind_t.FEATURE
+                                || hdr.switchgnn.resend == 1)
+                                && (hdr.switchgnn.kind != kind_t.FETCH
+                                    || meta.from_above == 0)) {
                             destination.apply(hdr, meta);
+                        }
+                        // A source that sends from elsewhere, or is fetched above, is not here.
+                        if ((hdr.switchgnn.kind == kind_t.FEATURE && meta.from_above == 0)
+                                || (hdr.switchgnn.kind == kind_t.FETCH
+                                    && meta.destination_above == 0)) {
+                            source.apply(hdr, meta);
                         }
                         if (meta.outcome == AGGREGATED) {
                             ownership.apply(hdr, meta);
                         }
-                        if (meta.outcome == AGGREGATED
+                        if (meta.outcome == AGGREGATED) {
+                            passage.apply(hdr, meta, standard_metadata);
+                        }
+                        if ((meta.outcome == AGGREGATED
                                 && (hdr.switchgnn.kind != kind_t.FEATURE
-                                    || hdr.switchgnn.resend == 1)) {
+                                    || hdr.switchgnn.resend == 1))
+                                || meta.look_again == 1) {
                             recovery.apply(hdr, meta, standard_metadata);
                         }
                     }
@@ -141,7 +170,8 @@ control SwitchIngress(inout headers_t hdr,
         }
         if (meta.loop.finished == 0
                 && (meta.outcome == AGGREGATED || meta.outcome == RECALLED
-                    || meta.outcome == FETCHED)) {
+                    || meta.outcome == FETCHED
+                    || meta.look_again == 1)) {
             banks.apply(hdr, meta);
             if (meta.completed == 1) {
                 result.apply(hdr, meta);
@@ -154,8 +184,17 @@ control SwitchIngress(inout headers_t hdr,
         } else if (meta.outcome == RECALLED) {
             if (meta.send_sum == 1) {
                 send_again();
-            } else {
+            } else if (meta.from_above == 0) {
                 send_missing();
+                if (meta.leaves_below == 1) {
+                    recall_parts();
+                }
+            }
+        } else if (meta.look_again == 1) {
+            if (meta.send_sum == 1) {
+                send_part();
+            } else {
+                meta.send_ack = 1;
             }
         }
     }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Which worker is behind a port. Whatever a packet says of its sender is
-// compared with this (invariant 6: a worker speaks for itself only).
+// compared with this (invariant 6: a worker speaks for itself only). A spine has
+// a leaf there, whose bits are those of all its workers; a leaf has spines above.
 #ifndef _WORKER_
 #define _WORKER_
 
@@ -16,6 +17,11 @@ control Worker(inout metadata_t meta, in port_t ingress_port) {
         meta.worker_bit = worker_bit;
     }
 
+    action set_above() {
+        meta.is_worker = 0;
+        meta.from_above = 1;
+    }
+
     action no_worker() {
         meta.is_worker = 0;
     }
@@ -26,6 +32,7 @@ control Worker(inout metadata_t meta, in port_t ingress_port) {
         }
         actions = {
             set_worker;
+            set_above;
             @defaultonly no_worker;
         }
         const default_action = no_worker;

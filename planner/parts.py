@@ -35,8 +35,37 @@ def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement)
     Raises:
         PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
     """
-    _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
     source, source_worker = _sources(boundary, packets)
+    return fill_tables(
+        wire_ids(source, packets.vertices),
+        source_worker.astype(np.uint16),
+        packets.count,
+        placement,
+        vertices=packets.vertices,
+    )
+
+
+def fill_tables(
+    source_vertex: NDArray[np.uint32],
+    source_worker: NDArray[np.uint16],
+    count: NDArray[np.int64],
+    placement: Placement,
+    *,
+    vertices: int,
+) -> SwitchPart:
+    """The table entries of a switch with these sources, which adds up a placement's packets.
+
+    Args:
+        source_vertex: uint32[N], whatever a FEATURE can be of, ascending.
+        source_worker: uint16[N], who may send it.
+        count: int64[C], how many rows the packet of each edge adds up; edges as they were placed.
+        placement: of the packets' destinations.
+        vertices: V, the vertices of the graph; packets from V on are partial sums.
+
+    Raises:
+        PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
+    """
+    _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
     passes = placement.packet_passes
     _check_16_bits("passes of one source in one block", passes)
     first = np.zeros(len(passes), dtype=np.int64)
@@ -44,8 +73,8 @@ def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement)
     keys = np.repeat(np.arange(len(passes), dtype=np.int32), passes)
     hops = np.arange(len(keys)) - first[keys]
     counts = np.empty(len(passes), dtype=np.uint16)
-    counts[placement.packet] = packets.count
-    results = np.lexsort((placement.slot, placement.bank, placement.block))
+    counts[placement.packet] = count
+    results = slot_order(placement)
     entry_slot, entry_expected = _fill_entries(
         results,
         placement.bank,
@@ -58,10 +87,10 @@ def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement)
         np.zeros((len(keys), BANKS), dtype=np.uint16),
     )
     return SwitchPart(
-        source_vertex=wire_ids(source, packets.vertices),
-        source_worker=source_worker.astype(np.uint16),
+        source_vertex=source_vertex,
+        source_worker=source_worker,
         entry_block=placement.packet_block[keys].astype(np.uint16),
-        entry_source=wire_ids(placement.packet_source[keys], packets.vertices),
+        entry_source=wire_ids(placement.packet_source[keys], vertices),
         entry_hop=hops.astype(np.uint16),
         entry_last=np.append(hops, 0)[1:] == 0,
         entry_count=counts[keys],
@@ -74,6 +103,11 @@ def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement)
         result_worker=placement.worker[results].astype(np.uint16),
         result_expected=placement.expected[results].astype(np.uint16),
     )
+
+
+def slot_order(placement: Placement) -> NDArray[np.int64]:
+    """The rows of a placement as the results of a switch have them: by block, bank, slot."""
+    return np.lexsort((placement.slot, placement.bank, placement.block))
 
 
 @dataclass(frozen=True, eq=False)

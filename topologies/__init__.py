@@ -5,8 +5,9 @@
 from switchgnn.topologies.background import BackgroundTraffic
 from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, choose
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import Fabric, Star, WireBytes
+from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.loopback import free_tcp_port
+from switchgnn.topologies.site import LeafSpineSite, Site, Star
 from switchgnn.topologies.targets import Target, TlsFolder
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "Fabric",
     "FabricError",
     "FabricKind",
+    "LeafSpineSite",
+    "Site",
     "Star",
     "Target",
     "TlsFolder",

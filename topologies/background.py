@@ -30,7 +30,8 @@ class BackgroundTraffic:
         self._children: list[Child] = []
 
     def __enter__(self) -> "BackgroundTraffic":
-        workers = self._fabric.star.workers
+        site = self._fabric.site
+        workers = site.workers
         if self._flows and not self._fabric.workers_have_hosts:
             raise FabricError("Background traffic needs hosts of their own: take FABRIC=mininet.")
         with self._stack:
@@ -39,10 +40,9 @@ class BackgroundTraffic:
                 self._children.append(self._stack.enter_context(child))
             for child in self._children:
                 self._read(child)
-            stations = self._fabric.star.network.stations
             for worker, child in enumerate(self._children):
                 for _ in range(self._flows):
-                    self._write(child, f"connect {stations[(worker + 1) % workers].ip}")
+                    self._write(child, f"connect {site.station((worker + 1) % workers).ip}")
                     self._read(child)
             for child in self._children:
                 self._write(child, "fill")

@@ -7,9 +7,10 @@ from enum import Enum
 from pathlib import Path
 
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import Fabric, Star
+from switchgnn.topologies.fabric import Fabric
 from switchgnn.topologies.loopback import LoopbackFabric
 from switchgnn.topologies.mininet_star import MininetFabric, mininet_missing
+from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
 
 AUTO = "auto"
@@ -67,9 +68,9 @@ def choose(target: str, fabric: str) -> Choice:
     return Choice(chosen_target, chosen_fabric, "; ".join(reasons))
 
 
-def build_fabric(kind: FabricKind, star: Star, folder: Path) -> Fabric:
+def build_fabric(kind: FabricKind, site: Site, folder: Path) -> Fabric:
     """Return the fabric, not yet started."""
-    return (MininetFabric if kind is FabricKind.MININET else LoopbackFabric)(star, folder)
+    return (MininetFabric if kind is FabricKind.MININET else LoopbackFabric)(site, folder)
 
 
 def _chosen_fabric(asked: str, no_mininet: str | None) -> FabricKind:

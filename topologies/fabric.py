@@ -1,69 +1,49 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every fabric offers: one switch, a link for each worker, processes at its end."""
+"""What every fabric offers: switches, a link for each worker, processes at its end."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from switchgnn.controller.network import Network
 from switchgnn.topologies.child import Child
-from switchgnn.topologies.targets import Target, TlsFolder
-
-
-@dataclass(frozen=True)
-class Star:
-    """Workers around one switch.
-
-    Attributes:
-        network: ports and addresses.
-        target: which switch runs the program.
-        grpc_address: where the switch serves P4Runtime, ``HOST:PORT``.
-        bandwidth: Mbit/s of each link, or None for as fast as the machine can.
-        tls: certificates for P4Runtime, or None for plain gRPC.
-    """
-
-    network: Network
-    target: Target
-    grpc_address: str
-    bandwidth: float | None = None
-    tls: TlsFolder | None = None
-
-    @property
-    def workers(self) -> int:
-        """Number of workers."""
-        return len(self.network.stations)
+from switchgnn.topologies.site import Site, Star
 
 
 class WireBytes(NamedTuple):
-    """Bytes that have crossed a worker's wire, Ethernet frames without preamble and FCS."""
+    """Bytes that have crossed a wire, Ethernet frames without preamble and FCS."""
 
     up: int
     down: int
 
 
 class Fabric(ABC):
-    """A running star. ``start`` and ``stop`` are idempotent; a context manager.
+    """A running site. ``start`` and ``stop`` are idempotent; a context manager.
 
     Args:
-        star: what to build.
+        site: what to build.
         folder: for the logs of its processes.
     """
 
-    def __init__(self, star: Star, folder: Path) -> None:
-        self.star = star
+    def __init__(self, site: Site, folder: Path) -> None:
+        self.site = site
         self.folder = folder
+
+    @property
+    def star(self) -> Star:
+        """The site, which must have one switch."""
+        assert isinstance(self.site, Star)  # noqa: S101
+        return self.site
 
     @abstractmethod
     def start(self) -> None:
-        """Build the network, start the switch, and wait until it serves P4Runtime."""
+        """Build the network, start the switches, and wait until they serve P4Runtime."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End the switch and take the network down."""
+        """End the switches and take the network down."""
 
     @abstractmethod
     def worker_link(self, worker: int) -> str:
@@ -81,6 +61,10 @@ class Fabric(ABC):
     @abstractmethod
     def wire_bytes(self) -> list[WireBytes] | None:
         """Return bytes per worker as the interfaces count them; None if none does."""
+
+    def cable_bytes(self) -> list[WireBytes] | None:
+        """Return bytes per cable between switches, as ``wire_bytes`` those of workers."""
+        return None
 
     def worker_child(self, worker: int, command: Sequence[str], *, name: str = "worker") -> Child:
         """Return a process at the worker's end of its link, with piped input and output."""

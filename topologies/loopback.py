@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A star over UDP on the loopback interface: no root, no Mininet, no BMv2."""
+"""A site over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
 import contextlib
 import socket
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import Fabric, Star, WireBytes
+from switchgnn.topologies.fabric import Fabric, WireBytes
+from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import (
     Target,
     require_free,
@@ -21,55 +22,66 @@ _HOST = "127.0.0.1"
 
 
 class LoopbackFabric(Fabric):
-    """The embedded switch and the workers as processes; a datagram is a frame."""
+    """Embedded switches and the workers as processes; a datagram is a frame."""
 
-    def __init__(self, star: Star, folder: Path) -> None:
-        if star.target is not Target.EMBEDDED:
+    def __init__(self, site: Site, folder: Path) -> None:
+        if site.target is not Target.EMBEDDED:
             raise FabricError(
                 "BMv2 attaches to network interfaces: take FABRIC=mininet, "
                 "or TARGET=embedded for the loopback fabric."
             )
-        if star.bandwidth is not None:
+        if site.bandwidth is not None:
             raise FabricError("The loopback fabric cannot limit bandwidth: take FABRIC=mininet.")
-        super().__init__(star, folder)
-        self._switch: Child | None = None
+        super().__init__(site, folder)
+        self._switches: list[Child] = []
         self._switch_ports: list[int] = []
         self._worker_ports: list[int] = []
 
     def start(self) -> None:
-        """Start the switch and wait until it serves P4Runtime."""
-        if self._switch is not None:
+        """Start the switches and wait until they serve P4Runtime."""
+        if self._switches:
             return
-        require_free(self.star.grpc_address)
-        ports = free_udp_ports(2 * self.star.workers)
-        self._switch_ports = ports[: self.star.workers]
-        self._worker_ports = ports[self.star.workers :]
-        links = {
-            station.port: f"udp:{_HOST}:{ours}:{_HOST}:{theirs}"
-            for station, ours, theirs in zip(
-                self.star.network.stations, self._switch_ports, self._worker_ports, strict=True
+        for switch in self.site.switches:
+            require_free(switch.grpc_address)
+        for switch, links in zip(self.site.switches, self._links(), strict=True):
+            child = switch_child(
+                self.site.target,
+                ports=links,
+                grpc_address=switch.grpc_address,
+                device_id=0,
+                log=self.folder / f"{switch.name}.log",
+                tls=self.site.tls,
             )
-        }
-        self._switch = switch_child(
-            self.star.target,
-            ports=links,
-            grpc_address=self.star.grpc_address,
-            device_id=0,
-            log=self.folder / "switch.log",
-            tls=self.star.tls,
-        )
-        self._switch.start()
-        wait_until_serving(self._switch, self.star.grpc_address)
+            self._switches.append(child)
+            child.start()
+        for switch, child in zip(self.site.switches, self._switches, strict=True):
+            wait_until_serving(child, switch.grpc_address)
 
     def stop(self) -> None:
-        """End the switch."""
-        switch, self._switch = self._switch, None
-        if switch is not None:
+        """End the switches."""
+        switches, self._switches = self._switches, []
+        for switch in switches:
             switch.stop()
+
+    def _links(self) -> list[dict[int, str]]:
+        """Choose UDP ports; return what is on each port of each switch."""
+        site, workers = self.site, self.site.workers
+        ports = free_udp_ports(2 * (workers + len(site.cables)))
+        self._switch_ports, self._worker_ports = ports[:workers], ports[workers : 2 * workers]
+        links: list[dict[int, str]] = [{} for _ in site.switches]
+        for worker, (switch, _) in enumerate(site.places):
+            ours, theirs = self._switch_ports[worker], self._worker_ports[worker]
+            links[switch][site.station(worker).port] = _udp(ours, theirs)
+        ends = iter(ports[2 * workers :])
+        for lower, upper in site.cables:
+            below, above = next(ends), next(ends)
+            links[lower.switch][lower.port] = _udp(below, above)
+            links[upper.switch][upper.port] = _udp(above, below)
+        return links
 
     def worker_link(self, worker: int) -> str:
         """Return the worker's pair of UDP addresses."""
-        return f"udp:{_HOST}:{self._worker_ports[worker]}:{_HOST}:{self._switch_ports[worker]}"
+        return _udp(self._worker_ports[worker], self._switch_ports[worker])
 
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
         """Return the command itself: every worker is on this machine."""
@@ -78,6 +90,10 @@ class LoopbackFabric(Fabric):
     def wire_bytes(self) -> list[WireBytes] | None:
         """No interface counts here; the workers' sockets do."""
         return None
+
+
+def _udp(ours: int, theirs: int) -> str:
+    return f"udp:{_HOST}:{ours}:{_HOST}:{theirs}"
 
 
 def free_udp_ports(count: int) -> list[int]:

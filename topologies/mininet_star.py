@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A star in Mininet: each worker in a network namespace of its own."""
+"""A site in Mininet: each worker in a network namespace of its own."""
 
 import os
 import select
@@ -15,8 +15,9 @@ from typing import Any
 
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import Fabric, Star, WireBytes
+from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.send_buffer import small_send_buffers
+from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import Target, require_free, switch_child, wait_until_serving
 
 _MNEXEC = "mnexec"
@@ -38,45 +39,47 @@ def mininet_missing() -> str | None:
 
 
 class MininetFabric(Fabric):
-    """Hosts and links by Mininet; the switch is a process in the root namespace."""
+    """Hosts and links by Mininet; the switches are processes in the root namespace."""
 
-    def __init__(self, star: Star, folder: Path) -> None:
+    def __init__(self, site: Site, folder: Path) -> None:
         reason = mininet_missing()
         if reason is not None:
             raise FabricError(f"{reason}; or take FABRIC=loopback.")
-        super().__init__(star, folder)
+        super().__init__(site, folder)
         self._net: Any = None
         self._hosts: list[Any] = []
         self._switch_side: list[str] = []
-        self._switch: Child | None = None
+        self._cable_ends: list[tuple[str, str]] = []
+        self._switches: list[Child] = []
 
     def start(self) -> None:
-        """Build the network, start the switch, and wait until it serves P4Runtime."""
+        """Build the network, start the switches, and wait until they serve P4Runtime."""
         if self._net is not None:
             return
-        require_free(self.star.grpc_address)
+        site = self.site
+        for switch in site.switches:
+            require_free(switch.grpc_address)
         self._build()
-        ports = {
-            station.port: f"eth:{name}"
-            for station, name in zip(self.star.network.stations, self._switch_side, strict=True)
-        }
-        self._switch = switch_child(
-            self.star.target,
-            ports=ports,
-            grpc_address=self.star.grpc_address,
-            device_id=0,
-            log=self.folder / "switch.log",
-            tls=self.star.tls,
-        )
-        shaped_bmv2 = self.star.bandwidth is not None and self.star.target is Target.BMV2
+        shaped_bmv2 = site.bandwidth is not None and site.target is Target.BMV2
         with small_send_buffers() if shaped_bmv2 else nullcontext():
-            self._switch.start()
-            wait_until_serving(self._switch, self.star.grpc_address)
+            for switch, ports in zip(site.switches, self._ports(), strict=True):
+                child = switch_child(
+                    site.target,
+                    ports=ports,
+                    grpc_address=switch.grpc_address,
+                    device_id=0,
+                    log=self.folder / f"{switch.name}.log",
+                    tls=site.tls,
+                )
+                self._switches.append(child)
+                child.start()
+            for switch, child in zip(site.switches, self._switches, strict=True):
+                wait_until_serving(child, switch.grpc_address)
 
     def stop(self) -> None:
-        """End the switch and take the network down."""
-        switch, self._switch = self._switch, None
-        if switch is not None:
+        """End the switches and take the network down."""
+        switches, self._switches = self._switches, []
+        for switch in switches:
             switch.stop()
         net, self._net = self._net, None
         if net is not None:
@@ -104,6 +107,24 @@ class MininetFabric(Fabric):
             for name in self._switch_side
         ]
 
+    def cable_bytes(self) -> list[WireBytes] | None:
+        """Return what the upper switches' ends of the cables have received and sent."""
+        return [
+            WireBytes(_counted(name, "rx_bytes"), _counted(name, "tx_bytes"))
+            for _, name in self._cable_ends
+        ]
+
+    def _ports(self) -> list[dict[int, str]]:
+        """Return the interface on each port of each switch."""
+        site = self.site
+        ports: list[dict[int, str]] = [{} for _ in site.switches]
+        for worker, (switch, _) in enumerate(site.places):
+            ports[switch][site.station(worker).port] = f"eth:{self._switch_side[worker]}"
+        for cable, names in zip(site.cables, self._cable_ends, strict=True):
+            for socket, name in zip(cable, names, strict=True):
+                ports[socket.switch][socket.port] = f"eth:{name}"
+        return ports
+
     def _build(self) -> None:
         from mininet.link import Link, TCLink  # noqa: PLC0415
         from mininet.log import setLogLevel  # noqa: PLC0415
@@ -117,13 +138,17 @@ class MininetFabric(Fabric):
         # Without an address: Mininet would give it one of a worker's, and the root namespace
         # would answer for it.
         plug = net.addHost(f"s{tag}", cls=Node, inNamespace=False, ip=None)
-        shape = {} if self.star.bandwidth is None else {"bw": self.star.bandwidth}
-        for worker, station in enumerate(self.star.network.stations):
+        site = self.site
+        # Mininet cannot take down a link of a node with itself.
+        upper_plug = net.addHost(f"u{tag}", cls=Node, inNamespace=False, ip=None)
+        shape = {} if site.bandwidth is None else {"bw": site.bandwidth}
+        stations = [site.station(worker) for worker in range(site.workers)]
+        for worker, station in enumerate(stations):
             host = net.addHost(f"w{tag}x{worker}", ip=f"{station.ip}/16", mac=station.mac)
             link = net.addLink(
                 host,
                 plug,
-                intfName2=f"s{tag}-eth{station.port}",
+                intfName2=f"s{tag}-eth{worker + 1}",
                 cls=TCLink if shape else Link,
                 **shape,
             )
@@ -131,18 +156,25 @@ class MininetFabric(Fabric):
             self._switch_side.append(link.intf2.name)
             _quiet(link.intf1.name, host.pid)
             _quiet(link.intf2.name, None)
+        for number in range(len(site.cables)):
+            ends = f"s{tag}-dn{number}", f"s{tag}-up{number}"
+            names = {"intfName1": ends[0], "intfName2": ends[1]}
+            net.addLink(plug, upper_plug, cls=TCLink if shape else Link, **names, **shape)
+            self._cable_ends.append(ends)
+            for name in ends:
+                _quiet(name, None)
         net.build()
-        for host, station in zip(self._hosts, self.star.network.stations, strict=True):
+        for worker, (host, station) in enumerate(zip(self._hosts, stations, strict=True)):
             host.setMAC(station.mac)
             host.setIP(station.ip, 16)
             host.defaultIntf().ifconfig("up")
             # The switch has no IP of its own to talk to: without this a packet that comes after
             # a worker has left makes the kernel ask for its address, on a wire whose bytes count.
-            switch = f"{self.star.network.switch_ip}/32"
+            switch = f"{site.network_of(worker).switch_ip}/32"
             _run(["ip", "route", "add", "blackhole", switch], host.pid)
             # Ordinary TCP between the workers heeds the switch's marks, too.
             _run(["sysctl", "-q", "-w", "net.ipv4.tcp_ecn=1"], host.pid)
-        for name in self._switch_side:
+        for name in (*self._switch_side, *sum(self._cable_ends, ())):
             # The machine may have one of the workers' addresses itself, and must not answer.
             _run(["ip", "link", "set", name, "arp", "off", "up"], None)
 

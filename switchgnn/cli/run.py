@@ -31,12 +31,20 @@ from switchgnn.cli.strategies import (
     StrategyOption,
     strategies_line,
 )
+from switchgnn.cli.topology import (
+    LeavesOption,
+    SpinesOption,
+    Topology,
+    TopologyOption,
+    find_racks,
+)
 from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.presets import PAPER
 from switchgnn.run import RunOptions, RunReport, run_job
+from switchgnn.run.tier_report import TierReport
 from switchgnn.topologies import Fabric
 
 _WRONG = 1
@@ -69,6 +77,9 @@ def run(
         typer.Option(min=1, help="Feature width; default: the graph's own, or 32."),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Number of exchanges.")] = 3,
+    topology: TopologyOption = Topology.STAR,
+    leaves: LeavesOption = None,
+    spines: SpinesOption = None,
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
     slots: Annotated[
@@ -138,6 +149,7 @@ def run(
         faults=faults,
         tls=tls,
         asked=Asked(strategy, partition, blocks, send, order, assignment).checked(),
+        racks=find_racks(topology, workers, leaves, spines),
     )
     console = Console(stderr=True)
     # A terminated run cleans up like an interrupted one.
@@ -199,13 +211,20 @@ def _progress(console: Console) -> Iterator[Progress]:
 
 def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
     console.print(
-        f"The switch serves P4Runtime on {fabric.star.grpc_address}; Ctrl-C ends it.",
+        f"{_serving(fabric)}; Ctrl-C ends it.",
         soft_wrap=True,
     )
     try:
         signal.pause()
     except KeyboardInterrupt:
         return
+
+
+def _serving(fabric: Fabric) -> str:
+    addresses = [switch.grpc_address for switch in fabric.site.switches]
+    if len(addresses) == 1:
+        return f"The switch serves P4Runtime on {addresses[0]}"
+    return f"The switches serve P4Runtime on {', '.join(addresses)}"
 
 
 def _print_report(console: Console, report: RunReport) -> None:
@@ -223,8 +242,11 @@ def _print_report(console: Console, report: RunReport) -> None:
         for why in report.why:
             console.print(f"  {why}", soft_wrap=True, highlight=False)
     console.print(_worker_table(report))
+    if report.tiers is not None:
+        console.print(_tier_table(report.tiers))
     console.print(
-        f"Switch: {report.passes:,} passes for {report.contributions:,} contributions "
+        f"Switch{'' if report.tiers is None else 'es'}: {report.passes:,} passes "
+        f"for {report.contributions:,} contributions "
         f"({report.passes / max(1, report.contributions):.2f} passes each), "
         f"{report.table_entries:,} table entries; "
         f"plan {report.plan_seconds:.2f} s, install {report.install_seconds:.2f} s, "
@@ -285,6 +307,21 @@ def _worker_table(report: RunReport) -> Table:
         f"{report.host_bytes_down:,}",
         f"{report.seconds:.2f}",
     )
+    return table
+
+
+def _tier_table(tiers: TierReport) -> Table:
+    table = Table(title=f"Bytes between {tiers.leaves} leaves and {tiers.spines} spines")
+    for name in ("", "up", "down"):
+        table.add_column(name, justify="right")
+    rows: tuple[tuple[str, int | None, int | None], ...] = (
+        ("interfaces", tiers.bytes_up, tiers.bytes_down),
+        ("planned", tiers.planned_bytes_up, tiers.planned_bytes_down),
+        ("sums at spines only", tiers.single_bytes_up, tiers.single_bytes_down),
+        ("host-based", tiers.host_bytes_up, tiers.host_bytes_down),
+    )
+    for name, *columns in rows:
+        table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))
     return table
 
 

@@ -22,6 +22,13 @@ from switchgnn.cli.strategies import (
     StrategyOption,
     strategies_line,
 )
+from switchgnn.cli.topology import (
+    LeavesOption,
+    SpinesOption,
+    Topology,
+    TopologyOption,
+    find_racks,
+)
 from switchgnn.cli.train_display import (
     Epochs,
     largest_difference,
@@ -120,6 +127,9 @@ def train(
     pipeline: Annotated[
         PipelineOption, typer.Option(help="What overlaps with the transport g3.")
     ] = PipelineOption.BOTH,
+    topology: TopologyOption = Topology.STAR,
+    leaves: LeavesOption = None,
+    spines: SpinesOption = None,
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
     slots: Annotated[int | None, typer.Option(min=2, help="Aggregators per block.")] = None,
@@ -172,6 +182,7 @@ def train(
     else:
         dataset = load_dataset(data, root, seed=seed)
     shape = PAPER if paper else ModelOptions(model_name(model), layers, hidden, dropout)
+    racks = find_racks(topology, workers, leaves, spines)
     options = TrainOptions(
         epochs=epochs,
         learning_rate=lr,
@@ -202,6 +213,7 @@ def train(
             bandwidth=bandwidth,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
             asked=asked,
+            racks=racks,
         )
         with ExitStack() as stack:
             shown = stack.enter_context(

@@ -3,7 +3,8 @@
 """The steps of a run, one after another."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,8 +12,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.controller import P4RuntimeClient, TlsOptions, install, read_counters
-from switchgnn.controller.network import star_network
+from switchgnn.controller import (
+    Counters,
+    P4RuntimeClient,
+    TlsOptions,
+    install_each,
+    read_counters,
+)
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.faults import Faults
 from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES
@@ -28,23 +34,30 @@ from switchgnn.planner.load import load_graph
 from switchgnn.planner.manifest import Manifest
 from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import Situation
+from switchgnn.planner.racks import Racks
+from switchgnn.planner.tiers import Tiers, make_tiers
 from switchgnn.run.addresses import worker_addresses
 from switchgnn.run.reference import RoundResult, Verdict, judge
 from switchgnn.run.report import RunReport, WorkerReport
+from switchgnn.run.site import make_site, shares_of
+from switchgnn.run.tier_report import (
+    TierReport,
+    all_cables,
+    copies_between_leaves,
+    partial_sums_taken,
+    report_tiers,
+)
 from switchgnn.run.workers import WorkerOutcome, run_workers
 from switchgnn.topologies import (
     BackgroundTraffic,
     Choice,
     Fabric,
-    Star,
     TlsFolder,
     WireBytes,
     build_fabric,
     choose,
-    free_tcp_port,
 )
 
-_HOST = "127.0.0.1"
 # The last step: behind it a run only cleans up.
 COMPARING = "comparing with the reference"
 
@@ -61,6 +74,7 @@ class RunOptions:
         features: width F, or None for the graph's own features.
         rounds: exchanges, each with other features.
         slots: aggregators that a block may use.
+        racks: the leaves that the workers hang on, and spines; None: a star around one switch.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
         seed: for the planner and for made-up features.
@@ -89,6 +103,7 @@ class RunOptions:
     faults: str = ""
     tls: Path | None = None
     asked: Asked = field(default_factory=Asked)
+    racks: Racks | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +115,7 @@ class _Prepared:
     plan: Path
     strategies: Strategies
     manifest: Manifest
+    tiers: Tiers | None
     seconds: float
 
 
@@ -115,6 +131,8 @@ class _Measured:
     background_bytes: int
     entries: int
     install_seconds: float
+    partial_sums: int
+    cables: WireBytes | None
 
 
 def run_job(
@@ -138,21 +156,23 @@ def run_job(
     with TemporaryDirectory(prefix="switchgnn-") as name:
         folder = Path(name)
         prepared = _prepare(options, folder, step)
-        star = Star(
-            network=star_network(options.workers),
-            target=choice.target,
-            grpc_address=f"{_HOST}:{options.grpc_port or free_tcp_port()}",
+        site = make_site(
+            options.workers,
+            options.racks,
+            choice.target,
+            grpc_port=options.grpc_port,
             bandwidth=options.bandwidth,
             tls=_tls_folder(options),
         )
-        step("starting the switch", 0, 0)
-        with build_fabric(choice.fabric, star, folder) as fabric:
+        step("starting the switch" if options.racks is None else "starting the switches", 0, 0)
+        with build_fabric(choice.fabric, site, folder) as fabric:
             measured = _install_and_exchange(options, prepared, fabric, folder, step)
             step(COMPARING, 0, 0)
             verdicts = _verify(options, prepared, folder)
+            report = _report(options, choice, prepared, measured, verdicts)
             if hold is not None:
                 hold(fabric)
-    return _report(options, choice, prepared, measured, verdicts)
+    return report
 
 
 def _tls_folder(options: RunOptions) -> TlsFolder | None:
@@ -180,8 +200,9 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared
         progress=lambda what: step(f"planning: {what}", 0, 0),
     )
     write_plan(plan, folder / "plan")
+    tiers = make_tiers(plan, options.racks) if options.racks else None
     seconds = time.perf_counter() - started
-    return _Prepared(graph, features, folder / "plan", strategies, plan.manifest, seconds)
+    return _Prepared(graph, features, folder / "plan", strategies, plan.manifest, tiers, seconds)
 
 
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
@@ -197,14 +218,16 @@ def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
 def _install_and_exchange(
     options: RunOptions, prepared: _Prepared, fabric: Fabric, folder: Path, step: StepListener
 ) -> _Measured:
-    tls = fabric.star.tls
+    tls = fabric.site.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
     started = time.perf_counter()
-    with P4RuntimeClient(fabric.star.grpc_address, tls=credentials) as client:
-        report = install(
-            prepared.plan,
-            [client],
-            fabric.star.network,
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
+            for switch in fabric.site.switches
+        ]
+        report = install_each(
+            shares_of(prepared.plan, prepared.tiers, fabric.site, clients),
             program=load_program(),
             ecn_threshold=options.ecn_threshold,
             new_session=True,
@@ -213,31 +236,44 @@ def _install_and_exchange(
         install_seconds = time.perf_counter() - started
         tasks = _tasks(options, prepared, fabric, folder)
         with BackgroundTraffic(fabric, options.background) as background:
-            before = read_counters(client)
-            wire_before = fabric.wire_bytes()
+            before = [read_counters(client) for client in clients]
+            wire_before, cables_before = fabric.wire_bytes(), fabric.cable_bytes()
             foreign = background.received_bytes()
             outcomes = run_workers(
                 fabric, tasks, lambda done, total: step("exchanging", done, total)
             )
             foreign = background.received_bytes() - foreign
-            wire_after = fabric.wire_bytes()
-            after = read_counters(client)
+            wire_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
+            after = [read_counters(client) for client in clients]
     if options.background:
         # The interfaces count those flows as well.
-        wire_before = wire_after = None
+        wire_before = wire_after = cables_before = None
     wire, wires = _wire_bytes(outcomes, wire_before, wire_after)
-    counters = {name: n - before.named()[name] for name, n in after.named().items()}
-    queue = (late - early for early, late in zip(before.port_queue, after.port_queue, strict=True))
+    queues = [
+        [late - early for early, late in zip(old.port_queue, new.port_queue, strict=True)]
+        for old, new in zip(before, after, strict=True)
+    ]
     return _Measured(
         outcomes=outcomes,
         wire=wire,
         wires=wires,
-        counters=counters,
-        port_queue=tuple(queue),
+        counters=_grown(before, after),
+        port_queue=tuple(map(sum, zip(*queues, strict=True))),
         background_bytes=foreign,
-        entries=sum(report.switches[0].entries.values()),
+        entries=sum(sum(switch.entries.values()) for switch in report.switches),
         install_seconds=install_seconds,
+        partial_sums=partial_sums_taken(options.racks, before, after) if options.racks else 0,
+        cables=all_cables(cables_before, cables_after),
     )
+
+
+def _grown(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, int]:
+    """By how much the counters of all switches together have grown."""
+    grown: dict[str, int] = {}
+    for old, new in zip(before, after, strict=True):
+        for name, number in new.named().items():
+            grown[name] = grown.get(name, 0) + number - old.named()[name]
+    return grown
 
 
 def _wire_bytes(
@@ -263,7 +299,7 @@ def _tasks(
 ) -> list[WorkerTask]:
     assignment = read_assignment(prepared.plan)
     tasks = []
-    for worker in range(fabric.star.workers):
+    for worker, (_, place) in enumerate(fabric.site.places):
         path = folder / f"features-{worker}.npy"
         np.save(path, prepared.features[assignment == worker])
         tasks.append(
@@ -271,7 +307,7 @@ def _tasks(
                 plan=prepared.plan,
                 worker=worker,
                 link=fabric.worker_link(worker),
-                addresses=worker_addresses(fabric.star.network, worker),
+                addresses=worker_addresses(fabric.site.network_of(worker), place),
                 features=path,
                 rounds=options.rounds,
                 output=_output(folder, worker),
@@ -379,6 +415,24 @@ def _report(
         faults_injected=_injected(measured.outcomes),
         repairs=_repairs(measured.outcomes),
         per_worker=per_worker,
+        tiers=_tier_report(options, prepared, measured),
+    )
+
+
+def _tier_report(
+    options: RunOptions, prepared: _Prepared, measured: _Measured
+) -> TierReport | None:
+    if prepared.tiers is None:
+        return None
+    racks = prepared.tiers.racks
+    return report_tiers(
+        prepared.tiers,
+        prepared.manifest,
+        host_copies=copies_between_leaves(prepared.graph, read_assignment(prepared.plan), racks),
+        fragments=-(-prepared.features.shape[1] // LANES),
+        rounds=options.rounds,
+        partial_sums=measured.partial_sums,
+        cables=measured.cables,
     )
 
 

@@ -5,6 +5,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from switchgnn.run.tier_report import TierReport
+
 
 @dataclass(frozen=True)
 class WorkerReport:
@@ -64,6 +66,7 @@ class RunReport:
         faults_injected: frames that met a fault on purpose, by kind.
         repairs: what the workers did about faults, and what they ignored.
         per_worker: one report each.
+        tiers: the links between leaves and spines; None for a star.
     """
 
     target: str
@@ -108,6 +111,7 @@ class RunReport:
     faults_injected: dict[str, int]
     repairs: dict[str, int]
     per_worker: tuple[WorkerReport, ...]
+    tiers: TierReport | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data, for JSON."""

@@ -4,6 +4,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.controller import P4RuntimeClient, install
-from switchgnn.controller.network import star_network
+from switchgnn.controller import P4RuntimeClient, install_each
 from switchgnn.host.addresses import Addresses
 from switchgnn.host.faults import Faults
 from switchgnn.host.pace import Pace
@@ -29,13 +29,15 @@ from switchgnn.planner.manifest import Manifest
 from switchgnn.planner.presets import PAPER, Situation
 from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
+from switchgnn.planner.racks import Racks
+from switchgnn.planner.tiers import Tiers, make_tiers
 from switchgnn.run.addresses import worker_addresses
+from switchgnn.run.site import make_site, shares_of
 from switchgnn.run.train_report import EpochListener, Recorder, TrainReport
 from switchgnn.run.workers import follow_workers
 from switchgnn.topologies import (
     BackgroundTraffic,
     Fabric,
-    Star,
     build_fabric,
     choose,
     free_tcp_port,
@@ -72,6 +74,7 @@ class TrainJob:
             filled in.
         workers: their number.
         slots: aggregators that a block may use.
+        racks: the leaves that the workers hang on, and spines; None: a star around one switch.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
         ecn_threshold: queue length in packets from which packets are marked.
@@ -89,6 +92,7 @@ class TrainJob:
     ecn_threshold: int
     background: int = 0
     asked: Asked = field(default_factory=Asked)
+    racks: Racks | None = None
 
 
 def run_training(
@@ -113,20 +117,17 @@ def run_training(
             return _alone(job, data, folder, on_epoch)
         choice = choose(job.target, job.fabric)
         strategies = _strategies(job, data)
-        manifest = _prepare(job, data, strategies, folder, step)
-        star = Star(
-            network=star_network(job.workers),
-            target=choice.target,
-            grpc_address=f"{_HOST}:{free_tcp_port()}",
-            bandwidth=job.bandwidth,
-        )
-        step("starting the switch", 0, 0)
-        with build_fabric(choice.fabric, star, folder) as fabric:
-            with P4RuntimeClient(star.grpc_address) as client:
-                install(
-                    folder / "plan",
-                    [client],
-                    star.network,
+        manifest, tiers = _prepare(job, data, strategies, folder, step)
+        site = make_site(job.workers, job.racks, choice.target, bandwidth=job.bandwidth)
+        step("starting the switch" if job.racks is None else "starting the switches", 0, 0)
+        with build_fabric(choice.fabric, site, folder) as fabric:
+            with ExitStack() as stack:
+                clients = [
+                    stack.enter_context(P4RuntimeClient(switch.grpc_address))
+                    for switch in site.switches
+                ]
+                install_each(
+                    shares_of(folder / "plan", tiers, site, clients),
                     program=_program(job),
                     ecn_threshold=job.ecn_threshold,
                     new_session=True,
@@ -168,8 +169,8 @@ def _strategies(job: TrainJob, data: Dataset) -> Strategies:
 
 def _prepare(
     job: TrainJob, data: Dataset, strategies: Strategies, folder: Path, step: StepListener
-) -> Manifest:
-    """Write the plan, the partitions and the schedules."""
+) -> tuple[Manifest, Tiers | None]:
+    """Write the plan, the partitions and the schedules; share the plan out to the racks."""
     plan = build_chosen(
         data.graph,
         strategies,
@@ -190,7 +191,7 @@ def _prepare(
         binned = binned_schedules(data.graph, plan.assignment, job.workers)
         for worker, both in enumerate(binned):
             write_binned_schedule(both, _schedule(folder, worker))
-    return plan.manifest
+    return plan.manifest, make_tiers(plan, job.racks) if job.racks else None
 
 
 def _program(job: TrainJob) -> Program:
@@ -240,24 +241,25 @@ def _planned(job: TrainJob, strategies: Strategies, manifest: Manifest) -> dict[
 
 
 def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
-    network, folder = fabric.star.network, fabric.folder
+    site, folder = fabric.site, fabric.folder
+    stations = [site.station(each) for each in range(site.workers)]
     switched = job.task.transport in (SWITCH, STRAWMAN)
     return replace(
         job.task,
         worker=worker,
         partitions=folder / "partitions",
         link=fabric.worker_link(worker),
-        addresses=worker_addresses(network, worker),
+        addresses=worker_addresses(site.network_of(worker), site.places[worker][1]),
         plan=folder / "plan" if switched else None,
         schedule=None if switched else _schedule(folder, worker),
-        stations=tuple((each.mac, each.ip) for each in network.stations),
+        stations=tuple((each.mac, each.ip) for each in stations),
     )
 
 
 def _commands(fabric: Fabric) -> list[list[str]]:
     """Return what starts each worker, with the variables that torchrun would set."""
-    workers = fabric.star.workers
-    meeting = fabric.star.network.stations[0].ip if fabric.workers_have_hosts else _HOST
+    workers = fabric.site.workers
+    meeting = fabric.site.station(0).ip if fabric.workers_have_hosts else _HOST
     port = _DISTRIBUTED_PORT if fabric.workers_have_hosts else free_tcp_port()
     commands = []
     for worker in range(workers):

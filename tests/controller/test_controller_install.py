@@ -300,7 +300,7 @@ def test_a_broken_connection_is_told_and_mended_by_the_next_install(put, fake, n
 # Several switches.
 
 
-def test_switches_share_a_session(fake, other_fake, network, program):
+def test_a_switch_that_has_the_plan_keeps_its_session(fake, other_fake, network, program):
     install(PLAN, [fake.address], network, program=program)
     install(PLAN, [fake.address], network, program=program, new_session=True)
     both = [fake.address, other_fake.address]
@@ -310,7 +310,7 @@ def test_switches_share_a_session(fake, other_fake, network, program):
     assert not install(PLAN, both, network, program=program).changed
 
 
-def test_the_shared_session_is_above_that_of_every_switch(fake, other_fake, network, program):
+def test_a_new_session_is_above_that_of_every_switch(fake, other_fake, network, program):
     install(PLAN, [fake.address], network, program=program)
     install(PLAN, [fake.address], network, program=program, new_session=True)
     report = install(PLAN, [other_fake.address, fake.address], network, program=program)

@@ -25,6 +25,10 @@ NOTICED_BY = {
     "keep_older_pools": "pool.NewerTagBeginsAnew",
     "abandon_nothing": "pool.FetchGivesTheSlotBack",
     "add_what_overflows": "pool.FirstComeFirstServed",
+    "forget_the_level": "passage.PartOfASumGoesUp",
+    "ask_no_leaf": "passage.RecallOfTheIncompleteReachesAllLeaves",
+    "keep_the_part": "passage.MissingBringsThePartAgain",
+    "report_as_a_worker": "tier.LeafReportsWhenItsWorkersAreDone",
 }
 
 

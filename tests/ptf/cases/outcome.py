@@ -42,6 +42,8 @@ class EveryOutcomeOnce(SwitchTest):
         collected, wrong_plan = done(0, block=0), done(0, block=0, plan=1)
         recalled, fetched = recall(900, port=1, round_=2), fetch(102, 900, port=1, round_=2)
         resent, noticed = resigned(good, Resend=1, Dst_id=901), notice(0)
+        passed_on = recall(902, port=1)
+        self.entries.add_distant(block=1, vertex=902, port=1, above=2)
         frames = {
             Outcome.AGGREGATED: good,
             Outcome.DUPLICATE: good,
@@ -62,6 +64,7 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.FETCHED: fetched,
             Outcome.RESENT: resent,
             Outcome.NOTICED: noticed,
+            Outcome.PASSED_ON: passed_on,
         }
         self.assertEqual(list(Outcome), list(frames))
         answers = {
@@ -72,6 +75,7 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.RECALLED: [(1, missing(recalled, count=1))],
             Outcome.FETCHED: [(2, relayed_fetch(fetched, to=2))],
             Outcome.RESENT: [(2, relayed(resent, to=2))],
+            Outcome.PASSED_ON: [(2, relayed(passed_on, to=2))],
             Outcome.NOTICED: [(port, relayed(noticed, to=port)) for port in (1, 2, 3)],
         }
         for outcome, frame in frames.items():

@@ -9,6 +9,7 @@ from finsy.proto import p4r
 
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.congestion import Congestion
+from switchgnn.controller.default import encode_default
 from switchgnn.controller.messages import DELETE, INSERT, MODIFY, default_update, row_update
 from switchgnn.controller.network import Network, Station, mac_number
 from switchgnn.controller.pool import Pool
@@ -67,11 +68,50 @@ class Entries:
     def add_worker(self, *, port: int, worker: int) -> None:
         self._add("worker", "set_worker", port=port, worker=worker, worker_bit=1 << worker)
 
+    def add_above(self, *, port: int) -> None:
+        """Let a switch above be behind a port."""
+        self._add("worker", "set_above", port=port)
+
+    def add_leaf(self, *, port: int, leaf: int, members: int) -> None:
+        self._add("worker", "set_worker", port=port, worker=leaf, worker_bit=members)
+
+    def set_tier(
+        self, *, above: int = 0, number: int = 0, elsewhere: int = 0, leaves: int = 0
+    ) -> None:
+        table = self._layout.table("tier")
+        values = {"above": above, "number": number, "elsewhere": elsewhere, "leaves": leaves}
+        self._pending.append(default_update(table, encode_default(table, "set_tier", values)))
+        self._undo.append(default_update(table, table.default or b""))
+
+    def add_distant(
+        self,
+        *,
+        block: int,
+        vertex: int,
+        port: int,
+        above: int,
+        bank: int = 0,
+        slot: int = 0,
+        expected: int = 0,
+    ) -> None:
+        key = {"block_id": block, "dst_id": vertex}
+        place = {"bank": bank, "slot": slot, "expected": expected}
+        self._add("destination", "set_distant", **key, port=port, **place, above=above)
+
+    def add_partial(
+        self, *, block: int, bank: int, slot: int, source: int, port: int, group: int
+    ) -> None:
+        key = {"block_id": block, "bank": bank, "slot": slot}
+        self._add("result", "set_partial", **key, source=source, port=port, group=group)
+
     def add_station(self, *, mac: str, port: int) -> None:
         self._add("station", "forward", dst_addr=mac_number(mac), port=port)
 
     def add_flood(self, *, mac: str) -> None:
         self._add("station", "flood", dst_addr=mac_number(mac))
+
+    def add_flood_stations(self, *, mac: str) -> None:
+        self._add("station", "flood_stations", dst_addr=mac_number(mac))
 
     def add_source(self, *, vertex: int, port: int, index: int) -> None:
         self._add("source", "set_source", src_id=vertex, port=port, index=index)

@@ -101,6 +101,30 @@ def add_what_overflows(compiled: Json) -> None:
         ]
 
 
+def forget_the_level(compiled: Json) -> None:
+    """Let a partial sum go up with the level of what completed it."""
+    for operation in _operations(_action(compiled, "SwitchEgress.departure.make_partial"), "+"):
+        operation["op"] = "-"
+
+
+def ask_no_leaf(compiled: Json) -> None:
+    """Let a spine tell who asks what is missing, and nobody else."""
+    _action(compiled, "SwitchIngress.recall_parts")["primitives"] = []
+
+
+def keep_the_part(compiled: Json) -> None:
+    """Let the word that a sum is missing not bring the part again."""
+    _action(compiled, "SwitchIngress.send_part")["primitives"] = []
+
+
+def report_as_a_worker(compiled: Json) -> None:
+    """Let a leaf pass the last DONE up as it is, in the name of its worker."""
+    for step in _action(compiled, "SwitchIngress.barrier.report")["primitives"]:
+        to = step["parameters"][0]
+        if to["value"] == ["switchgnn", "src_id"]:
+            step["parameters"][1] = to
+
+
 MISTAKES: dict[str, Callable[[Json], None]] = {
     mistake.__name__: mistake
     for mistake in (
@@ -115,6 +139,10 @@ MISTAKES: dict[str, Callable[[Json], None]] = {
         keep_older_pools,
         abandon_nothing,
         add_what_overflows,
+        forget_the_level,
+        ask_no_leaf,
+        keep_the_part,
+        report_as_a_worker,
     )
 }
 

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that hang on several switches: leaves, and spines above them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.errors import PlannerError
+
+
+@dataclass(frozen=True)
+class Racks:
+    """Which worker hangs on which leaf; every leaf has a link to every spine.
+
+    Attributes:
+        leaf_of_worker: the leaf of each worker; a leaf's workers have numbers in a row.
+        spines: their number.
+    """
+
+    leaf_of_worker: tuple[int, ...]
+    spines: int
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        return len(self.leaf_of_worker)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves."""
+        return self.leaf_of_worker[-1] + 1
+
+    def workers_of(self, leaf: int) -> range:
+        """The workers of a leaf."""
+        first = self.leaf_of_worker.index(leaf)
+        return range(first, first + self.leaf_of_worker.count(leaf))
+
+    def spine_of(self, vertex: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The spine that completes the sums of each vertex: they take turns."""
+        spine: NDArray[np.int64] = vertex.astype(np.int64) % self.spines
+        return spine
+
+
+def even_racks(workers: int, leaves: int, spines: int) -> Racks:
+    """Divide workers over leaves as evenly as can be.
+
+    Raises:
+        PlannerError: a leaf without a worker, or no leaf or no spine.
+    """
+    if leaves < 1 or spines < 1:
+        raise PlannerError(f"{leaves} leaves and {spines} spines are too few: take one at least")
+    if leaves > workers:
+        raise PlannerError(
+            f"{leaves} leaves are too many for {workers} workers: each leaf needs a worker"
+        )
+    return Racks(tuple(worker * leaves // workers for worker in range(workers)), spines)

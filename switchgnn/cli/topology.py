@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The options that say how many switches there are, for all commands that build some."""
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.racks import Racks, even_racks
+
+_LEAVES, _SPINES = 2, 1
+
+
+class Topology(str, Enum):
+    """Values of --topology."""
+
+    STAR = "star"
+    LEAF_SPINE = "leaf-spine"
+
+
+TopologyOption = Annotated[Topology, typer.Option(help="One switch, or leaves below spines.")]
+LeavesOption = Annotated[
+    int | None,
+    typer.Option(min=1, help=f"Switches that the workers hang on; default: {_LEAVES}."),
+]
+SpinesOption = Annotated[
+    int | None, typer.Option(min=1, help=f"Switches above the leaves; default: {_SPINES}.")
+]
+
+
+def find_racks(
+    topology: Topology, workers: int, leaves: int | None, spines: int | None
+) -> Racks | None:
+    """Return who hangs where; None for a star.
+
+    Raises:
+        PlannerError: racks that cannot be, or options of a topology that was not asked for.
+    """
+    if topology is Topology.LEAF_SPINE:
+        return even_racks(workers, leaves or _LEAVES, spines or _SPINES)
+    if leaves is not None or spines is not None:
+        raise PlannerError("A star has no leaves and spines: add --topology leaf-spine.")
+    return None

@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn run --topology leaf-spine`: every sum exact, and what crosses is what was planned."""
+
+import json
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from switchgnn.host.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
+from switchgnn.planner.tiers import make_tiers
+from tests.beds import Team
+from tests.end_to_end.conftest import run_json, switchgnn
+from tests.tier_beds import tier_bed
+
+TIERS = ("--topology", "leaf-spine")
+
+
+@pytest.mark.parametrize(
+    ("workers", "leaves", "spines", "send"), [(4, 2, 1, "multicast"), (7, 4, 2, "cover")]
+)
+def test_every_sum_is_exact(combination, workers, leaves, spines, send):
+    report = run_json(
+        combination,
+        *TIERS,
+        *("--leaves", leaves, "--spines", spines, "--workers", workers),
+        *("--graph", "karate", "--slots", 16, "--features", 33, "--send", send),
+    )
+    assert report["exact"] is True
+    tiers = report["tiers"]
+    assert (tiers["leaves"], tiers["spines"]) == (leaves, spines)
+    assert tiers["partial_sums"] == tiers["planned_partial_sums"] > 0
+    check_bytes(report, tiers)
+
+
+def check_bytes(report, tiers):
+    """What is more than planned, workers have asked for."""
+    meetings = report["rounds"] * (1 + report["blocks"] * 2)
+    barriers = meetings * tiers["leaves"] * BARRIER_FRAME_BYTES
+    data = tiers["planned_partial_sums"] * FEATURE_FRAME_BYTES
+    assert tiers["planned_bytes_up"] == data + barriers
+    if tiers["bytes_up"] is None:
+        return
+    repairs = report["repairs"]
+    assert tiers["bytes_up"] >= tiers["planned_bytes_up"]
+    assert tiers["bytes_down"] >= tiers["planned_bytes_down"]
+    if not repairs["recalls"] and not repairs["barriers_repeated"]:
+        assert tiers["bytes_up"] == tiers["planned_bytes_up"]
+        assert tiers["bytes_down"] == tiers["planned_bytes_down"]
+
+
+def test_faults_on_the_workers_links(combination):
+    report = run_json(
+        combination,
+        *TIERS,
+        *("--graph", "karate", "--slots", 16, "--features", 33),
+        *("--faults", "loss=0.05,duplicate=0.02,reorder=0.05,corrupt=0.01,seed=7"),
+    )
+    assert report["exact"] is True
+    assert sum(report["faults_injected"].values()) > 0
+
+
+def test_one_leaf_sends_nothing_up():
+    report = run_json(
+        ("embedded", "loopback"), *TIERS, "--leaves", 1, "--graph", "karate", "--slots", 16
+    )
+    assert report["exact"] is True
+    assert report["tiers"]["partial_sums"] == report["tiers"]["planned_partial_sums"] == 0
+
+
+def test_the_tables_say_what_is_between():
+    result = switchgnn("run", *TIERS, "--graph", "karate", "--fabric", "loopback")
+    assert result.returncode == 0, result.stderr
+    assert "Bytes between 2 leaves and 1 spines" in result.stdout
+    assert "Switches: " in result.stdout
+
+
+def test_more_leaves_than_workers_are_refused():
+    result = switchgnn("run", *TIERS, "--leaves", 5, "--graph", "karate")
+    assert result.returncode == 2
+    assert "5 leaves are too many for 4 workers" in " ".join(result.stderr.split())
+
+
+def swap_parts(tiers):
+    """The parts of a leaf that have the same Count go up under each other's names."""
+    leaf = tiers.leaves[0]
+    ids, switch = leaf.result_partial.copy(), leaf.switch
+    for block, count in set(zip(switch.result_block, switch.result_expected, strict=True)):
+        alike = (switch.result_block == block) & (switch.result_expected == count) & (ids > 0)
+        ids[alike] = np.roll(ids[alike], 1)
+    return replace(tiers, leaves=(replace(leaf, result_partial=ids), *tiers.leaves[1:]))
+
+
+@pytest.mark.parametrize(("plant", "wrong"), [(None, False), (swap_parts, True)])
+def test_the_comparison_finds_a_wrong_part(tmp_path, monkeypatch, plant, wrong):
+    if plant is not None:
+        monkeypatch.setattr("tests.tier_beds.make_tiers", lambda *args: plant(make_tiers(*args)))
+    with tier_bed(tmp_path) as bed, ExitStack() as stack:
+        found = Team(bed, stack).run(1)
+    assert found is not None
+    assert (found > 0) is wrong
+
+
+@pytest.mark.parametrize("transport", ["switch", "host"])
+def test_training_over_leaves_and_spines(transport):
+    """Both directions of a plan, and copies that workers of different leaves send each other."""
+    result = switchgnn(
+        *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
+        *("--workers", 4, "--fabric", "loopback", *TIERS, "--spines", 2),
+        *("--transport", transport, "--transport", "local"),
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    losses = [event["losses"] for event in events if event["event"] == "finished"]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+
+
+def test_leaves_of_a_star_are_refused():
+    result = switchgnn("run", "--leaves", 2, "--graph", "karate")
+    assert result.returncode == 2
+    assert "add --topology leaf-spine" in " ".join(result.stderr.split())

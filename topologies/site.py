@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is to be built: switches, the cables between them, and the workers' places."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from switchgnn.controller.network import LeafSpine, Network, Station
+from switchgnn.topologies.targets import Target, TlsFolder
+
+
+class SwitchSite(NamedTuple):
+    """A switch of a site.
+
+    Attributes:
+        name: for its process and its log, like ``switch`` or ``leaf-0``.
+        network: what is around it.
+        grpc_address: where it serves P4Runtime, ``HOST:PORT``.
+    """
+
+    name: str
+    network: Network
+    grpc_address: str
+
+
+class Socket(NamedTuple):
+    """A port of a switch; ``switch`` is the place of the switch in its site."""
+
+    switch: int
+    port: int
+
+
+class Cable(NamedTuple):
+    """A link between two switches."""
+
+    lower: Socket
+    upper: Socket
+
+
+class Site(ABC):
+    """Workers, switches and links.
+
+    Attributes:
+        target: which switch runs the program.
+        bandwidth: Mbit/s of each link, or None for as fast as the machine can.
+        tls: certificates for P4Runtime, or None for plain gRPC.
+    """
+
+    target: Target
+    bandwidth: float | None
+    tls: TlsFolder | None
+
+    @property
+    @abstractmethod
+    def switches(self) -> tuple[SwitchSite, ...]:
+        """All switches."""
+
+    @property
+    @abstractmethod
+    def cables(self) -> tuple[Cable, ...]:
+        """The links between switches."""
+
+    @property
+    @abstractmethod
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """For each worker its switch, and its place among the stations there."""
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        return len(self.places)
+
+    def network_of(self, worker: int) -> Network:
+        """What is around the switch of a worker."""
+        return self.switches[self.places[worker][0]].network
+
+    def station(self, worker: int) -> Station:
+        """A worker as its switch sees it."""
+        return self.network_of(worker).stations[self.places[worker][1]]
+
+
+@dataclass(frozen=True)
+class Star(Site):
+    """Workers around one switch.
+
+    Attributes:
+        network: ports and addresses.
+        target: which switch runs the program.
+        grpc_address: where the switch serves P4Runtime, ``HOST:PORT``.
+        bandwidth: Mbit/s of each link, or None for as fast as the machine can.
+        tls: certificates for P4Runtime, or None for plain gRPC.
+    """
+
+    network: Network
+    target: Target
+    grpc_address: str
+    bandwidth: float | None = None
+    tls: TlsFolder | None = None
+
+    @property
+    def switches(self) -> tuple[SwitchSite, ...]:
+        """The one switch."""
+        return (SwitchSite("switch", self.network, self.grpc_address),)
+
+    @property
+    def cables(self) -> tuple[Cable, ...]:
+        """None."""
+        return ()
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Worker w is station w."""
+        return tuple((0, worker) for worker in range(len(self.network.stations)))
+
+
+@dataclass(frozen=True)
+class LeafSpineSite(Site):
+    """Workers around leaves, each of which has a link to each spine.
+
+    Attributes:
+        networks: ports and addresses.
+        target: which switch runs the program.
+        grpc_addresses: where the switches serve P4Runtime, leaves first.
+        bandwidth: Mbit/s of each link, or None for as fast as the machine can.
+        tls: certificates for P4Runtime, or None for plain gRPC.
+    """
+
+    networks: LeafSpine
+    target: Target
+    grpc_addresses: tuple[str, ...]
+    bandwidth: float | None = None
+    tls: TlsFolder | None = None
+
+    @property
+    def switches(self) -> tuple[SwitchSite, ...]:
+        """Leaves, then spines."""
+        names = [f"leaf-{leaf}" for leaf in range(len(self.networks.leaves))]
+        names += [f"spine-{spine}" for spine in range(len(self.networks.spines))]
+        return tuple(
+            SwitchSite(*each)
+            for each in zip(names, self.networks.switches, self.grpc_addresses, strict=True)
+        )
+
+    @property
+    def cables(self) -> tuple[Cable, ...]:
+        """Leaf by leaf: on a leaf the spines come behind the workers."""
+        leaves, spines = len(self.networks.leaves), len(self.networks.spines)
+        return tuple(
+            Cable(
+                Socket(leaf, network.stations[len(network.stations) - spines + spine].port),
+                Socket(leaves + spine, self.networks.spines[spine].stations[leaf].port),
+            )
+            for leaf, network in enumerate(self.networks.leaves)
+            for spine in range(spines)
+        )
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Leaf by leaf."""
+        return self.networks.place
