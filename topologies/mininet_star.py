@@ -139,8 +139,6 @@ class MininetFabric(Fabric):
         # would answer for it.
         plug = net.addHost(f"s{tag}", cls=Node, inNamespace=False, ip=None)
         site = self.site
-        # Mininet cannot take down a link of a node with itself.
-        upper_plug = net.addHost(f"u{tag}", cls=Node, inNamespace=False, ip=None)
         shape = {} if site.bandwidth is None else {"bw": site.bandwidth}
         stations = [site.station(worker) for worker in range(site.workers)]
         for worker, station in enumerate(stations):
@@ -156,6 +154,9 @@ class MininetFabric(Fabric):
             self._switch_side.append(link.intf2.name)
             _quiet(link.intf1.name, host.pid)
             _quiet(link.intf2.name, None)
+        if site.cables:
+            # Mininet cannot take down a link of a node with itself.
+            upper_plug = net.addHost(f"u{tag}", cls=Node, inNamespace=False, ip=None)
         for number in range(len(site.cables)):
             ends = f"s{tag}-dn{number}", f"s{tag}-up{number}"
             names = {"intfName1": ends[0], "intfName2": ends[1]}
