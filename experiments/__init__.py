@@ -9,6 +9,7 @@ result yet, and `write_figures` makes of the results what people look at.
 from switchgnn.experiments.cells import cells_of
 from switchgnn.experiments.description import Figure
 from switchgnn.experiments.errors import ExperimentError
+from switchgnn.experiments.given import parse_graphs, with_graphs
 from switchgnn.experiments.load import load_figures
 from switchgnn.experiments.outputs import write_figures
 from switchgnn.experiments.point import Point
@@ -25,6 +26,8 @@ __all__ = [
     "cells_of",
     "current_versions",
     "load_figures",
+    "parse_graphs",
     "run_points",
+    "with_graphs",
     "write_figures",
 ]

@@ -18,7 +18,9 @@ from switchgnn.experiments import (
     cells_of,
     current_versions,
     load_figures,
+    parse_graphs,
     run_points,
+    with_graphs,
     write_figures,
 )
 from switchgnn.experiments.outputs import TABLE, check_matplotlib
@@ -44,6 +46,13 @@ def figures(
         int | None,
         typer.Option(min=1, help="Draws of graph and orders; default: the scale's."),
     ] = None,
+    graph: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=GRAPH",
+            help="Your own in place of a generated one, as Reddit=reddit.npz; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Redraw the paper's figures: simulate each point, write CSV, pictures and a table.
 
@@ -51,7 +60,8 @@ def figures(
     after Ctrl-C, or with more figures, the same command goes on.
     """
     check_matplotlib()
-    chosen = [(figure, cells_of(figure, scale, seeds)) for figure in load_figures(names or [])]
+    described = with_graphs(load_figures(names or []), parse_graphs(graph or []))
+    chosen = [(figure, cells_of(figure, scale, seeds)) for figure in described]
     folder = out or _RESULTS / scale
     store = Store(folder, current_versions())
     points = [cell.point for _, cells in chosen for cell in cells]

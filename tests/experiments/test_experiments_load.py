@@ -6,7 +6,13 @@ import json
 
 import pytest
 
-from switchgnn.experiments import ExperimentError, cells_of, load_figures
+from switchgnn.experiments import (
+    ExperimentError,
+    cells_of,
+    load_figures,
+    parse_graphs,
+    with_graphs,
+)
 from switchgnn.experiments.load import known_figures
 from switchgnn.experiments.select import select
 
@@ -168,3 +174,22 @@ def test_points_of_a_figure(tmp_path):
         points = {cell.point for cell in cells if cell.series == label}
         assert len(points) == 2 * 2
         assert {point.memory for point in points} == {None}
+
+
+def test_the_users_graphs_in_place_of_generated_ones(tmp_path):
+    figure = write(tmp_path, RIGHT)
+    (name,) = figure.scales["small"].graphs
+    (mine,) = with_graphs([figure], parse_graphs([f"{name}=my=graph.npz"]))
+    points = {cell.point for cell in cells_of(mine, "small")}
+    assert {point.graph for point in points} == {"my=graph.npz"}
+    # It has its own size: the switch's memory is what the description says.
+    assert {point.memory for point in points} == {None, 10_000_000, 1_000_000}
+    assert {point.delay for point in points} == {2.0}
+    with pytest.raises(ExperimentError, match="No graph 'Cora' in these figures; known: "):
+        with_graphs([figure], {"Cora": "cora.npz"})
+
+
+@pytest.mark.parametrize("words", [["Reddit"], ["=a"], ["Reddit="], ["A=b", "A=c"]])
+def test_graphs_without_names_are_told(words):
+    with pytest.raises(ExperimentError, match="is not NAME=GRAPH"):
+        parse_graphs(words)
