@@ -117,6 +117,21 @@ def test_training_over_leaves_and_spines(transport):
     assert losses[0] == pytest.approx(losses[1], abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    "asked", [("--strategy", "best"), ("--partition", "metis-racks")], ids=["best", "by name"]
+)
+@pytest.mark.parametrize("command", ["run", "train"])
+def test_the_partition_knows_the_leaves(command, asked):
+    what = ("--graph", "karate") if command == "run" else ("--data", "karate", "--epochs", 1)
+    result = switchgnn(
+        *(command, *what, *asked, "--fabric", "loopback", "--json", "--slots", 16),
+        *(*TIERS, "--leaves", 2, "--workers", 4),
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    report = json.loads(result.stdout.splitlines()[-1])
+    assert report["partition"] == "metis-racks:2"
+
+
 def test_leaves_of_a_star_are_refused():
     result = switchgnn("run", "--leaves", 2, "--graph", "karate")
     assert result.returncode == 2
