@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 
 from switchgnn.host.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
+from switchgnn.host.pace import Pace
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.load import load_graph
+from switchgnn.planner.partition_racks import metis_racks
+from switchgnn.planner.racks import even_racks
 from switchgnn.planner.tiers import make_tiers
+from switchgnn.run import RunOptions, run_job
 from tests.beds import Team
 from tests.end_to_end.conftest import run_json, switchgnn
-from tests.tier_beds import tier_bed
+from tests.tier_beds import RelayedFabric, tier_bed
 
 TIERS = ("--topology", "leaf-spine")
 
@@ -49,6 +55,47 @@ def check_bytes(report, tiers):
     if not repairs["recalls"] and not repairs["barriers_repeated"]:
         assert tiers["bytes_up"] == tiers["planned_bytes_up"]
         assert tiers["bytes_down"] == tiers["planned_bytes_down"]
+
+
+@pytest.mark.parametrize("leaves", [2, 4])
+def test_bytes_on_the_cables(monkeypatch, leaves):
+    """One partial sum for each destination and leaf, and control is under 5 %."""
+    monkeypatch.setattr(
+        "switchgnn.run.job.build_fabric", lambda _, site, folder: RelayedFabric(site, folder, "")
+    )
+    options = RunOptions(
+        graph="digits",
+        workers=8,
+        features=33,
+        rounds=2,
+        slots=256,
+        target="embedded",
+        fabric="loopback",
+        bandwidth=None,
+        seed=0,
+        grpc_port=0,
+        ecn_threshold=64,
+        pace=Pace(),
+        asked=Asked("best"),
+        racks=even_racks(8, leaves, 2),
+    )
+    report = run_job(options, lambda *_: None).to_dict()
+    tiers = report["tiers"]
+    assert report["exact"] is True
+    pairs = pairs_between(load_graph("digits"), leaves)
+    assert tiers["partial_sums"] == tiers["planned_partial_sums"] == pairs * 2 * 2
+    check_bytes(report, tiers)
+    data = tiers["planned_partial_sums"] * FEATURE_FRAME_BYTES
+    assert tiers["planned_bytes_up"] - data < 0.05 * tiers["planned_bytes_up"]
+
+
+def pairs_between(graph, leaves):
+    """(destination, leaf that contributes), where a spine has to add, edge by edge."""
+    worker = metis_racks(graph, 8, 0, leaves=leaves)
+    leaf = worker * leaves // 8
+    edges = [(u, v) for u, v in zip(*graph.edges(), strict=True) if worker[u] != worker[v]]
+    away = {v for u, v in edges if leaf[u] != leaf[v]}
+    return len({(v, leaf[u]) for u, v in edges if v in away})
 
 
 def test_faults_on_the_workers_links(combination):
