@@ -179,6 +179,19 @@ def test_the_partition_knows_the_leaves(command, asked):
     assert report["partition"] == "metis-racks:2"
 
 
+def test_losses_are_those_of_the_star():
+    losses = []
+    for topology in ((), (*TIERS, "--leaves", 4, "--spines", 2)):
+        result = switchgnn(
+            *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
+            *("--workers", 4, "--slots", 16, "--fabric", "loopback", *topology),
+        )
+        assert result.returncode == 0, result.stderr[-2000:]
+        losses.append(json.loads(result.stdout.splitlines()[-1])["losses"])
+    assert len(losses[0]) == 3
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+
 def test_leaves_of_a_star_are_refused():
     result = switchgnn("run", "--leaves", 2, "--graph", "karate")
     assert result.returncode == 2
