@@ -30,6 +30,7 @@ def partition_vertices(
     parts: int,
     seed: int,
     weights: NDArray[np.integer] | None = None,
+    shares: "Sequence[int] | None" = None,
     volume: bool = False,
     most_edges: int | None = None,
 ) -> NDArray[np.int32]:
@@ -47,6 +48,8 @@ def partition_vertices(
         seed: the same seed gives the same partition.
         weights: integers[vertices], from 1; parts get about equal sums of them. None: about
             equal numbers of vertices.
+        shares: from 1, one per part: parts are as large as these are to one another. None: they
+            are about equal.
         volume: keep down the communication volume, the number of (vertex, other part that
             it has a neighbour in), instead of the number of edges between parts.
         most_edges: of graphs with more, counting both directions, a random sample is cut.
@@ -71,7 +74,9 @@ def partition_vertices(
             f"{_MOST_ENDS:,}: partition with --engine ptscotch, or give an assignment"
         )
     with METIS_TIME.running():
-        part = _part_graph(*adjacency, parts, seed=seed, weights=weights, volume=volume)
+        part = _part_graph(
+            *adjacency, parts, seed=seed, weights=weights, shares=shares, volume=volume
+        )
     return np.asarray(part, dtype=np.int32)
 
 
@@ -106,6 +111,7 @@ def _part_graph(
     *,
     seed: int,
     weights: NDArray[np.integer] | None,
+    shares: "Sequence[int] | None",
     volume: bool,
 ) -> "Sequence[int]":
     try:
@@ -121,6 +127,8 @@ def _part_graph(
         choice["recursive"] = False
     if weights is not None:
         choice["vweights"] = weights.tolist()
+    if shares is not None and len(set(shares)) > 1:
+        choice["tpwgts"] = [share / sum(shares) for share in shares]
     starts, adjacent = indptr.astype(np.int32), indices
     try:
         if hasattr(pymetis, "CSRAdjacency"):

@@ -9,6 +9,8 @@ from typing import Protocol
 from switchgnn.planner.blocks_hypergraph import has_mtkahypar
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
+from switchgnn.planner.partition_racks import metis_racks_name
+from switchgnn.planner.racks import Racks
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 
 # The send strategy for which some block strategies are refined, and the end of their names.
@@ -34,12 +36,14 @@ class Situation:
         slots: the aggregators of the switch.
         link_rate: packets per second on each worker's link; None: not known.
         recirculation_rate: passes per second that the switch can make; None: not known.
+        racks: the leaves that the workers hang on; None: one switch has all of them.
     """
 
     workers: int
     slots: int
     link_rate: float | None = None
     recirculation_rate: float | None = None
+    racks: Racks | None = None
 
 
 @dataclass(frozen=True)
@@ -87,18 +91,20 @@ def best(graph: Graph, situation: Situation) -> Choice:
 
     Args:
         graph: only its size counts.
-        situation: with the rates, the switch's recirculation is weighed against the links.
+        situation: with the rates, the switch's recirculation is weighed against the links; with
+            several leaves, the partition keeps down what is between them.
     """
+    partition, why_partition = _partition(situation.racks)
     blocks, why_blocks = _blocks(graph, situation)
     send, weight, why_send = _send(graph, situation)
     return Choice(
-        partition="metis",
+        partition=partition,
         blocks=blocks_for(blocks, send),
         send=send,
         weight=weight,
         order="gamr",
         because={
-            "partition": "Workers by METIS: few edges between workers are few boundary vertices.",
+            "partition": why_partition,
             "blocks": why_blocks,
             "send": why_send,
             "order": "The paper's order: of those measured with workers side by side the quickest.",
@@ -152,6 +158,16 @@ def slots_of_memory(memory: int, slot_features: int | None = None) -> int:
 def slot_bytes(slot_features: int | None = None) -> int:
     """The bytes of a slot for so many numbers, or for a fragment."""
     return SLOT_BYTES if slot_features is None else NUMBER_BYTES * slot_features
+
+
+def _partition(racks: Racks | None) -> tuple[str, str]:
+    if racks is None or racks.leaves == 1:
+        return "metis", "Workers by METIS: few edges between workers are few boundary vertices."
+    return (
+        metis_racks_name(racks.leaves),
+        f"Workers by METIS for {racks.leaves} leaves: few sums between leaves, then few edges "
+        "between workers.",
+    )
 
 
 def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:

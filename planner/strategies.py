@@ -28,6 +28,7 @@ from switchgnn.planner.partition_boundary import balanced_boundary
 from switchgnn.planner.partition_g3 import g3, g3_literal
 from switchgnn.planner.partition_plain import chunk, metis_volume, shuffled
 from switchgnn.planner.partition_ptscotch import find_ptscotch
+from switchgnn.planner.partition_racks import find_metis_racks
 
 
 class PartitionStrategy(Protocol):
@@ -81,11 +82,14 @@ class OrderStrategy(Protocol):
 
 
 class PartitionStrategies(dict[str, PartitionStrategy]):
-    """By name; beside those that it lists, `ptscotch:RANKS` for every number of ranks."""
+    """By name; beside those that it lists, `ptscotch:RANKS` and `metis-racks:LEAVES`."""
 
     def __missing__(self, name: str) -> PartitionStrategy:
         """The strategy of that name, or KeyError."""
-        return find_ptscotch(name)
+        try:
+            return find_metis_racks(name)
+        except KeyError:
+            return find_ptscotch(name)
 
 
 PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(

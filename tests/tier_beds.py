@@ -15,7 +15,7 @@ from switchgnn.planner.load import load_graph
 from switchgnn.planner.racks import even_racks
 from switchgnn.planner.tiers import make_tiers
 from switchgnn.run.addresses import worker_addresses
-from switchgnn.topologies import LeafSpineSite, Target, free_tcp_port
+from switchgnn.topologies import LeafSpineSite, Target, WireBytes, free_tcp_port
 from switchgnn.topologies.loopback import LoopbackFabric, free_udp_ports
 from switchgnn.topologies.targets import wait_until_serving
 
@@ -49,6 +49,10 @@ class RelayedFabric(LoopbackFabric):
             relay.stop()
         super().stop()
 
+    def cable_bytes(self):
+        """What the relays have taken, frame by frame: as interfaces would count."""
+        return [WireBytes(*relay.carried) for relay in self.relays]
+
     def injected(self):
         """How many frames met a fault between switches."""
         return sum(relay.injected() for relay in self.relays)
@@ -68,6 +72,7 @@ class _Relay:
         self._lower, self._upper = open_link(lower), open_link(upper)
         if faults.rates:
             self._lower = FaultyLink(self._lower, faults, number)
+        self.carried = [0, 0]  # bytes up, bytes down
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -84,9 +89,11 @@ class _Relay:
 
     def _run(self):
         while not self._stop.is_set():
-            for source, target in ((self._lower, self._upper), (self._upper, self._lower)):
+            both = (self._lower, self._upper), (self._upper, self._lower)
+            for way, (source, target) in enumerate(both):
                 frame = source.receive(_TURN_SECONDS)
                 while frame is not None:
+                    self.carried[way] += len(frame)
                     target.send(bytes(frame))
                     frame = source.receive(0.0)
 

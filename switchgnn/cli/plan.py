@@ -13,11 +13,14 @@ from switchgnn.cli.engine import engine_partition
 from switchgnn.cli.plan_display import as_json as report_as_json
 from switchgnn.cli.plan_display import (
     by_blocks,
+    by_tiers,
     costs,
     facts,
     left_out,
     orders_table,
     sizes,
+    switches,
+    tiers_table,
     ways_table,
 )
 from switchgnn.cli.steps import Steps
@@ -29,11 +32,13 @@ from switchgnn.cli.strategies import (
     SendOption,
     StrategyOption,
 )
+from switchgnn.cli.topology import PlanLeavesOption, SpinesOption, find_plan_racks
 from switchgnn.planner.check_plan import check_plan, name_of_graph
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.files import write_plan
 from switchgnn.planner.load import load_graph
+from switchgnn.planner.partition_racks import on_racks
 from switchgnn.planner.presets import PAPER, slots_of_memory
 from switchgnn.run.plan_job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.run.plan_plots import draw_plan_plots
@@ -85,6 +90,8 @@ def plan(
     recirculation_rate: Annotated[
         float | None, typer.Option(help="Passes per second of the switch, for `best` to weigh.")
     ] = None,
+    leaves: PlanLeavesOption = None,
+    spines: SpinesOption = None,
     plots: Annotated[
         Path | None,
         typer.Option(
@@ -108,6 +115,7 @@ def plan(
         return
     if graph is None or workers is None:
         raise typer.BadParameter("give a GRAPH and --workers, or a folder to --check")
+    racks = find_plan_racks(workers, leaves, spines)
     options = PlanOptions(
         graph=graph,
         workers=workers,
@@ -115,7 +123,7 @@ def plan(
         features=features,
         asked=Asked(
             strategy,
-            engine_partition(partition, engine, ranks),
+            on_racks(engine_partition(partition, engine, ranks), racks),
             blocks,
             send,
             order,
@@ -125,6 +133,7 @@ def plan(
         seed=seed,
         link_rate=link_rate,
         recirculation_rate=recirculation_rate,
+        racks=racks,
     )
     steps = Steps()
     with steps:
@@ -163,6 +172,12 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
         Console(highlight=False).print(orders_table(each, order))
         if missing := left_out(each, order):
             console.print(missing)
+    for names, tiers in by_tiers(report):
+        console.print()
+        if len(report.tiers or {}) > 1:
+            console.print(f"{names}:")
+        Console(highlight=False).print(tiers_table(tiers))
+        console.print(switches(tiers))
     console.print()
     console.print(costs(report))
     if out is not None:

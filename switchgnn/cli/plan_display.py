@@ -14,6 +14,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan_flow import OWN
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 from switchgnn.planner.report import COVER, HOST, ONCE, PLAN, STRAWMAN, DirectionReport, Load, Way
+from switchgnn.planner.report_tiers import SINGLE, TierDirection
 from switchgnn.run.plan_job import PlanReport
 
 _COLUMNS = 80
@@ -26,6 +27,7 @@ _ROWS = {
     ONCE: "each once",
     COVER: "lower bound",
 }
+_TIER_ROWS = {**_ROWS, SINGLE: "sums at spines only"}
 
 
 def as_json(report: PlanReport) -> dict[str, Any]:
@@ -62,6 +64,18 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "memory_before_bytes": made.memory_before_bytes,
         "graph_bytes": made.graph.indptr.nbytes + made.graph.indices.nbytes,
         "directions": {name: asdict(each) for name, each in report.directions.items()},
+        "tiers": _tiers_as_json(report),
+    }
+
+
+def _tiers_as_json(report: PlanReport) -> dict[str, Any] | None:
+    if report.tiers is None or report.made.options.racks is None:
+        return None
+    racks = report.made.options.racks
+    return {
+        "leaves": racks.leaves,
+        "spines": racks.spines,
+        "directions": {name: asdict(each) for name, each in report.tiers.items()},
     }
 
 
@@ -158,6 +172,55 @@ def orders_table(report: DirectionReport, own: str) -> Table:
             f"{order.share_mean:.1%}",
         )
     return table
+
+
+def by_tiers(report: PlanReport) -> list[tuple[str, TierDirection]]:
+    """What is between leaves and spines, and its names; directions that are alike come as one."""
+    tiers = report.tiers or {}
+    distinct: list[TierDirection] = []
+    for each in tiers.values():
+        if each not in distinct:
+            distinct.append(each)
+    return [
+        (" and ".join(name for name, other in tiers.items() if other == each), each)
+        for each in distinct
+    ]
+
+
+def tiers_table(tiers: TierDirection) -> Table:
+    """The plan beside other ways, on the links between leaves and spines."""
+    heaviest = max(max(load.bytes_up, load.bytes_down) for load in tiers.ways.values())
+    unit, size = _unit(heaviest)
+    title = "between leaves and spines; packets of a fragment"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("packets up", "down", f"{unit} up", f"{unit} down"):
+        table.add_column(name, justify="right")
+    for name, load in tiers.ways.items():
+        table.add_row(
+            _TIER_ROWS[name],
+            _short(load.packets_up),
+            _short(load.packets_down),
+            f"{load.bytes_up / size:,.2f}",
+            f"{load.bytes_down / size:,.2f}",
+        )
+    return table
+
+
+def switches(tiers: TierDirection) -> str:
+    """A few lines about the links and slots of single switches."""
+    return "\n".join(
+        (
+            f"At most {tiers.packets_max:,} packets of a fragment one way on a link; barriers are "
+            f"{tiers.control_share:.1%} of the bytes",
+            f"Slots in use in the fullest block: {_listed(tiers.leaf_slots)} in the leaves, "
+            f"{_listed(tiers.spine_slots)} in the spines",
+        )
+    )
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(f"{number:,}" for number in numbers)
 
 
 def left_out(report: DirectionReport, own: str) -> str:

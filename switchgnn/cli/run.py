@@ -42,6 +42,7 @@ from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
+from switchgnn.planner.partition_racks import on_racks
 from switchgnn.planner.presets import PAPER
 from switchgnn.run import RunOptions, RunReport, run_job
 from switchgnn.run.tier_report import TierReport
@@ -132,6 +133,7 @@ def run(
     boundary vertex's feature through it, block by block. Exit code 0 when every
     sum is exact, 1 when one is not, 2 when the run could not be done.
     """
+    racks = find_racks(topology, workers, leaves, spines)
     options = RunOptions(
         graph=graph,
         workers=workers,
@@ -148,8 +150,10 @@ def run(
         background=background,
         faults=faults,
         tls=tls,
-        asked=Asked(strategy, partition, blocks, send, order, assignment).checked(),
-        racks=find_racks(topology, workers, leaves, spines),
+        asked=Asked(
+            strategy, on_racks(partition, racks), blocks, send, order, assignment
+        ).checked(),
+        racks=racks,
     )
     console = Console(stderr=True)
     # A terminated run cleans up like an interrupted one.

@@ -25,9 +25,24 @@ LeavesOption = Annotated[
     int | None,
     typer.Option(min=1, help=f"Switches that the workers hang on; default: {_LEAVES}."),
 ]
+PlanLeavesOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Switches that the workers hang on; default: one, and no spines."),
+]
 SpinesOption = Annotated[
     int | None, typer.Option(min=1, help=f"Switches above the leaves; default: {_SPINES}.")
 ]
+
+
+def find_plan_racks(workers: int, leaves: int | None, spines: int | None) -> Racks | None:
+    """Return who hangs where, for a plan that names no topology; None for a star.
+
+    Raises:
+        PlannerError: racks that cannot be, or spines without leaves.
+    """
+    if leaves is None and spines is not None:
+        raise PlannerError("A star has no spines: add --leaves.")
+    return None if leaves is None else even_racks(workers, leaves, spines or _SPINES)
 
 
 def find_racks(

@@ -40,6 +40,7 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
+from switchgnn.planner.partition_racks import on_racks
 from switchgnn.planner.presets import PAPER
 from switchgnn.run.train_events import TrainEvents
 from switchgnn.run.train_plots import draw_plots
@@ -167,6 +168,8 @@ def train(
             "pip install 'switchgnn[training]'."
         ) from error
     chosen = transport or [TransportOption.SWITCH]
+    racks = find_racks(topology, workers, leaves, spines)
+    partition = on_racks(partition, racks)
     asked = Asked(strategy, partition, blocks, send, order, assignment).checked()
     if checkpoint is not None and len(chosen) > 1:
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
@@ -182,7 +185,6 @@ def train(
     else:
         dataset = load_dataset(data, root, seed=seed)
     shape = PAPER if paper else ModelOptions(model_name(model), layers, hidden, dropout)
-    racks = find_racks(topology, workers, leaves, spines)
     options = TrainOptions(
         epochs=epochs,
         learning_rate=lr,

@@ -188,7 +188,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared
     step("planning: load the graph", 0, 0)
     graph = load_graph(options.graph)
     features = _features(graph, options)
-    situation = Situation(options.workers, options.slots)
+    situation = Situation(options.workers, options.slots, racks=options.racks)
     strategies = choose_asked(options.asked, graph, situation)
     plan = build_chosen(
         graph,

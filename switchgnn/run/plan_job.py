@@ -9,7 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES, fragments_of
+from switchgnn.host.header import (
+    BARRIER_FRAME_BYTES,
+    FEATURE_FRAME_BYTES,
+    LANES,
+    fragments_of,
+)
 from switchgnn.p4src import load_program
 from switchgnn.planner.blocks import MIN_SLOTS
 from switchgnn.planner.boundary import BoundaryEdges, boundary_edges
@@ -22,9 +27,12 @@ from switchgnn.planner.load import load_graph
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.plan import Plan
 from switchgnn.planner.presets import PAPER, Choice, Situation, choose
+from switchgnn.planner.racks import Racks
 from switchgnn.planner.report import DirectionReport, Frames, report_direction
+from switchgnn.planner.report_tiers import TierDirection, report_tier_direction
 from switchgnn.planner.stopwatch import METIS_TIME
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
+from switchgnn.planner.tiers import make_tiers
 from switchgnn.run.memory import PeakMemory
 
 # The comparison with the paper's plan cuts the boundary graph once more, level by level.
@@ -48,6 +56,7 @@ class PlanOptions:
         seed: for partition, blocks and order.
         link_rate: packets per second on each worker's link, or None.
         recirculation_rate: passes per second that the switch can make, or None.
+        racks: the leaves that the workers hang on, and spines; None: one switch.
     """
 
     graph: str
@@ -59,6 +68,7 @@ class PlanOptions:
     seed: int
     link_rate: float | None
     recirculation_rate: float | None
+    racks: Racks | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +105,14 @@ class PlanReport:
         directions: the numbers, by direction.
         features: width F of the bytes.
         frames: what a packet weighs.
+        tiers: the links between leaves and spines, by direction; None with one switch.
     """
 
     made: MadePlan
     directions: dict[str, DirectionReport]
     features: int
     frames: Frames
+    tiers: dict[str, TierDirection] | None
 
 
 def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
@@ -121,6 +133,7 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
         slots=options.slots or program.slots,
         link_rate=options.link_rate,
         recirculation_rate=options.recirculation_rate,
+        racks=options.racks,
     )
     choice = choose_asked(options.asked, graph, situation)
     assignment = options.asked.load_assignment()
@@ -157,12 +170,33 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     own = made.graph.features.shape[1] if made.graph.features is not None else LANES
     features = made.options.features or own
     frames = Frames(FEATURE_FRAME_BYTES, fragments_of(features))
-    return PlanReport(made, _report(made.graph, made.plan, frames, tell), features, frames)
+    boundary = boundary_edges(made.graph, made.plan.assignment)
+    directions = _report(made.graph, made.plan, boundary, frames, tell)
+    tiers = None
+    if made.options.racks is not None:
+        tell("share the plan out to leaves and spines")
+        tiers = _tiers(made.plan, boundary, made.options.racks, frames)
+    return PlanReport(made, directions, features, frames, tiers)
 
 
-def _report(graph: Graph, plan: Plan, frames: Frames, tell: Progress) -> dict[str, DirectionReport]:
+def _tiers(
+    plan: Plan, boundary: BoundaryEdges, racks: Racks, frames: Frames
+) -> dict[str, TierDirection]:
+    """What is between leaves and spines, by direction."""
+    tiers = make_tiers(plan, racks)
+    edges = {Direction.FORWARD: boundary, Direction.BACKWARD: boundary.transposed()}
+    return {
+        direction.value: report_tier_direction(
+            tiers, plan.manifest.direction(direction), edges[direction], frames, BARRIER_FRAME_BYTES
+        )
+        for direction in map(Direction, plan.manifest.directions)
+    }
+
+
+def _report(
+    graph: Graph, plan: Plan, boundary: BoundaryEdges, frames: Frames, tell: Progress
+) -> dict[str, DirectionReport]:
     """The numbers of each direction; directions with the same edges share them."""
-    boundary = boundary_edges(graph, plan.assignment)
     shared: dict[tuple[int, int], DirectionReport] = {}
     reports = {}
     for direction in map(Direction, plan.manifest.directions):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from switchgnn.controller import Counters, Outcome
 from switchgnn.host.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
+from switchgnn.planner.between_leaves import copies_between
 from switchgnn.planner.boundary import boundary_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graph import Graph
@@ -94,9 +95,7 @@ def report_tiers(
 
 def copies_between_leaves(graph: Graph, assignment: NDArray[np.int32], racks: Racks) -> int:
     """Packets that host-based exchange sends from leaf to leaf, per fragment."""
-    leaf = np.array(racks.leaf_of_worker)
-    sender, receiver = boundary_edges(graph, assignment).host_copies()
-    return int(np.count_nonzero(leaf[sender] != leaf[receiver]))
+    return copies_between(boundary_edges(graph, assignment), racks)
 
 
 def partial_sums_taken(racks: Racks, before: Sequence[Counters], after: Sequence[Counters]) -> int:

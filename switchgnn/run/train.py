@@ -156,7 +156,7 @@ def _alone(job: TrainJob, data: Dataset, folder: Path, on_epoch: EpochListener) 
 
 def _strategies(job: TrainJob, data: Dataset) -> Strategies:
     """What the plan is made with: all that is asked for, or nothing of it but the partition."""
-    situation, asked, transport = Situation(job.workers, job.slots), job.asked, job.task.transport
+    situation, asked, transport = _situation(job), job.asked, job.task.transport
     if transport == G3 and asked.partition is None and asked.assignment is None:
         asked = replace(asked, partition=G3)
     chosen = choose_asked(asked, data.graph, situation)
@@ -174,7 +174,7 @@ def _prepare(
     plan = build_chosen(
         data.graph,
         strategies,
-        Situation(job.workers, job.slots),
+        _situation(job),
         program=_program(job).digest,
         seed=job.task.options.seed,
         directions="both",
@@ -192,6 +192,10 @@ def _prepare(
         for worker, both in enumerate(binned):
             write_binned_schedule(both, _schedule(folder, worker))
     return plan.manifest, make_tiers(plan, job.racks) if job.racks else None
+
+
+def _situation(job: TrainJob) -> Situation:
+    return Situation(job.workers, job.slots, racks=job.racks)
 
 
 def _program(job: TrainJob) -> Program:

@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 
 from switchgnn.host.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
+from switchgnn.host.pace import Pace
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.load import load_graph
+from switchgnn.planner.partition_racks import metis_racks
+from switchgnn.planner.racks import even_racks
 from switchgnn.planner.tiers import make_tiers
+from switchgnn.run import RunOptions, run_job
 from tests.beds import Team
 from tests.end_to_end.conftest import run_json, switchgnn
-from tests.tier_beds import tier_bed
+from tests.tier_beds import RelayedFabric, tier_bed
 
 TIERS = ("--topology", "leaf-spine")
 
@@ -49,6 +55,47 @@ def check_bytes(report, tiers):
     if not repairs["recalls"] and not repairs["barriers_repeated"]:
         assert tiers["bytes_up"] == tiers["planned_bytes_up"]
         assert tiers["bytes_down"] == tiers["planned_bytes_down"]
+
+
+@pytest.mark.parametrize("leaves", [2, 4])
+def test_bytes_on_the_cables(monkeypatch, leaves):
+    """One partial sum for each destination and leaf, and control is under 5 %."""
+    monkeypatch.setattr(
+        "switchgnn.run.job.build_fabric", lambda _, site, folder: RelayedFabric(site, folder, "")
+    )
+    options = RunOptions(
+        graph="digits",
+        workers=8,
+        features=33,
+        rounds=2,
+        slots=256,
+        target="embedded",
+        fabric="loopback",
+        bandwidth=None,
+        seed=0,
+        grpc_port=0,
+        ecn_threshold=64,
+        pace=Pace(),
+        asked=Asked("best"),
+        racks=even_racks(8, leaves, 2),
+    )
+    report = run_job(options, lambda *_: None).to_dict()
+    tiers = report["tiers"]
+    assert report["exact"] is True
+    pairs = pairs_between(load_graph("digits"), leaves)
+    assert tiers["partial_sums"] == tiers["planned_partial_sums"] == pairs * 2 * 2
+    check_bytes(report, tiers)
+    data = tiers["planned_partial_sums"] * FEATURE_FRAME_BYTES
+    assert tiers["planned_bytes_up"] - data < 0.05 * tiers["planned_bytes_up"]
+
+
+def pairs_between(graph, leaves):
+    """(destination, leaf that contributes), where a spine has to add, edge by edge."""
+    worker = metis_racks(graph, 8, 0, leaves=leaves)
+    leaf = worker * leaves // 8
+    edges = [(u, v) for u, v in zip(*graph.edges(), strict=True) if worker[u] != worker[v]]
+    away = {v for u, v in edges if leaf[u] != leaf[v]}
+    return len({(v, leaf[u]) for u, v in edges if v in away})
 
 
 def test_faults_on_the_workers_links(combination):
@@ -115,6 +162,34 @@ def test_training_over_leaves_and_spines(transport):
     events = [json.loads(line) for line in result.stdout.splitlines()]
     losses = [event["losses"] for event in events if event["event"] == "finished"]
     assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "asked", [("--strategy", "best"), ("--partition", "metis-racks")], ids=["best", "by name"]
+)
+@pytest.mark.parametrize("command", ["run", "train"])
+def test_the_partition_knows_the_leaves(command, asked):
+    what = ("--graph", "karate") if command == "run" else ("--data", "karate", "--epochs", 1)
+    result = switchgnn(
+        *(command, *what, *asked, "--fabric", "loopback", "--json", "--slots", 16),
+        *(*TIERS, "--leaves", 2, "--workers", 4),
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    report = json.loads(result.stdout.splitlines()[-1])
+    assert report["partition"] == "metis-racks:2"
+
+
+def test_losses_are_those_of_the_star():
+    losses = []
+    for topology in ((), (*TIERS, "--leaves", 4, "--spines", 2)):
+        result = switchgnn(
+            *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
+            *("--workers", 4, "--slots", 16, "--fabric", "loopback", *topology),
+        )
+        assert result.returncode == 0, result.stderr[-2000:]
+        losses.append(json.loads(result.stdout.splitlines()[-1])["losses"])
+    assert len(losses[0]) == 3
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
 def test_leaves_of_a_star_are_refused():

@@ -266,3 +266,41 @@ def test_the_peak_of_memory_is_that_of_the_work():
     assert int(grown) > 30e6, result.stdout
     # Where the system keeps the earlier peak, the 240 MB count too.
     assert int(grown) < (150e6 if forgot == "True" else 500e6), result.stdout
+
+
+def test_leaves_and_spines_are_reported():
+    found = plan_json("karate", "--workers", 4, "--slots", 16, "--leaves", 2, "--features", 33)
+    tiers = found["tiers"]
+    assert (tiers["leaves"], tiers["spines"]) == (2, 1)
+    forward = tiers["directions"]["forward"]
+    assert list(forward["ways"]) == ["plan", "once", "single", "host"]
+    single, ours = forward["ways"]["single"], forward["ways"]["plan"]
+    assert single["packets_up"] == found["packets_up"]
+    assert single["packets_down"] == found["packets_down"]
+    assert ours["bytes_up"] == ours["packets_up"] * 188 * 2 > 0
+    assert len(forward["leaf_slots"]) == 2
+    assert max(forward["leaf_slots"] + forward["spine_slots"]) <= 16
+    assert plan_json("karate", "--workers", 4, "--slots", 16)["tiers"] is None
+
+
+def test_leaves_and_spines_are_shown():
+    text = plan(
+        *("karate", "--workers", 4, "--slots", 16, "--strategy", "best", "--directions", "both"),
+        *("--leaves", 2, "--spines", 2),
+    )
+    assert "4 workers (metis-racks:2)" in text
+    assert text.count("between leaves and spines; packets of a fragment") == 1
+    assert "sums at spines only" in text
+    assert "in the leaves, " in text
+    assert max(map(len, text.splitlines())) <= 82
+    assert "between leaves" not in plan("karate", "--workers", 4, "--slots", 16)
+
+
+def test_a_partition_for_the_leaves_that_there_are():
+    few = ("karate", "--workers", 4, "--slots", 16)
+    found = plan_json(*few, "--leaves", 2, "--partition", "metis-racks")
+    assert found["partition"] == "metis-racks:2"
+    assert "not for 2 leaves" in refused(*few, "--leaves", 2, "--partition", "metis-racks:3")
+    assert "does not say how many leaves" in refused(*few, "--partition", "metis-racks")
+    assert "add --leaves" in refused(*few, "--spines", 2)
+    assert "5 leaves are too many" in refused(*few, "--leaves", 5)

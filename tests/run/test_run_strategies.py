@@ -51,7 +51,7 @@ def said(transport, asked, folder):
         asked=asked,
     )
     strategies = train._strategies(job, data)
-    manifest = train._prepare(job, data, strategies, folder, lambda *_: None)
+    manifest, _ = train._prepare(job, data, strategies, folder, lambda *_: None)
     report = train._planned(job, strategies, manifest)
     assignment = np.load(folder / "plan" / "assignment.npy")
     return [report[name] for name in NAMES], report["why"], assignment
