@@ -96,7 +96,7 @@ class Exchange:
         self._round = first_round
         self._on_block = on_block
         self._responder = Responder(link, addresses, part.vertices, self.tally)
-        round_trip = RoundTrip()
+        round_trip = RoundTrip(pace.shortest_timeout)
         congestion = Congestion(pace, round_trip)
         notifier = Notifier(link, addresses, part.worker, round_trip, self.tally)
         inbox = Inbox(link, self._responder, congestion, notifier, self.tally)

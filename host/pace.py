@@ -4,6 +4,8 @@
 
 from dataclasses import dataclass
 
+from switchgnn.host.round_trip import SHORTEST_TIMEOUT
+
 _LARGEST_GROUP = 8
 
 
@@ -16,11 +18,14 @@ class Pace:
             30 frames (libpcap in immediate mode) and loses what does not fit.
         patience: seconds without any progress after which the worker gives up.
         congestion_control: slow down when packets come marked.
+        shortest_timeout: seconds that an answer is waited for at least, before it is asked for
+            again. More than software switches need keeps a busy machine from repeating.
     """
 
     window: int = 16
     patience: float = 20.0
     congestion_control: bool = True
+    shortest_timeout: float = SHORTEST_TIMEOUT
 
     @property
     def group_size(self) -> int:

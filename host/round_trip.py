@@ -6,16 +6,21 @@ The estimator is that of TCP (RFC 6298): a smoothed round trip and its deviation
 """
 
 _INITIAL = 0.05
-_SHORTEST = 0.004
+SHORTEST_TIMEOUT = 0.004
 _LONGEST = 1.0
 # Questions that were answered back off only so far: 8 time-outs.
 _ATTEMPTS_WHEN_ANSWERED = 3
 
 
 class RoundTrip:
-    """Smoothed round-trip time of one worker, in seconds."""
+    """Smoothed round-trip time of one worker, in seconds.
 
-    def __init__(self) -> None:
+    Args:
+        shortest: the least time-out.
+    """
+
+    def __init__(self, shortest: float = SHORTEST_TIMEOUT) -> None:
+        self._shortest = shortest
         self._smoothed: float | None = None
         self._deviation = 0.0
 
@@ -28,8 +33,8 @@ class RoundTrip:
     def timeout(self) -> float:
         """After how long without an answer a question is repeated, first."""
         if self._smoothed is None:
-            return _INITIAL
-        return min(_LONGEST, max(_SHORTEST, self._smoothed + 4 * self._deviation))
+            return max(_INITIAL, self._shortest)
+        return min(_LONGEST, max(self._shortest, self._smoothed + 4 * self._deviation))
 
     def backed_off(self, attempts: int) -> float:
         """The time-out after so many attempts: doubled each time, within bounds."""

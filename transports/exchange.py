@@ -104,7 +104,7 @@ class HostExchange:
         self._rounds: dict[int, Round] = {}
         self._finished = first_round - 1
         self._envelopes = Envelopes(worker, stations)
-        self._round_trip = RoundTrip()
+        self._round_trip = RoundTrip(pace.shortest_timeout)
         self._congestion = Congestion(pace, self._round_trip)
         self._deadline = 0.0
         self._gone: dict[int, int] = {}
