@@ -18,7 +18,7 @@ from switchgnn.controller.outcome import Outcome
 from switchgnn.controller.plan import SwitchPlan, load_plan, tier_plan
 from switchgnn.controller.report import InstallReport, SwitchReport
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries
-from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch, watch_each
+from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
 
 __all__ = [
     "ControllerError",
@@ -50,5 +50,4 @@ __all__ = [
     "star_network",
     "tier_plan",
     "watch",
-    "watch_each",
 ]

@@ -25,13 +25,8 @@ from switchgnn.controller.render import print_records, print_state
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.show import show_entries
 from switchgnn.controller.target import Progress as Teller
-from switchgnn.controller.watch import (
-    Watched,
-    WatchEvent,
-    WatchEventKind,
-    watch_clients,
-    watch_each,
-)
+from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch_clients
+from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.files import read_plan
 from switchgnn.planner.racks import even_racks
@@ -202,7 +197,7 @@ def watch(
     parts = _parts(plan, loaded, len(address), leaves, spines)
     clients = watch_clients(address, connection.client)
     try:
-        watch_each(
+        keep_installed(
             [Watched(*part, client) for part, client in zip(parts, clients, strict=True)],
             program=_program(loaded),
             on_event=_print_event,

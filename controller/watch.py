@@ -61,10 +61,17 @@ def watch_clients(
     return [make(address, _CONNECT_DEADLINE) for address in addresses]
 
 
+@dataclass(frozen=True)
+class Watched:
+    """A switch and its share of a plan; as ``Share``, with a client."""
+
+    plan: SwitchPlan
+    network: Network
+    client: P4RuntimeClient
+
+
 def watch(
-    plan: SwitchPlan,
-    clients: Sequence[P4RuntimeClient],
-    network: Network,
+    shares: Sequence[Watched],
     *,
     program: Program,
     on_event: Callable[[WatchEvent], None],
@@ -76,53 +83,7 @@ def watch(
     """Install a plan and keep it installed until ``stop`` is set.
 
     Args:
-        plan: what the switches serve.
-        clients: the switches; closed at the end.
-        network: where the workers are.
-        program: what the switches run.
-        on_event: called from this thread with everything that happens.
-        stop: ends the watch within about a second.
-        ecn_threshold: in packets.
-        interval: seconds between two looks at the switches.
-        patience: seconds that a switch may be gone; None for ever.
-
-    Raises:
-        ControllerError: the first install failed, or a switch stayed away.
-    """
-    watch_each(
-        [Watched(plan, network, client) for client in clients],
-        program=program,
-        on_event=on_event,
-        stop=stop,
-        ecn_threshold=ecn_threshold,
-        interval=interval,
-        patience=patience,
-    )
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A switch and its share of a plan; as ``Share``, with a client."""
-
-    plan: SwitchPlan
-    network: Network
-    client: P4RuntimeClient
-
-
-def watch_each(
-    shares: Sequence[Watched],
-    *,
-    program: Program,
-    on_event: Callable[[WatchEvent], None],
-    stop: threading.Event,
-    ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
-    interval: float = 1.0,
-    patience: float | None = None,
-) -> None:
-    """Like ``watch``, with a part of the plan for each switch.
-
-    Args:
-        shares: one per switch, all of the same plan; the clients are closed at the end.
+        shares: what each switch serves, all of the same plan; the clients are closed at the end.
         program: what the switches run.
         on_event: called from this thread with everything that happens.
         stop: ends the watch within about a second.

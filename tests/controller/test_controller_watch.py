@@ -7,7 +7,7 @@ import threading
 import pytest
 from controller_plans import make_plan
 
-from switchgnn.controller import Outcome, P4RuntimeClient, WatchEventKind, clear, watch
+from switchgnn.controller import Outcome, P4RuntimeClient, Watched, WatchEventKind, clear, watch
 from switchgnn.controller.errors import SwitchUnreachableError
 
 PLAN = make_plan()
@@ -29,9 +29,7 @@ class Watching:
     def _run(self, clients, network, program, options):
         try:
             watch(
-                PLAN,
-                clients,
-                network,
+                [Watched(PLAN, network, client) for client in clients],
                 program=program,
                 on_event=self._on_event,
                 stop=self._stop,

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, WatchEventKind, load_plan, watch
+from switchgnn.controller import P4RuntimeClient, Watched, WatchEventKind, load_plan, watch
 from switchgnn.host.pace import Pace
 from switchgnn.planner.files import write_plan
 from tests.beds import TARGETS, Team, bed
@@ -26,7 +26,7 @@ def own_bed(request, send, tmp_path):
         yield made
 
 
-class Watched:
+class Controller:
     """A controller that installs again when the switch has restarted."""
 
     def __init__(self, bed, stack):
@@ -45,10 +45,9 @@ class Watched:
             self.installed.set()
 
     def _watch(self, client):
+        plan = load_plan((self.bed.plan.manifest, self.bed.plan.switch))
         watch(
-            load_plan((self.bed.plan.manifest, self.bed.plan.switch)),
-            [client],
-            self.bed.network,
+            [Watched(plan, self.bed.network, client)],
             program=self.bed.program,
             on_event=self._note,
             stop=self.stop,
@@ -71,7 +70,7 @@ def test_the_switch_is_killed_and_started_again(own_bed, seed):
             reached.set()
 
     with ExitStack() as stack:
-        Watched(own_bed, stack)
+        Controller(own_bed, stack)
         team = Team(own_bed, stack, on_block=on_block)
         done = threading.Event()
 

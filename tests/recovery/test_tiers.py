@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, Watched, WatchEventKind, watch_each
+from switchgnn.controller import P4RuntimeClient, Watched, WatchEventKind, watch
 from tests.beds import Team
 from tests.tier_beds import tier_bed
 
@@ -65,7 +65,7 @@ class Controller:
             assert self.installed.acquire(timeout=20)
 
     def _watch(self, bed, shares):
-        watch_each(shares, program=bed.program, on_event=self._note, stop=self.stop, interval=0.1)
+        watch(shares, program=bed.program, on_event=self._note, stop=self.stop, interval=0.1)
 
     def _note(self, event):
         if event.kind is WatchEventKind.INSTALLED:
