@@ -29,7 +29,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-TIERS  := $(if $(filter leaf-spine,$(TOPOLOGY)),--topology $(TOPOLOGY) --leaves $(LEAVES) --spines $(SPINES))
+# A star has neither leaves nor spines; what is no topology is for switchgnn to refuse.
+TIERS  := --topology $(TOPOLOGY) $(if $(filter leaf-spine,$(TOPOLOGY)),--leaves $(LEAVES) --spines $(SPINES))
 
 .DEFAULT_GOAL := help
 

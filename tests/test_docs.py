@@ -78,6 +78,18 @@ def test_make_targets_exist(page):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
+@pytest.mark.parametrize("target", ["run", "exchange", "up"])
+def test_make_hands_the_topology_on_whatever_it_is(target):
+    """A wrong word must reach who refuses it, and not run a star."""
+    for topology, words in (
+        ("leaf-spine", "--topology leaf-spine --leaves 3 --spines 2"),
+        ("ring", "--topology ring"),
+    ):
+        command = ["make", "-n", target, f"TOPOLOGY={topology}", "LEAVES=3", "SPINES=2"]
+        shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert words in shown.stdout
+
+
 def test_files_named_in_the_architecture_exist():
     for name in re.findall(
         r"`([a-z0-9_/]+\.(?:py|p4))`", (ROOT / "docs/architecture.md").read_text()
