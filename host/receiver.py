@@ -5,7 +5,8 @@
 Three steps, each only when the one before did not help:
 
 1. A sum that the network lost is still in its slot: a *recall* makes the switch
-   send it again.
+   send it again. One is recalled first; if that brings it, sums get lost, and the others
+   follow. Who has to ask twice also asks for the partial sums of the leaves.
 2. If the slot is not complete, and stays as it is, a contribution was lost inside
    the switch. The worker *fetches* the features of that sum's sources from their
    owners, which releases the slot, and adds them itself.
@@ -15,6 +16,7 @@ A sum is either one result of the switch with the expected count, or the worker'
 own sum of all raw features: never a mixture (invariant 2).
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,13 +37,17 @@ _STANDSTILL = 0.25
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
 _LONGEST_QUIET = 1.0
+# Questions without an answer, at most.
 _AT_ONCE = 16
+# An answer that brings a lost sum makes room for so many questions more.
+_NEXT = 2
 
 
 @dataclass
 class _Doubt:
     """What is known of a sum that was recalled."""
 
+    asked: bool = False
     count: int = -1
     since: float = 0.0
     awaited: set[int] = field(default_factory=set)
@@ -74,6 +80,8 @@ class SumReceiver:
         self._features: dict[int, NDArray[np.int32]] = {}
         self._wanted: dict[int, set[int]] = {}
         self._attempts = 0
+        self._late: deque[int] = deque()
+        self._unanswered = 0
         self._quiet_since = 0.0
         self._began = began
 
@@ -127,6 +135,9 @@ class SumReceiver:
             self._tally.sums_recalled += 1
         self._tally.sums_received += 1
         self._finish(place, frame[BODY_AT : BODY_AT + FRAGMENT_BYTES], now)
+        if header.is_fetch:
+            self._take_answer()
+            self._ask_some(min(_NEXT, _AT_ONCE - self._unanswered))
         return True
 
     def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
@@ -139,6 +150,7 @@ class SumReceiver:
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or place not in self._missing:
             return False
+        self._take_answer()
         self._attempts = self._round_trip.answered(self._attempts)
         doubt = self._doubts.setdefault(place, _Doubt())
         if doubt.fetching:
@@ -186,15 +198,27 @@ class SumReceiver:
             return False
         self._attempts += 1
         self._quiet_since = now
+        self._late = deque(self._missing)
+        self._unanswered = 0
+        # Most often others are slow, and one answer shows that.
+        self._ask_some(1 if self._attempts == 1 else _AT_ONCE)
+        return True
+
+    def _take_answer(self) -> None:
+        # Those of an earlier time-out are answered late, and are forgotten by now.
+        self._unanswered = max(0, self._unanswered - 1)
+
+    def _ask_some(self, most: int) -> None:
+        """Ask for what is late, until so many questions are out."""
         asked = 0
-        for place in list(self._missing):
-            if asked >= _AT_ONCE:
-                break
+        while asked < most and self._late:
+            place = self._late.popleft()
+            if place not in self._missing:
+                continue
             # To the end of the queue: the next time others have their turn.
             self._missing.pop(place)
             self._missing[place] = None
             asked += self._ask(place)
-        return True
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue."""
@@ -208,7 +232,10 @@ class SumReceiver:
         doubt = self._doubts.setdefault(place, _Doubt())
         vertex = int(self._schedule.receive_vertex[place])
         if not doubt.fetching:
-            self._send(Kind.RECALL, 0, vertex)
+            # The first time others may just be slow; their partial sums need not come again.
+            self._send(Kind.RECALL, 0, vertex, resend=doubt.asked)
+            doubt.asked = True
+            self._unanswered += 1
             self._tally.recalls += 1
             return 1
         for source in doubt.awaited:
@@ -262,7 +289,7 @@ class SumReceiver:
         self._attempts = 0
         self._quiet_since = now
 
-    def _send(self, kind: Kind, source: int, vertex: int) -> None:
+    def _send(self, kind: Kind, source: int, vertex: int, *, resend: bool = False) -> None:
         round_number, block_id, fragment = self._place
         header = Header(
             kind=kind,
@@ -272,5 +299,6 @@ class SumReceiver:
             fragment=fragment,
             round=round_number,
             is_fetch=True,
+            resend=resend,
         )
         self._link.send(self._addresses.frame(header.pack(b"")))

@@ -6,8 +6,9 @@
 // checked whose they are.
 //
 // The word from above that a sum is not complete may mean that this switch's
-// part was lost on its way. So the slot is touched like that of a recall, and if
-// all of the part is there, it goes up once more while the word goes down.
+// part was lost on its way. If it says so (`resend`), the slot is touched like that
+// of a recall, and if all of the part is there, it goes up once more while the
+// word goes down.
 // Must be applied after Source, Destination and Ownership.
 #ifndef _PASSAGE_
 #define _PASSAGE_
@@ -34,7 +35,7 @@ control Passage(inout headers_t hdr,
             pass_on(meta.destination_port);
         } else if (hdr.switchgnn.kind == kind_t.MISSING) {
             pass_on(meta.destination_port);
-            meta.look_again = 1;
+            meta.look_again = hdr.switchgnn.resend;
         }
     }
 }

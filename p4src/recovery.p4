@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What a worker does about a sum that does not come. A recall asks the switch for
-// it once more and adds nothing. A fetch asks the owner of a feature for it, and
-// releases the slot: from now on the worker sums this vertex itself, and what
-// still arrives in the slot can never complete it, so no sum follows a fetch. The owner's
-// answer, a feature with `resend`, bypasses the slots.
+// it once more and adds nothing; with `resend` it asks for the partial sums of the
+// leaves as well. A fetch asks the owner of a feature for it, and releases the slot:
+// from now on the worker sums this vertex itself, and what still arrives in the slot
+// can never complete it, so no sum follows a fetch. The owner's answer, a feature
+// with `resend`, bypasses the slots.
 //
 // A recall and a fetch touch their slot like a contribution of nothing: zero
 // lanes, and a count of 0 or of RELEASED.

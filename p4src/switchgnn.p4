@@ -186,7 +186,7 @@ control SwitchIngress(inout headers_t hdr,
                 send_again();
             } else if (meta.from_above == 0) {
                 send_missing();
-                if (meta.leaves_below == 1) {
+                if (meta.leaves_below == 1 && hdr.switchgnn.resend == 1) {
                     recall_parts();
                 }
             }

@@ -94,19 +94,20 @@ class MissingComesDown(LeafTest):
         self.add_part(900, SOURCES)
         self.entries.add_distant(block=1, vertex=901, port=2, above=ABOVE)
         for vertex, port in ((900, 3), (901, 2)):
-            word = from_above(Kind.MISSING, vertex, Count=17)
+            word = from_above(Kind.MISSING, vertex, Count=17, Resend=1)
             with self.counted(Outcome.PASSED_ON, **QUIET):
                 self.send(ABOVE, word)
                 self.expect(port, relayed(word, to=port))
         with self.counted(Outcome.AGGREGATED, completed={}):
             self.send_feature(101, worker=0)
         with self.counted(Outcome.PASSED_ON, **QUIET):
-            self.send(ABOVE, from_above(Kind.MISSING, 900, Count=17))
-            self.expect(3, relayed(from_above(Kind.MISSING, 900, Count=17), to=3))
+            word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
+            self.send(ABOVE, word)
+            self.expect(3, relayed(word, to=3))
 
 
 class MissingBringsThePartAgain(LeafTest):
-    """A part that may have been lost on its way goes up again, as often as need be."""
+    """If it says so, for the part may have been lost on its way; as often as need be."""
 
     def runTest(self) -> None:
         self.add_part(900, SOURCES)
@@ -114,6 +115,10 @@ class MissingBringsThePartAgain(LeafTest):
             sent = [self.send_feature(source, worker=own) for source, own in SOURCES.items()]
             self.expect(ABOVE, self.part(sent, sent[-1][0]))
         word = from_above(Kind.MISSING, 900, Count=17)
+        with self.counted(Outcome.PASSED_ON, **QUIET):
+            self.send(ABOVE, word)
+            self.expect(3, relayed(word, to=3))
+        word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
         for _ in range(3):
             with self.counted(Outcome.PASSED_ON, passes={}, completed={0: 1}):
                 self.send(ABOVE, word)
@@ -175,14 +180,18 @@ class NothingElseComesDown(LeafTest):
             self.send(ABOVE, done(0, block=1, port=ABOVE))
 
 
-class RecallOfTheIncompleteReachesAllLeaves(SpineTest, RecoveryTest):
-    """The asker is told how many are there, and the other leaves are asked for their parts."""
+class RecallOfTheIncomplete(SpineTest, RecoveryTest):
+    """The asker is told how many are there. If it asks for parts, the other leaves are asked."""
 
     def runTest(self) -> None:
         self.add_sum(900, {PARTIAL: 0, PARTIAL + 1: 1})
         with self.counted(Outcome.AGGREGATED, completed={}):
             sent = [self.send_feature(PARTIAL, worker=0)]
         asked = recall(900, port=3)
+        with self.counted(Outcome.RECALLED, **QUIET):
+            self.send(3, asked)
+            self.expect(3, missing(asked, count=1))
+        asked = recall(900, port=3, Resend=1)
         with self.counted(Outcome.RECALLED, **QUIET):
             self.send(3, asked)
             self.expect(3, missing(asked, count=1))
