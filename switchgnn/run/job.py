@@ -26,6 +26,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.host.workload import features_of_round
 from switchgnn.p4src import load_program
+from switchgnn.planner.boundary import boundary_edges
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.files import read_assignment, write_plan
@@ -41,9 +42,9 @@ from switchgnn.run.reference import RoundResult, Verdict, judge
 from switchgnn.run.report import RunReport, WorkerReport
 from switchgnn.run.site import make_site, shares_of
 from switchgnn.run.tier_report import (
+    Exchanges,
     TierReport,
     all_cables,
-    copies_between_leaves,
     partial_sums_taken,
     report_tiers,
 )
@@ -424,13 +425,11 @@ def _tier_report(
 ) -> TierReport | None:
     if prepared.tiers is None:
         return None
-    racks = prepared.tiers.racks
     return report_tiers(
         prepared.tiers,
         prepared.manifest,
-        host_copies=copies_between_leaves(prepared.graph, read_assignment(prepared.plan), racks),
-        fragments=-(-prepared.features.shape[1] // LANES),
-        rounds=options.rounds,
+        [Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)],
+        boundary=boundary_edges(prepared.graph, read_assignment(prepared.plan)),
         partial_sums=measured.partial_sums,
         cables=measured.cables,
     )

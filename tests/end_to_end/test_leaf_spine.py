@@ -160,8 +160,16 @@ def test_training_over_leaves_and_spines(transport):
     )
     assert result.returncode == 0, result.stderr[-2000:]
     events = [json.loads(line) for line in result.stdout.splitlines()]
-    losses = [event["losses"] for event in events if event["event"] == "finished"]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+    reports = [event for event in events if event["event"] == "finished"]
+    assert reports[0]["losses"] == pytest.approx(reports[1]["losses"], abs=1e-4)
+    assert reports[1]["tiers"] is None
+    tiers = reports[0]["tiers"]
+    if transport == "host":
+        assert tiers is None
+    else:
+        # What the spines counted of both directions and all layers.
+        assert tiers["partial_sums"] == tiers["planned_partial_sums"] > 0
+        assert tiers["planned_bytes_up"] > tiers["partial_sums"] * FEATURE_FRAME_BYTES
 
 
 @pytest.mark.parametrize(
