@@ -207,6 +207,15 @@ def test_every_worker_gets_a_vertex_and_none_too_many(graph, workers, leaves, se
     assert shares.max() <= most_of(graph.vertices, workers)
 
 
+def test_a_worker_that_the_stream_leaves_empty_gets_a_vertex():
+    """The source of the only edge costs its worker no work, so both ends go there."""
+    ends = np.array([0]), np.array([1])
+    graph = graph_from_edges(*ends, name="g", vertices=2, directed=True)
+    stream = stream_vertices(graph, even_racks(2, 1, 1), 0, 0.0)
+    assert stream.assignment.tolist() == [0, 0]
+    assert sorted(cdfgnn(graph, 2, 0, leaves=1, gamma=0.0).tolist()) == [0, 1]
+
+
 @pytest.mark.parametrize(("workers", "leaves"), [(8, 2), (7, 3), (16, 4)])
 def test_shares_are_even(workers, leaves):
     assignment = cdfgnn(DIGITS, workers, 0, leaves=leaves)
