@@ -18,9 +18,9 @@ edges need it; what the shares grow by on the way is the same for all workers, a
     + neighbours of v * (alpha * edges of i / mean + beta * vertices of i / mean).
 
 A worker has a copy of x if it holds x or a neighbour of x: it needs the feature of x, or
-contributes to the sum of x. A leaf has a copy if one of its workers has: of each x that has copies
-on several leaves it sends up a partial sum, or gets the sum. With gamma = 0 leaves do not count:
-that is the objective of EBV.
+contributes to the sum of x. A leaf has a copy if one of its workers has. Of an undirected graph it
+sends up a partial sum of each x that has copies on several leaves, or gets the sum. With gamma = 0
+leaves do not count: that is the objective of EBV.
 
 The four terms and gamma are CDFGNN's. The order is EBV's, see `by_degree_sum`, and CDFGNN says
 nothing of it, nor of alpha and beta; 1 is what others who have built EBV take. Ours are the sum
