@@ -173,10 +173,17 @@ def test_training_over_leaves_and_spines(transport):
 
 
 @pytest.mark.parametrize(
-    "asked", [("--strategy", "best"), ("--partition", "metis-racks")], ids=["best", "by name"]
+    ("asked", "partition"),
+    [
+        (("--strategy", "best"), "metis-racks:2"),
+        (("--partition", "metis-racks"), "metis-racks:2"),
+        (("--partition", "cdfgnn"), "cdfgnn:2"),
+        (("--partition", "cdfgnn:2:0.5"), "cdfgnn:2:0.5"),
+    ],
+    ids=["best", "metis-racks", "cdfgnn", "cdfgnn with gamma"],
 )
 @pytest.mark.parametrize("command", ["run", "train"])
-def test_the_partition_knows_the_leaves(command, asked):
+def test_the_partition_knows_the_leaves(command, asked, partition):
     what = ("--graph", "karate") if command == "run" else ("--data", "karate", "--epochs", 1)
     result = switchgnn(
         *(command, *what, *asked, "--fabric", "loopback", "--json", "--slots", 16),
@@ -184,7 +191,19 @@ def test_the_partition_knows_the_leaves(command, asked):
     )
     assert result.returncode == 0, result.stderr[-2000:]
     report = json.loads(result.stdout.splitlines()[-1])
-    assert report["partition"] == "metis-racks:2"
+    assert report["partition"] == partition
+
+
+@pytest.mark.parametrize("command", ["run", "train"])
+@pytest.mark.parametrize(
+    ("partition", "because"),
+    [("cdfgnn:3", "not for 2 leaves"), ("cdfgnn:2:x", "gamma from 0 to 1")],
+)
+def test_a_partition_for_something_else_is_refused(command, partition, because):
+    what = ("--graph", "karate") if command == "run" else ("--data", "karate")
+    result = switchgnn(command, *what, *TIERS, "--fabric", "loopback", "--partition", partition)
+    assert result.returncode == 2
+    assert because in " ".join(result.stderr.split())
 
 
 def test_losses_are_those_of_the_star():
