@@ -34,6 +34,8 @@ class TierReport:
             once.
         single_bytes_up, single_bytes_down: data, if leaves passed everything on to spines.
         host_bytes_up, host_bytes_down: data of host-based exchange between leaves.
+        faults_injected: frames that met a fault on purpose on a cable, by kind; they are among
+            those of the whole run.
     """
 
     leaves: int
@@ -48,6 +50,7 @@ class TierReport:
     single_bytes_down: int
     host_bytes_up: int
     host_bytes_down: int
+    faults_injected: dict[str, int]
 
 
 def report_tiers(
@@ -59,6 +62,7 @@ def report_tiers(
     rounds: int,
     partial_sums: int,
     cables: WireBytes | None,
+    faults_injected: dict[str, int],
 ) -> TierReport:
     """Set what was counted beside what was planned.
 
@@ -70,6 +74,7 @@ def report_tiers(
         rounds: that were run.
         partial_sums: that the spines have taken.
         cables: bytes on all cables, or None.
+        faults_injected: on the cables, by kind.
     """
     record = manifest.direction(Direction.FORWARD)
     said: TierPrediction = predict_tiers(tiers, record)
@@ -90,6 +95,7 @@ def report_tiers(
         single_bytes_down=sum(record.prediction.packets_down) * frames,
         host_bytes_up=host_copies * frames,
         host_bytes_down=host_copies * frames,
+        faults_injected=faults_injected,
     )
 
 

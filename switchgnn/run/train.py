@@ -14,7 +14,6 @@ import numpy as np
 
 from switchgnn.controller import P4RuntimeClient, install_each
 from switchgnn.host.addresses import Addresses
-from switchgnn.host.faults import Faults
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.chosen import (
@@ -32,7 +31,7 @@ from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.planner.racks import Racks
 from switchgnn.planner.tiers import Tiers, make_tiers
 from switchgnn.run.addresses import worker_addresses
-from switchgnn.run.site import make_site, shares_of
+from switchgnn.run.site import faults_on_cables, make_site, shares_of
 from switchgnn.run.train_report import EpochListener, Recorder, TrainReport
 from switchgnn.run.workers import follow_workers
 from switchgnn.topologies import (
@@ -109,7 +108,7 @@ def run_training(
     Raises:
         SwitchGNNError: with a sentence for the user; nothing is left behind.
     """
-    Faults.parse(job.task.faults)
+    cable_faults = faults_on_cables(job.task.faults, job.workers, job.racks)
     with TemporaryDirectory(prefix="switchgnn-") as name:
         folder = Path(name)
         step("planning", 0, 0)
@@ -120,7 +119,7 @@ def run_training(
         manifest, tiers = _prepare(job, data, strategies, folder, step)
         site = make_site(job.workers, job.racks, choice.target, bandwidth=job.bandwidth)
         step("starting the switch" if job.racks is None else "starting the switches", 0, 0)
-        with build_fabric(choice.fabric, site, folder) as fabric:
+        with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
             with ExitStack() as stack:
                 clients = [
                     stack.enter_context(P4RuntimeClient(switch.grpc_address))
