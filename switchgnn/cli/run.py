@@ -111,7 +111,9 @@ def run(
     ] = 0,
     faults: Annotated[
         str,
-        typer.Option(help="Faults on every link, like loss=0.01,w3.up.corrupt=0.1,seed=7."),
+        typer.Option(
+            help="Faults on links and cables, like loss=0.01,w3.up.loss=0.1,cables.loss=0,seed=7."
+        ),
     ] = "",
     grpc_port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the switch's P4Runtime; 0: any.")

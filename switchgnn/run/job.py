@@ -20,7 +20,6 @@ from switchgnn.controller import (
     read_counters,
 )
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.faults import Faults
 from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
@@ -40,7 +39,7 @@ from switchgnn.planner.tiers import Tiers, make_tiers
 from switchgnn.run.addresses import worker_addresses
 from switchgnn.run.reference import RoundResult, Verdict, judge
 from switchgnn.run.report import RunReport, WorkerReport
-from switchgnn.run.site import make_site, shares_of
+from switchgnn.run.site import faults_on_cables, make_site, shares_of
 from switchgnn.run.tier_report import (
     Exchanges,
     TierReport,
@@ -83,7 +82,7 @@ class RunOptions:
         ecn_threshold: queue length in packets from which packets are marked.
         pace: bounds on sending and waiting.
         background: TCP flows from each worker to the next, on the same links.
-        faults: what to inject on every link, as ``Faults.parse`` takes it.
+        faults: what to inject on links and cables, as ``Faults.parse`` takes it.
         tls: folder with certificates for P4Runtime, or None for plain gRPC.
         asked: the strategies to plan with.
     """
@@ -134,6 +133,7 @@ class _Measured:
     install_seconds: float
     partial_sums: int
     cables: WireBytes | None
+    cable_faults: dict[str, int]
 
 
 def run_job(
@@ -152,7 +152,7 @@ def run_job(
     Raises:
         SwitchGNNError: with a sentence for the user; nothing is left behind.
     """
-    Faults.parse(options.faults)
+    cable_faults = faults_on_cables(options.faults, options.workers, options.racks)
     choice = choose(options.target, options.fabric)
     with TemporaryDirectory(prefix="switchgnn-") as name:
         folder = Path(name)
@@ -166,7 +166,7 @@ def run_job(
             tls=_tls_folder(options),
         )
         step("starting the switch" if options.racks is None else "starting the switches", 0, 0)
-        with build_fabric(choice.fabric, site, folder) as fabric:
+        with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
             measured = _install_and_exchange(options, prepared, fabric, folder, step)
             step(COMPARING, 0, 0)
             verdicts = _verify(options, prepared, folder)
@@ -246,6 +246,7 @@ def _install_and_exchange(
             foreign = background.received_bytes() - foreign
             wire_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
             after = [read_counters(client) for client in clients]
+            cable_faults = fabric.cable_injected()
     if options.background:
         # The interfaces count those flows as well.
         wire_before = wire_after = cables_before = None
@@ -265,6 +266,7 @@ def _install_and_exchange(
         install_seconds=install_seconds,
         partial_sums=partial_sums_taken(options.racks, before, after) if options.racks else 0,
         cables=all_cables(cables_before, cables_after),
+        cable_faults=cable_faults,
     )
 
 
@@ -413,7 +415,7 @@ def _report(
         marked=measured.counters["marked"],
         port_queue=measured.port_queue,
         background_bytes=measured.background_bytes,
-        faults_injected=_injected(measured.outcomes),
+        faults_injected=_injected(measured),
         repairs=_repairs(measured.outcomes),
         per_worker=per_worker,
         tiers=_tier_report(options, prepared, measured),
@@ -432,6 +434,7 @@ def _tier_report(
         boundary=boundary_edges(prepared.graph, read_assignment(prepared.plan)),
         partial_sums=measured.partial_sums,
         cables=measured.cables,
+        faults_injected=measured.cable_faults,
     )
 
 
@@ -453,9 +456,10 @@ _REPAIRS = (
 )
 
 
-def _injected(outcomes: list[WorkerOutcome]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for outcome in outcomes:
+def _injected(measured: _Measured) -> dict[str, int]:
+    """Faults on the links of workers and on cables between switches."""
+    total = dict(measured.cable_faults)
+    for outcome in measured.outcomes:
         for counts in outcome.faults.values():
             for name, number in counts.items():
                 total[name] = total.get(name, 0) + number

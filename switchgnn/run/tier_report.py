@@ -31,6 +31,8 @@ class TierReport:
             once.
         single_bytes_up, single_bytes_down: data, if leaves passed everything on to spines.
         host_bytes_up, host_bytes_down: data of host-based exchange between leaves.
+        faults_injected: frames that met a fault on purpose on a cable, by kind; they are among
+            those of the whole run.
     """
 
     leaves: int
@@ -45,6 +47,7 @@ class TierReport:
     single_bytes_down: int
     host_bytes_up: int
     host_bytes_down: int
+    faults_injected: dict[str, int]
 
 
 class Exchanges(NamedTuple):
@@ -63,6 +66,7 @@ def report_tiers(
     boundary: BoundaryEdges,
     partial_sums: int,
     cables: WireBytes | None,
+    faults_injected: dict[str, int],
 ) -> TierReport:
     """Set what was counted beside what was planned.
 
@@ -73,6 +77,7 @@ def report_tiers(
         boundary: the boundary edges that FORWARD sums over.
         partial_sums: that the spines have taken.
         cables: bytes on all cables, or None.
+        faults_injected: on the cables, by kind.
     """
     parts = (_planned(tiers, manifest, each, boundary) for each in exchanges)
     planned = sum(parts, start=_Planned())
@@ -89,6 +94,7 @@ def report_tiers(
         single_bytes_down=planned.single_down * FEATURE_FRAME_BYTES,
         host_bytes_up=planned.copies * FEATURE_FRAME_BYTES,
         host_bytes_down=planned.copies * FEATURE_FRAME_BYTES,
+        faults_injected=faults_injected,
     )
 
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.host.faults import Faults
 from switchgnn.planner.boundary import boundary_edges
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
-from switchgnn.run.site import make_site
+from switchgnn.run.site import faults_on_cables, make_site
 from switchgnn.run.tier_report import Exchanges, TierReport, report_tiers
 from switchgnn.run.train_exchange import TRAIN_WORKER, Measured, StepListener, install_and_train
 from switchgnn.run.train_job import TrainJob
@@ -44,7 +43,7 @@ def run_training(
     Raises:
         SwitchGNNError: with a sentence for the user; nothing is left behind.
     """
-    Faults.parse(job.task.faults)
+    cable_faults = faults_on_cables(job.task.faults, job.workers, job.racks)
     with TemporaryDirectory(prefix="switchgnn-") as name:
         folder = Path(name)
         step("planning", 0, 0)
@@ -54,7 +53,7 @@ def run_training(
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
         site = make_site(job.workers, job.racks, choice.target, bandwidth=job.bandwidth)
         step("starting the switch" if job.racks is None else "starting the switches", 0, 0)
-        with build_fabric(choice.fabric, site, folder) as fabric:
+        with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
             recorder = Recorder(job.workers, on_epoch)
             measured = install_and_train(job, fabric, prepared.tiers, recorder, step)
         what = _what(job, data, choice.reason) | _planned(job, prepared)
@@ -92,6 +91,7 @@ def _tier_report(
         boundary=boundary_edges(data.graph, prepared.assignment),
         partial_sums=measured.partial_sums,
         cables=measured.cables,
+        faults_injected=measured.cable_faults,
     )
 
 

@@ -39,12 +39,14 @@ class Measured:
         wires: what the interfaces of the workers counted, if they did.
         cables: what those between switches counted, if they did.
         partial_sums: that the spines have taken.
+        cable_faults: frames that met a fault between switches, by kind.
     """
 
     finished: list[dict[str, Any]]
     wires: list[dict[str, int]] | None
     cables: WireBytes | None
     partial_sums: int
+    cable_faults: dict[str, int]
 
 
 def install_and_train(
@@ -80,12 +82,15 @@ def install_and_train(
             wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
             finished = follow_workers(fabric.worker_child, tasks, _commands(fabric), recorder)
             return Measured(
-                finished,
-                _grown(wires, fabric.wire_bytes()),
-                all_cables(cables, fabric.cable_bytes()),
-                partial_sums_taken(job.racks, counters, [read_counters(each) for each in clients])
+                finished=finished,
+                wires=_grown(wires, fabric.wire_bytes()),
+                cables=all_cables(cables, fabric.cable_bytes()),
+                partial_sums=partial_sums_taken(
+                    job.racks, counters, [read_counters(client) for client in clients]
+                )
                 if job.racks
                 else 0,
+                cable_faults=fabric.cable_injected(),
             )
 
 
