@@ -14,8 +14,9 @@ class Pace:
     """Bounds on sending and waiting.
 
     Attributes:
-        window: features in flight at most. BMv2 reads each port through a ring of about
-            30 frames (libpcap in immediate mode) and loses what does not fit.
+        window: features in flight at most. On interfaces with offloads BMv2 reads each port
+            through a ring of about 30 frames and loses what does not fit
+            (docs/limitations.md).
         patience: seconds without any progress after which the worker gives up.
         congestion_control: slow down when packets come marked.
         shortest_timeout: seconds that an answer is waited for at least, before it is asked for

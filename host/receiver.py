@@ -5,8 +5,9 @@
 Three steps, each only when the one before did not help:
 
 1. A sum that the network lost is still in its slot: a *recall* makes the switch
-   send it again. One is recalled first; if that brings it, sums get lost, and the others
-   follow. Who has to ask twice also asks for the partial sums of the leaves.
+   send it again. One is recalled first, and most often it turns out that others are slow.
+   If a sum comes on request, packets get lost: the others follow, and partial sums of the
+   leaves are asked for as well.
 2. If the slot is not complete, and stays as it is, a contribution was lost inside
    the switch. The worker *fetches* the features of that sum's sources from their
    owners, which releases the slot, and adds them itself.
@@ -39,7 +40,7 @@ _FETCH_SHARE = 0.5
 _LONGEST_QUIET = 1.0
 # Questions without an answer, at most.
 _AT_ONCE = 16
-# An answer that brings a lost sum makes room for so many questions more.
+# A sum that comes on request lets so many more be asked for.
 _NEXT = 2
 
 
@@ -47,7 +48,6 @@ _NEXT = 2
 class _Doubt:
     """What is known of a sum that was recalled."""
 
-    asked: bool = False
     count: int = -1
     since: float = 0.0
     awaited: set[int] = field(default_factory=set)
@@ -81,7 +81,8 @@ class SumReceiver:
         self._wanted: dict[int, set[int]] = {}
         self._attempts = 0
         self._late: deque[int] = deque()
-        self._unanswered = 0
+        self._unanswered: set[int] = set()
+        self._lossy = False
         self._quiet_since = 0.0
         self._began = began
 
@@ -136,8 +137,8 @@ class SumReceiver:
         self._tally.sums_received += 1
         self._finish(place, frame[BODY_AT : BODY_AT + FRAGMENT_BYTES], now)
         if header.is_fetch:
-            self._take_answer()
-            self._ask_some(min(_NEXT, _AT_ONCE - self._unanswered))
+            self._lossy = True
+            self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
         return True
 
     def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
@@ -150,7 +151,6 @@ class SumReceiver:
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or place not in self._missing:
             return False
-        self._take_answer()
         self._attempts = self._round_trip.answered(self._attempts)
         doubt = self._doubts.setdefault(place, _Doubt())
         if doubt.fetching:
@@ -199,14 +199,14 @@ class SumReceiver:
         self._attempts += 1
         self._quiet_since = now
         self._late = deque(self._missing)
-        self._unanswered = 0
-        # Most often others are slow, and one answer shows that.
-        self._ask_some(1 if self._attempts == 1 else _AT_ONCE)
+        self._unanswered.clear()
+        self._ask_some(_AT_ONCE if self._in_earnest else 1)
         return True
 
-    def _take_answer(self) -> None:
-        # Those of an earlier time-out are answered late, and are forgotten by now.
-        self._unanswered = max(0, self._unanswered - 1)
+    @property
+    def _in_earnest(self) -> bool:
+        """Whether more is known than that nothing has come for a while."""
+        return self._lossy or self._attempts > 1
 
     def _ask_some(self, most: int) -> None:
         """Ask for what is late, until so many questions are out."""
@@ -232,10 +232,8 @@ class SumReceiver:
         doubt = self._doubts.setdefault(place, _Doubt())
         vertex = int(self._schedule.receive_vertex[place])
         if not doubt.fetching:
-            # The first time others may just be slow; their partial sums need not come again.
-            self._send(Kind.RECALL, 0, vertex, resend=doubt.asked)
-            doubt.asked = True
-            self._unanswered += 1
+            self._send(Kind.RECALL, 0, vertex, resend=self._in_earnest)
+            self._unanswered.add(place)
             self._tally.recalls += 1
             return 1
         for source in doubt.awaited:
@@ -285,6 +283,7 @@ class SumReceiver:
         at = place * FRAGMENT_BYTES
         self._staging[at : at + FRAGMENT_BYTES] = lanes
         del self._missing[place]
+        self._unanswered.discard(place)
         self._doubts.pop(place, None)
         self._attempts = 0
         self._quiet_since = now

@@ -54,13 +54,13 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         hdr.ipv4.total_len = SUM_LENGTH;
     }
 
-    // A feature to the switch above; Level says how many have added to it.
+    // A feature to the switch above; Level says how many have added to it, and
+    // `is_fetch` stays if it was asked for.
     action make_partial() {
         hdr.switchgnn.kind = kind_t.FEATURE;
         hdr.switchgnn.src_id = meta.destination;
         hdr.switchgnn.dst_id = 0;
         hdr.switchgnn.count = meta.sum_count;
-        hdr.switchgnn.is_fetch = 0;
         hdr.switchgnn.resend = 0;
         hdr.switchgnn.level = hdr.switchgnn.level + 1;
         hdr.switchgnn.echo = 0;

@@ -22,6 +22,7 @@ from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import Target, require_free, switch_child, wait_until_serving
 
 _MNEXEC = "mnexec"
+_OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
 # How long an interrupted command may take to end.
 _COMMAND_SECONDS = 3.0
 
@@ -227,10 +228,14 @@ class MininetFabric(Fabric):
 
 def _quiet(interface: str, namespace_pid: int | None) -> None:
     # Checksums must be whole when a program reads the frames, and the kernel must
-    # not speak IPv6 on wires whose bytes are counted.
+    # not speak IPv6 on wires whose bytes are counted. With segmentation or receive
+    # offloads the ring through which BMv2 reads a port would hold 30 frames, each with
+    # room for 64 kB, instead of a thousand, and BMv2 would lose the others: see
+    # iface_get_offload in https://github.com/the-tcpdump-group/libpcap, pcap-linux.c.
     disable = f"net.ipv6.conf.{interface}.disable_ipv6=1"
     _run(["sysctl", "-q", "-w", disable], namespace_pid)
-    _run(["ethtool", "-K", interface, "tx", "off", "rx", "off"], namespace_pid)
+    off = [word for name in _OFFLOADS for word in (name, "off")]
+    _run(["ethtool", "-K", interface, *off], namespace_pid)
 
 
 def _run(command: list[str], namespace_pid: int | None) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many sums are recalled at once, and when the partial sums of leaves are asked for."""
+"""How many sums are recalled at once, and when partial sums of leaves are asked for."""
 
 import pytest
 
@@ -118,19 +118,35 @@ def test_a_sum_that_is_here_is_not_asked_for(asking):
     assert [header.dst_id for header in asking.sum(asked)] == others[-1:]
 
 
-def test_late_answers_make_no_room_for_more(asking):
-    early = asking.time_out() + asking.time_out()
+def test_questions_out_are_at_most_sixteen(asking):
+    """MISSING is no sum: who asked for parts waits for them before asking for more."""
     asking.time_out()
-    for asked in early:
+    out = asking.time_out()
+    for asked in out:
+        assert asking.missing(asked) == []
+    assert len(asking.sum(out[0])) == 1
+    assert len(asking.sum(out[1])) == 1
+
+
+def test_losses_are_not_forgotten(asking):
+    """In this block, packets get lost: from now on many are asked for at once, with their parts."""
+    (asked,) = asking.time_out()
+    assert not asked.resend
+    assert all(header.resend for header in asking.sum(asked))
+    later = asking.time_out()
+    assert len(later) == AT_ONCE
+    assert all(header.resend for header in later)
+
+
+def test_parts_are_asked_for_when_a_question_was_in_vain(asking):
+    (asked,) = asking.time_out()
+    asking.missing(asked)
+    assert all(header.resend for header in asking.time_out())
+
+
+def test_progress_makes_the_next_question_a_first_one(asking):
+    for asked in asking.time_out():
         asking.missing(asked)
-    out = len(asking.sum(early[0]))
-    assert out <= 2
-
-
-def test_parts_are_asked_for_the_second_time(asking):
-    asked = set()
-    for _ in range(2 + len(asking.schedule.receive_vertex) // 8):
-        for header in asking.time_out():
-            assert header.resend == (header.dst_id in asked)
-            asked.add(header.dst_id)
-    assert any(header.resend for header in asking.link.sent)
+    asking.sum(asking.time_out()[0], is_fetch=False)
+    (asked,) = asking.time_out()
+    assert not asked.resend

@@ -64,7 +64,7 @@ class LeafTest(SwitchTest):
         total = sum_of(lanes for _, lanes in sent)
         packet = sum_to(ABOVE, 0, total, count=len(sent), completed_by=by)
         level = by["SwitchGNN"].Level + 1
-        fields = {"Level": level, "Feature_group": 0, "Is_Fetch": 0, "Resend": 0}
+        fields = {"Level": level, "Feature_group": 0, "Resend": 0}
         return resigned(packet, Kind=Kind.FEATURE, Src_id=name, **fields)
 
 
