@@ -321,7 +321,7 @@ def _tier_table(tiers: TierReport) -> Table:
     for name in ("", "up", "down"):
         table.add_column(name, justify="right")
     rows: tuple[tuple[str, int | None, int | None], ...] = (
-        ("interfaces", tiers.bytes_up, tiers.bytes_down),
+        ("counted", tiers.bytes_up, tiers.bytes_down),
         ("planned", tiers.planned_bytes_up, tiers.planned_bytes_down),
         ("sums at spines only", tiers.single_bytes_up, tiers.single_bytes_down),
         ("host-based", tiers.host_bytes_up, tiers.host_bytes_down),
