@@ -58,7 +58,7 @@ doctor: $(VENV)/base  ## what is installed, what is missing, and what mends it
 	$(BIN)/switchgnn doctor
 
 soak: $(VENV)/base  ## runs with random graphs and faults, for SOAK_MINUTES
-	$(BIN)/switchgnn soak --minutes $(SOAK_MINUTES) --target $(TARGET) --fabric $(FABRIC)
+	$(BIN)/switchgnn soak --minutes $(SOAK_MINUTES) --target $(TARGET) --fabric $(FABRIC) $(TIERS)
 
 test: $(VENV)/test  ## lint, types, and all tests
 	$(BIN)/ruff check .

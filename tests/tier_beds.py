@@ -1,13 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves and spines with a plan on them, workers as threads, and faults on every cable."""
+"""Leaves and spines with a plan on them, workers as threads, and a relay on every cable.
 
+The networks are the product's: embedded switches over loopback, BMv2 in Mininet, where each
+thread opens its link in the namespace of its worker.
+"""
+
+import ctypes
 import os
-import threading
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
 
 from switchgnn.controller import Share, install_each, leaf_spine_network, tier_plan
-from switchgnn.host.faults import Faults, FaultyLink
 from switchgnn.host.link import open_link
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
@@ -15,87 +21,23 @@ from switchgnn.planner.load import load_graph
 from switchgnn.planner.racks import even_racks
 from switchgnn.planner.tiers import make_tiers
 from switchgnn.run.addresses import worker_addresses
-from switchgnn.topologies import LeafSpineSite, Target, WireBytes, free_tcp_port
-from switchgnn.topologies.loopback import LoopbackFabric, free_udp_ports
-from switchgnn.topologies.targets import wait_until_serving
+from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, free_tcp_port
+from switchgnn.topologies.mininet_star import mininet_missing
+from switchgnn.topologies.targets import bmv2_installed, wait_until_serving
 
-_TURN_SECONDS = 0.0005
-
-
-class RelayedFabric(LoopbackFabric):
-    """Every cable goes through a relay that loses, repeats, reorders and corrupts."""
-
-    def __init__(self, site, folder, faults):
-        super().__init__(site, folder)
-        self.faults = Faults.parse(faults)
-        self.relays = []
-
-    def _links(self):
-        links = super()._links()
-        for number, (_, lower, upper) in enumerate(self.site.cables):
-            to_lower, to_upper = free_udp_ports(2)
-            ends = [links[end.switch][end.port].split(":") for end in (lower, upper)]
-            sides = []
-            for (switch, port), end, ours in zip(
-                (lower, upper), ends, (to_lower, to_upper), strict=True
-            ):
-                links[switch][port] = f"udp:127.0.0.1:{end[2]}:127.0.0.1:{ours}"
-                sides.append(f"udp:127.0.0.1:{ours}:127.0.0.1:{end[2]}")
-            self.relays.append(_Relay(*sides, self.faults, number))
-        return links
-
-    def stop(self):
-        for relay in self.relays:
-            relay.stop()
-        super().stop()
-
-    def cable_bytes(self):
-        """What the relays have taken, frame by frame: as interfaces would count."""
-        return [WireBytes(*relay.carried) for relay in self.relays]
-
-    def injected(self):
-        """How many frames met a fault between switches."""
-        return sum(relay.injected() for relay in self.relays)
-
-    def restart(self, switch):
-        """Kill a switch as a power cut would, and start it without a program."""
-        child = self._switches[switch]
-        os.kill(child.pid, 9)
-        child.stop()
-        child.start()
-        wait_until_serving(child, self.site.switches[switch].grpc_address)
-
-
-class _Relay:
-    def __init__(self, lower, upper, faults, number):
-        # A frame up is one that the lower switch sends: for the link to it, it comes down.
-        self._lower, self._upper = open_link(lower), open_link(upper)
-        if faults.rates:
-            self._lower = FaultyLink(self._lower, faults, number)
-        self.carried = [0, 0]  # bytes up, bytes down
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def stop(self):
-        self._stop.set()
-        self._thread.join(5)
-        self._lower.close()
-        self._upper.close()
-
-    def injected(self):
-        counts = getattr(self._lower, "counts", {})
-        return sum(sum(vars(each).values()) for each in counts.values())
-
-    def _run(self):
-        while not self._stop.is_set():
-            both = (self._lower, self._upper), (self._upper, self._lower)
-            for way, (source, target) in enumerate(both):
-                frame = source.receive(_TURN_SECONDS)
-                while frame is not None:
-                    self.carried[way] += len(frame)
-                    target.send(bytes(frame))
-                    frame = source.receive(0.0)
+NO_FAULTS = "cables.loss=0"
+TIER_TARGETS = [
+    pytest.param(Target.EMBEDDED, id="embedded"),
+    pytest.param(
+        Target.BMV2,
+        id="bmv2",
+        marks=pytest.mark.skipif(
+            bool(mininet_missing()) or not bmv2_installed(), reason="no BMv2, or no Mininet"
+        ),
+    ),
+]
+_CLONE_NEWNET = 0x40000000
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class TierBed:
@@ -103,7 +45,8 @@ class TierBed:
 
     strawman = False
 
-    def __init__(self, folder, *, workers, leaves, spines, slots, send, graph, faults):
+    def __init__(self, target, folder, *, workers, leaves, spines, slots, send, graph):
+        self.target = target
         self.workers = workers
         self.program = load_program()
         self.graph = load_graph(graph)
@@ -114,8 +57,9 @@ class TierBed:
         self.tiers = make_tiers(self.plan, self.racks)
         networks = leaf_spine_network(self.racks.leaf_of_worker, spines)
         addresses = tuple(f"127.0.0.1:{free_tcp_port()}" for _ in networks.switches)
-        self.site = LeafSpineSite(networks, Target.EMBEDDED, addresses)
-        self.fabric = RelayedFabric(self.site, folder, faults)
+        self.site = LeafSpineSite(networks, target, addresses)
+        kind = FabricKind.LOOPBACK if target is Target.EMBEDDED else FabricKind.MININET
+        self.fabric = build_fabric(kind, self.site, Path(folder), cable_faults=NO_FAULTS)
 
     def shares(self):
         """What each switch has to serve."""
@@ -130,16 +74,56 @@ class TierBed:
         """Install the plan on all switches."""
         return install_each(self.shares(), program=self.program, new_session=new_session)
 
+    def disturb(self, faults):
+        """From now on these faults on all cables."""
+        self.fabric.relay.disturb(faults)
+
+    def restart(self, switch):
+        """Kill a switch as a power cut would, and start it without a program."""
+        child = self.fabric._switches[switch]
+        os.kill(child.pid, 9)
+        child.stop()
+        child.start()
+        wait_until_serving(child, self.site.switches[switch].grpc_address)
+
     def link(self, worker):
-        return open_link(self.fabric.worker_link(worker))
+        with self._place_of(worker):
+            return open_link(self.fabric.worker_link(worker))
+
+    @contextmanager
+    def _place_of(self, worker):
+        """Be in the network of the worker; a socket stays where it was opened."""
+        if not self.fabric.workers_have_hosts:
+            yield
+            return
+        *_, pid = self.fabric.worker_command(worker, [])
+        with (
+            namespace("/proc/thread-self/ns/net") as here,
+            namespace(f"/proc/{pid}/ns/net") as there,
+        ):
+            assert _LIBC.setns(there, _CLONE_NEWNET) == 0
+            try:
+                yield
+            finally:
+                assert _LIBC.setns(here, _CLONE_NEWNET) == 0
 
     def addresses(self, worker):
         return worker_addresses(self.site.network_of(worker), self.site.places[worker][1])
 
 
 @contextmanager
+def namespace(path):
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+@contextmanager
 def tier_bed(
     folder,
+    target=Target.EMBEDDED,
     *,
     workers=4,
     leaves=2,
@@ -147,10 +131,10 @@ def tier_bed(
     slots=16,
     send="multicast",
     graph="karate",
-    faults="",
 ):
     """Switches that run and serve the plan."""
     made = TierBed(
+        target,
         folder,
         workers=workers,
         leaves=leaves,
@@ -158,7 +142,6 @@ def tier_bed(
         slots=slots,
         send=send,
         graph=graph,
-        faults=faults,
     )
     with ExitStack() as stack:
         stack.enter_context(made.fabric)

@@ -12,6 +12,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from switchgnn.cli.run import FabricOption, TargetOption, counted
+from switchgnn.cli.topology import (
+    LeavesOption,
+    SpinesOption,
+    Topology,
+    TopologyOption,
+    find_tiers,
+)
 from switchgnn.run.draw import summary_of
 from switchgnn.run.options import RunOptions
 from switchgnn.run.soak import Failure, SoakOptions, SoakReport
@@ -22,6 +29,9 @@ _SEEDS = 2**32
 
 def soak(
     minutes: Annotated[float, typer.Option(min=0, help="Begin no run after so long.")] = 1.0,
+    topology: TopologyOption = Topology.STAR,
+    leaves: LeavesOption = None,
+    spines: SpinesOption = None,
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
     seed: Annotated[
@@ -36,7 +46,8 @@ def soak(
     code 0 when every sum was exact, 1 when one was not, 2 when a run could not be done.
     """
     chosen = random.SystemRandom().randrange(_SEEDS) if seed is None else seed
-    options = SoakOptions(minutes, target.value, fabric.value, chosen)
+    tiers = find_tiers(topology, leaves, spines)
+    options = SoakOptions(minutes, target.value, fabric.value, chosen, tiers)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:

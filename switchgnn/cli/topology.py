@@ -53,8 +53,20 @@ def find_racks(
     Raises:
         PlannerError: racks that cannot be, or options of a topology that was not asked for.
     """
+    tiers = find_tiers(topology, leaves, spines)
+    return None if tiers is None else even_racks(workers, *tiers)
+
+
+def find_tiers(
+    topology: Topology, leaves: int | None, spines: int | None
+) -> tuple[int, int] | None:
+    """Return how many leaves and spines there are; None for a star.
+
+    Raises:
+        PlannerError: options of a topology that was not asked for.
+    """
     if topology is Topology.LEAF_SPINE:
-        return even_racks(workers, leaves or _LEAVES, spines or _SPINES)
+        return leaves or _LEAVES, spines or _SPINES
     if leaves is not None or spines is not None:
         raise PlannerError("A star has no leaves and spines: add --topology leaf-spine.")
     return None

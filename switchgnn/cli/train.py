@@ -264,7 +264,7 @@ def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
     for report in reports:
         if report.tiers is not None:
             what = f"Bytes of {report.transport}"
-            console.print(between_table(report.tiers, what, "interfaces, with gradients"))
+            console.print(between_table(report.tiers, what, "counted, with gradients"))
     for name, difference in largest_difference(reports).items():
         console.print(
             f"Losses of {name} differ from those of one process by at most {difference:.1e}.",

@@ -8,8 +8,9 @@ from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.faults import DIRECTIONS
 from switchgnn.host.pace import Pace
 from switchgnn.planner.chosen import Asked
+from switchgnn.planner.racks import Racks, even_racks
 from switchgnn.run.options import RunOptions
-from switchgnn.topologies import Choice
+from switchgnn.topologies import Choice, cable_name
 
 _WORKERS = (2, 5)
 _ROUNDS = (1, 3)
@@ -23,10 +24,21 @@ _BAD_LINK = 0.25
 _BAD_LINK_LOSS = 0.2
 
 
-def draw_run(seed: int, number: int, choice: Choice) -> RunOptions:
-    """Return the run of this number in the soak of this seed: always the same."""
+def draw_run(
+    seed: int, number: int, choice: Choice, tiers: tuple[int, int] | None = None
+) -> RunOptions:
+    """Return the run of this number in the soak of this seed: always the same.
+
+    Args:
+        seed: of the soak.
+        number: of the run, from 0.
+        choice: switch and fabric.
+        tiers: leaves, each of which has a worker at least, and spines; None: a star.
+    """
     source = random.Random(f"{seed}/{number}")  # noqa: S311
-    workers = source.randint(*_WORKERS)
+    least = max(_WORKERS[0], tiers[0] if tiers else 0)
+    workers = source.randint(least, least + _WORKERS[1] - _WORKERS[0])
+    racks = even_racks(workers, *tiers) if tiers else None
     return RunOptions(
         graph=_graph(source),
         workers=workers,
@@ -40,8 +52,9 @@ def draw_run(seed: int, number: int, choice: Choice) -> RunOptions:
         grpc_port=0,
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(),
-        faults=_faults(source, workers),
+        faults=_faults(source, workers, racks),
         asked=Asked(send=source.choice(_SENDS)),
+        racks=racks,
     )
 
 
@@ -49,9 +62,13 @@ def summary_of(run: RunOptions) -> str:
     """Return one line for progress messages."""
     width = "its own" if run.features is None else run.features
     return (
-        f"{run.graph}, {run.workers} workers, {run.slots} slots, {run.asked.send}, "
+        f"{run.graph}, {run.workers} workers{_where(run)}, {run.slots} slots, {run.asked.send}, "
         f"{run.rounds} round{'s' if run.rounds != 1 else ''} of {width} features"
     )
+
+
+def _where(run: RunOptions) -> str:
+    return f" on {run.racks.leaves} leaves and {run.racks.spines} spines" if run.racks else ""
 
 
 def command_of(run: RunOptions) -> list[str]:
@@ -59,6 +76,9 @@ def command_of(run: RunOptions) -> list[str]:
     values = {
         "graph": run.graph,
         "workers": run.workers,
+        "topology": "leaf-spine" if run.racks else None,
+        "leaves": run.racks.leaves if run.racks else None,
+        "spines": run.racks.spines if run.racks else None,
         "features": run.features,
         "rounds": run.rounds,
         "slots": run.slots,
@@ -83,7 +103,7 @@ def _graph(source: random.Random) -> str:
     return source.choice(("karate", "digits", made_up, made_up))
 
 
-def _faults(source: random.Random, workers: int) -> str:
+def _faults(source: random.Random, workers: int, racks: Racks | None) -> str:
     words = []
     for direction in DIRECTIONS:
         for kind, most in _RATES.items():
@@ -92,5 +112,9 @@ def _faults(source: random.Random, workers: int) -> str:
     if source.random() < _BAD_LINK:
         worker, direction = source.randrange(workers), source.choice(DIRECTIONS)
         words.append(f"w{worker}.{direction}.loss={source.uniform(0.1, _BAD_LINK_LOSS):.4f}")
+    if racks and source.random() < _BAD_LINK:
+        cable = cable_name(source.randrange(racks.leaves), source.randrange(racks.spines))
+        loss = source.uniform(0.1, _BAD_LINK_LOSS)
+        words.append(f"{cable}.{source.choice(DIRECTIONS)}.loss={loss:.4f}")
     words.append(f"seed={source.randrange(2**16)}")
     return ",".join(words)

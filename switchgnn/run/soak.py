@@ -30,12 +30,14 @@ class SoakOptions:
         minutes: no run is begun after so long; there is at least one.
         target, fabric: a choice or ``auto``.
         seed: all runs follow from it.
+        tiers: leaves and spines; None: a star around one switch.
     """
 
     minutes: float
     target: str
     fabric: str
     seed: int
+    tiers: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def soak(options: SoakOptions, listener: SoakListener) -> SoakReport:
     started = time.monotonic()
     with Interruption() as interruption:
         for number in count():
-            run = draw_run(options.seed, number, choice)
+            run = draw_run(options.seed, number, choice, options.tiers)
             listener.begun(number, run)
             try:
                 failure = _run_once(number, run, sums, listener, interruption)

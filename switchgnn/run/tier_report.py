@@ -26,7 +26,7 @@ class TierReport:
         leaves, spines: how many.
         partial_sums: that the spines took, as they counted.
         planned_partial_sums: the same as the plan has it.
-        bytes_up, bytes_down: as the interfaces counted; None where none does.
+        bytes_up, bytes_down: as interfaces or relays counted; None where neither does.
         planned_bytes_up, planned_bytes_down: partial sums, sums and barriers of the plan, each
             once.
         single_bytes_up, single_bytes_down: data, if leaves passed everything on to spines.

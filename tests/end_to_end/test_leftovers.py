@@ -3,6 +3,7 @@
 """Whatever happens to a run, no process, namespace, interface or file stays behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,6 +37,12 @@ def interfaces():
     return {entry.name for entry in Path("/sys/class/net").iterdir()}
 
 
+def interfaces_of(pid):
+    """Those with the process's number in their names: the machine may have other runs."""
+    tag = f"{pid % 0x10000:x}"
+    return {name for name in interfaces() if re.fullmatch(rf"[a-z]{tag}\W.*", name)}
+
+
 def alive(pid):
     try:
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -50,18 +57,32 @@ def wait_until(condition):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("stage", ["starting the switch", "installing", "exchanging"])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+STAGES = ["starting the switch", "installing", "exchanging"]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
+TIERS = ("--topology", "leaf-spine", "--faults", "loss=0.001")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("how", SIGNALS)
 def test_nothing_is_left(combination, stage, how, tmp_path):
+    end_a_run(combination, stage, how, tmp_path)
+
+
+@pytest.mark.parametrize("stage", STAGES[::2])
+@pytest.mark.parametrize("how", SIGNALS)
+def test_nothing_is_left_of_cables_with_faults(combination, stage, how, tmp_path):
+    end_a_run(combination, stage, how, tmp_path, *TIERS)
+
+
+def end_a_run(combination, stage, how, tmp_path, *options):
     target, fabric = combination
-    before = interfaces()
     log, temporary = tmp_path / "log", tmp_path / "temporary"
     temporary.mkdir()
     with log.open("w") as output:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "switchgnn.cli", "run", "--target", target),
-                *("--fabric", fabric, "--slots", "16", "--rounds", "2000"),
+                *("--fabric", fabric, "--slots", "16", "--rounds", "2000", *options),
             ],
             stdout=output,
             stderr=output,
@@ -74,11 +95,13 @@ def test_nothing_is_left(combination, stage, how, tmp_path):
         )
         wait_until(lambda: stage in log.read_text())
         children = descendants(process.pid)
+        if (fabric, stage) == ("mininet", "exchanging"):
+            assert interfaces_of(process.pid)
         process.send_signal(how)
         process.wait(SECONDS)
     assert process.returncode != 0
     wait_until(lambda: not any(alive(child) for child in children))
-    wait_until(lambda: interfaces() <= before)
+    wait_until(lambda: not interfaces_of(process.pid))
     # Nobody is left to remove the folder of a run that is killed; docs/limitations.md says so.
     if how is not signal.SIGKILL:
         assert list(temporary.iterdir()) == []

@@ -42,6 +42,26 @@ def test_a_short_soak_is_exact(combination):
     assert (report["seed"], report["wrong_sums"], report["failures"]) == (7, 0, [])
 
 
+def test_a_short_soak_over_leaves_and_spines(combination):
+    target, fabric = combination
+    result = switchgnn(
+        *("soak", "--target", target, "--fabric", fabric, "--minutes", 0.02, "--seed", 7, "--json"),
+        *("--topology", "leaf-spine", "--leaves", 2, "--spines", 2),
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    report = json.loads(result.stdout)
+    assert report["runs"] >= 1
+    assert report["faults_injected"]["lost"] > 0
+    assert (report["wrong_sums"], report["failures"]) == (0, [])
+    assert "on 2 leaves and 2 spines" in result.stderr
+
+
+def test_leaves_of_a_star_are_refused():
+    result = switchgnn("soak", "--leaves", 2)
+    assert result.returncode == 2
+    assert "add --topology leaf-spine" in " ".join(result.stderr.split())
+
+
 def test_a_wrong_sum_is_exit_code_1(monkeypatch):
     real = job.judge
     monkeypatch.setattr(job, "judge", lambda *given: replace(real(*given), wrong_sums=2))
@@ -71,10 +91,11 @@ def test_what_the_machine_lacks_is_said_at_once():
     assert not result.stdout
 
 
+@pytest.mark.parametrize("tiers", [None, (3, 2)])
 @pytest.mark.parametrize("number", range(20))
-def test_the_command_repeats_the_run(monkeypatch, number):
+def test_the_command_repeats_the_run(monkeypatch, number, tiers):
     """`switchgnn run` with the words of the command does the same run."""
-    drawn = draw_run(11, number, LOOPBACK)
+    drawn = draw_run(11, number, LOOPBACK, tiers)
     asked = []
 
     def note(options, *_, **__):
@@ -119,6 +140,18 @@ def test_runs_differ_and_follow_from_the_seed():
                 rates = faults.of(worker_link(worker), way)
                 most = FaultRates(loss=0.2, duplicate=0.05, reorder=0.05, corrupt=0.01)
                 assert all(vars(rates)[name] <= vars(most)[name] for name in vars(most))
+
+
+def test_each_leaf_has_a_worker_and_cables_have_faults():
+    runs = [draw_run(5, number, LOOPBACK, (4, 2)) for number in range(200)]
+    assert {run.workers for run in runs} == {4, 5, 6, 7}
+    named = set()
+    for run in runs:
+        assert (run.racks.leaves, run.racks.spines) == (4, 2)
+        faults = Faults.parse(run.faults)
+        named |= {link for link, _ in faults.rates if link and link.startswith("l")}
+        assert faults.on_cables
+    assert named == {f"l{leaf}s{spine}" for leaf in range(4) for spine in range(2)}
 
 
 @pytest.mark.parametrize("stage", ["starting the switch", "installing", "exchanging", "exact"])
