@@ -53,6 +53,10 @@ class RelayedFabric(LoopbackFabric):
         """What the relays have taken, frame by frame: as interfaces would count."""
         return [WireBytes(*relay.carried) for relay in self.relays]
 
+    def cable_frames(self):
+        """Frames up and down that the relays have taken, of each cable."""
+        return [tuple(relay.frames) for relay in self.relays]
+
     def injected(self):
         """How many frames met a fault between switches."""
         return sum(relay.injected() for relay in self.relays)
@@ -73,6 +77,7 @@ class _Relay:
         if faults.rates:
             self._lower = FaultyLink(self._lower, faults, number)
         self.carried = [0, 0]  # bytes up, bytes down
+        self.frames = [0, 0]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -94,6 +99,7 @@ class _Relay:
                 frame = source.receive(_TURN_SECONDS)
                 while frame is not None:
                     self.carried[way] += len(frame)
+                    self.frames[way] += 1
                     target.send(bytes(frame))
                     frame = source.receive(0.0)
 
