@@ -81,7 +81,8 @@ def _training(target: Target) -> "tuple[Callable[[str], TrainReport], float]":
     """Return what trains over a transport, and the remote copies of a boundary vertex."""
     from switchgnn.planner import partition_workers  # noqa: PLC0415
     from switchgnn.planner.chosen import Asked  # noqa: PLC0415
-    from switchgnn.run.train import TrainJob, default_task, run_training  # noqa: PLC0415
+    from switchgnn.run.train import run_training  # noqa: PLC0415
+    from switchgnn.run.train_job import TrainJob, default_task  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
     from switchgnn.training.models import ModelOptions  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415

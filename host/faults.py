@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Faults on purpose: a link that loses, repeats, reorders and corrupts frames.
+"""Faults on purpose: links that lose, repeat, reorder and corrupt frames.
 
-It sits between a worker and its real link, so it works on every fabric and
-with every switch. Everything is drawn from a seed.
+Those of a worker sit between it and its real link, so they work on every fabric and
+with every switch; those between switches are in ``topologies/relay.py``. Everything is
+drawn from a seed.
 """
 
 import random
+import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 
 from switchgnn.host.errors import HostError
@@ -16,6 +18,9 @@ from switchgnn.host.header import ETHERNET_BYTES
 from switchgnn.host.link import Link, Traffic
 
 DIRECTIONS = ("up", "down")
+WORKERS, CABLES = "workers", "cables"
+_CABLE = re.compile(r"l\d+s\d+")
+_WORKER = re.compile(r"w\d+")
 _LONGEST_DELAY = 4
 
 
@@ -42,29 +47,32 @@ class FaultRates:
 
 @dataclass(frozen=True)
 class Faults:
-    """What happens on the links of a run.
+    """What happens on the links of a run: those of workers, and cables between switches.
+
+    Links have names: ``w3`` is that of worker 3, ``l0s1`` the cable from leaf 0 to spine 1.
+    Up is away from the workers.
 
     Attributes:
-        seed: all draws follow from it, the worker and the direction.
-        rates: by (worker or None for all, direction or None for both), the probabilities
-            that were given, by the names of ``FaultRates``.
+        seed: all draws follow from it, the link and the direction.
+        rates: by (link, ``workers``, ``cables``, or None for all; direction or None for both),
+            the probabilities that were given, by the names of ``FaultRates``.
     """
 
     seed: int = 0
-    rates: Mapping[tuple[int | None, str | None], Mapping[str, float]] = field(default_factory=dict)
+    rates: Mapping[tuple[str | None, str | None], Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> "Faults":
         """Read ``loss=0.01,duplicate=0.005,seed=7``.
 
-        A name may be preceded by a direction, a worker, or both, which then replace what
-        holds for all: ``loss=0.01,up.loss=0.05,w3.down.corrupt=0.1``.
+        A name may be preceded by a direction, a link or a kind of links, or both, which then
+        replace what holds for all: ``loss=0.01,up.loss=0.05,w3.down.corrupt=0.1,cables.loss=0``.
 
         Raises:
             FaultError: an unknown name or a number that is no probability.
         """
         seed = 0
-        values: dict[tuple[int | None, str | None], dict[str, float]] = {}
+        values: dict[tuple[str | None, str | None], dict[str, float]] = {}
         for word in filter(None, (part.strip() for part in text.split(","))):
             name, _, number = word.partition("=")
             if name == "seed":
@@ -79,11 +87,30 @@ class Faults:
             values.setdefault(_scope(word, scope), {})[kind] = _probability(word, number)
         return cls(seed, values)
 
-    def of(self, worker: int, direction: str) -> FaultRates:
+    @property
+    def on_cables(self) -> bool:
+        """Whether anything is said of cables, or of all links."""
+        return any(link is None or _kind(link) == CABLES for link, _ in self.rates)
+
+    def check(self, links: Collection[str]) -> None:
+        """Check that only these links are spoken of.
+
+        Raises:
+            FaultError: another one is named.
+        """
+        known = {*links, *map(_kind, links), None}
+        for link, _ in self.rates:
+            if link not in known:
+                raise FaultError(
+                    f"Faults for {link}, which is not there; the links are {', '.join(links)}."
+                )
+
+    def of(self, link: str, direction: str) -> FaultRates:
         """Return the rates of one direction of one link: the nearest description wins."""
         merged: dict[str, float] = {}
-        for scope in ((None, None), (None, direction), (worker, None), (worker, direction)):
-            merged |= self.rates.get(scope, {})
+        for scope in (None, _kind(link), link):
+            for way in (None, direction):
+                merged |= self.rates.get((scope, way), {})
         return FaultRates(**merged)
 
 
@@ -98,12 +125,12 @@ class FaultCounts:
 
 
 class FaultyLink(Link):
-    """A link with faults in both directions."""
+    """The link of a worker, with faults in both directions."""
 
     def __init__(self, link: Link, faults: Faults, worker: int) -> None:
         self._link = link
-        self._up = _Direction(faults, worker, "up")
-        self._down = _Direction(faults, worker, "down")
+        self._up = FaultyDirection(faults, worker_link(worker), "up")
+        self._down = FaultyDirection(faults, worker_link(worker), "down")
         self._arrived: deque[bytes] = deque()
 
     @property
@@ -149,12 +176,23 @@ class FaultyLink(Link):
         self._link.close()
 
 
-class _Direction:
-    def __init__(self, faults: Faults, worker: int, direction: str) -> None:
+class FaultyDirection:
+    """What becomes of the frames that go one way over a link.
+
+    Attributes:
+        counts: the faults so far.
+    """
+
+    def __init__(self, faults: Faults, link: str, direction: str) -> None:
         self.counts = FaultCounts()
-        self._rates = faults.of(worker, direction)
-        self._random = random.Random(f"{faults.seed}/{worker}/{direction}")  # noqa: S311
+        self._rates = faults.of(link, direction)
+        self._random = random.Random(f"{faults.seed}/{link}/{direction}")  # noqa: S311
         self._delayed: list[tuple[int, bytes]] = []
+
+    @property
+    def holds(self) -> bool:
+        """Whether a frame waits for others to overtake it."""
+        return bool(self._delayed)
 
     def disturb(self, frame: bytes | memoryview) -> list[bytes]:
         """Return the frames that arrive because this one was sent."""
@@ -195,17 +233,30 @@ class _Direction:
         return bytes(changed)
 
 
-def _scope(word: str, scope: list[str]) -> tuple[int | None, str | None]:
-    worker: int | None = None
+def worker_link(worker: int) -> str:
+    """Return what the link of a worker is called."""
+    return f"w{worker}"
+
+
+def _kind(link: str) -> str:
+    """The kind of a link; a kind itself is its own."""
+    return CABLES if link == CABLES or _CABLE.fullmatch(link) else WORKERS
+
+
+def _scope(word: str, scope: list[str]) -> tuple[str | None, str | None]:
+    link: str | None = None
     direction: str | None = None
     for part in scope:
         if part in DIRECTIONS:
             direction = part
-        elif part.startswith("w") and part[1:].isdigit():
-            worker = int(part[1:])
+        elif part in (WORKERS, CABLES) or _WORKER.fullmatch(part) or _CABLE.fullmatch(part):
+            link = part
         else:
-            raise FaultError(f"{word!r}: {part!r} is neither up, down nor a worker like w3.")
-    return worker, direction
+            raise FaultError(
+                f"{word!r}: {part!r} is neither up, down, workers, cables, a worker like w3, "
+                "nor a cable like l0s1."
+            )
+    return link, direction
 
 
 def _number(word: str, number: str) -> float:

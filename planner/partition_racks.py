@@ -14,9 +14,12 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.metis import partition_vertices
 from switchgnn.planner.partition import check_workers, fill_empty, partition_workers
+from switchgnn.planner.partition_cdfgnn import CDFGNN
 from switchgnn.planner.racks import Racks, even_racks
 
 _KIND = "metis-racks"
+# Partitions that are made for a number of leaves, which their names have first.
+_RACKED = (_KIND, CDFGNN)
 _NAME = re.compile(rf"{_KIND}:([1-9]\d{{0,2}})")
 # Of graphs with more directed edges there is one candidate only: the others cost METIS once more.
 MOST_COMPARED_EDGES = 2_000_000
@@ -45,15 +48,18 @@ def find_metis_racks(name: str) -> partial[NDArray[np.int32]]:
 
 
 def on_racks(partition: str | None, racks: Racks | None) -> str | None:
-    """What is asked for: `metis-racks` alone is for the leaves that there are.
+    """What is asked for: `metis-racks` and `cdfgnn` alone are for the leaves that there are.
 
     Raises:
         PlannerError: it is for another number of leaves.
     """
-    if racks is None or partition is None or partition.partition(":")[0] != _KIND:
+    if racks is None or partition is None:
         return partition
-    fitting = metis_racks_name(racks.leaves)
-    if partition not in (_KIND, fitting):
+    kind, *parameters = partition.split(":")
+    if kind not in _RACKED:
+        return partition
+    fitting = ":".join([kind, str(racks.leaves), *parameters[1:]])
+    if parameters and partition != fitting:
         raise PlannerError(
             f"the partition {partition} is not for {racks.leaves} leaves: write it as {fitting}"
         )

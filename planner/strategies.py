@@ -7,6 +7,7 @@ the mapping. `build_plan` checks what it returns.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from switchgnn.planner.order_peel import peel
 from switchgnn.planner.packets import multicast
 from switchgnn.planner.partition import partition_workers
 from switchgnn.planner.partition_boundary import balanced_boundary
+from switchgnn.planner.partition_cdfgnn import find_cdfgnn
 from switchgnn.planner.partition_g3 import g3, g3_literal
 from switchgnn.planner.partition_plain import chunk, metis_volume, shuffled
 from switchgnn.planner.partition_ptscotch import find_ptscotch
@@ -82,14 +84,17 @@ class OrderStrategy(Protocol):
 
 
 class PartitionStrategies(dict[str, PartitionStrategy]):
-    """By name; beside those that it lists, `ptscotch:RANKS` and `metis-racks:LEAVES`."""
+    """By name; beside those that it lists, those that have a number in their name.
+
+    `ptscotch:RANKS`, `metis-racks:LEAVES`, `cdfgnn:LEAVES` and `cdfgnn:LEAVES:GAMMA`.
+    """
 
     def __missing__(self, name: str) -> PartitionStrategy:
         """The strategy of that name, or KeyError."""
-        try:
-            return find_metis_racks(name)
-        except KeyError:
-            return find_ptscotch(name)
+        for find in (find_metis_racks, find_cdfgnn, find_ptscotch):
+            with suppress(KeyError):
+                return find(name)
+        raise KeyError(name)
 
 
 PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(

@@ -8,7 +8,7 @@ from switchgnn.planner.partition_ptscotch import ptscotch_missing
 from switchgnn.topologies.mininet_star import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 
-# Before anything imports PyTorch: see switchgnn/run/train.py.
+# Before anything imports PyTorch: see switchgnn/run/train_exchange.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 

@@ -32,7 +32,7 @@ class RelayedFabric(LoopbackFabric):
 
     def _links(self):
         links = super()._links()
-        for number, (lower, upper) in enumerate(self.site.cables):
+        for number, (_, lower, upper) in enumerate(self.site.cables):
             to_lower, to_upper = free_udp_ports(2)
             ends = [links[end.switch][end.port].split(":") for end in (lower, upper)]
             sides = []

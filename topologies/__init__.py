@@ -7,7 +7,7 @@ from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, 
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.loopback import free_tcp_port
-from switchgnn.topologies.site import LeafSpineSite, Site, Star
+from switchgnn.topologies.site import LeafSpineSite, Site, Star, cable_name
 from switchgnn.topologies.targets import Target, TlsFolder
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "TlsFolder",
     "WireBytes",
     "build_fabric",
+    "cable_name",
     "choose",
     "free_tcp_port",
 ]

@@ -68,9 +68,10 @@ def choose(target: str, fabric: str) -> Choice:
     return Choice(chosen_target, chosen_fabric, "; ".join(reasons))
 
 
-def build_fabric(kind: FabricKind, site: Site, folder: Path) -> Fabric:
-    """Return the fabric, not yet started."""
-    return (MininetFabric if kind is FabricKind.MININET else LoopbackFabric)(site, folder)
+def build_fabric(kind: FabricKind, site: Site, folder: Path, *, cable_faults: str = "") -> Fabric:
+    """Return the fabric, not yet started; see ``Fabric`` for the arguments."""
+    made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
+    return made(site, folder, cable_faults)
 
 
 def _chosen_fabric(asked: str, no_mininet: str | None) -> FabricKind:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from switchgnn.topologies.child import Child
+from switchgnn.topologies.faulty_cables import FaultyCables
 from switchgnn.topologies.site import Site, Star
 
 
@@ -25,11 +26,18 @@ class Fabric(ABC):
     Args:
         site: what to build.
         folder: for the logs of its processes.
+        cable_faults: what ``switchgnn run --faults`` takes, if it is for cables between switches;
+            only then are there relays on them.
+
+    Attributes:
+        relay: carries the cables of a running fabric, or None.
     """
 
-    def __init__(self, site: Site, folder: Path) -> None:
+    def __init__(self, site: Site, folder: Path, cable_faults: str = "") -> None:
         self.site = site
         self.folder = folder
+        self.relay: FaultyCables | None = None
+        self._cable_faults = cable_faults if site.cables else ""
 
     @property
     def star(self) -> Star:
@@ -65,6 +73,20 @@ class Fabric(ABC):
     def cable_bytes(self) -> list[WireBytes] | None:
         """Return bytes per cable between switches, as ``wire_bytes`` those of workers."""
         return None
+
+    def cable_injected(self) -> dict[str, int]:
+        """Return how many frames met a fault on a cable between switches, by kind."""
+        injected: dict[str, int] = {}
+        for cable in self.relay.counts().values() if self.relay else ():
+            for counts in cable["faults"].values():
+                for name, number in counts.items():
+                    injected[name] = injected.get(name, 0) + number
+        return injected
+
+    def _stop_relay(self) -> None:
+        relay, self.relay = self.relay, None
+        if relay is not None:
+            relay.stop()
 
     def worker_child(self, worker: int, command: Sequence[str], *, name: str = "worker") -> Child:
         """Return a process at the worker's end of its link, with piped input and output."""

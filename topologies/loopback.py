@@ -10,6 +10,7 @@ from pathlib import Path
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
+from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import (
     Target,
@@ -24,7 +25,7 @@ _HOST = "127.0.0.1"
 class LoopbackFabric(Fabric):
     """Embedded switches and the workers as processes; a datagram is a frame."""
 
-    def __init__(self, site: Site, folder: Path) -> None:
+    def __init__(self, site: Site, folder: Path, cable_faults: str = "") -> None:
         if site.target is not Target.EMBEDDED:
             raise FabricError(
                 "BMv2 attaches to network interfaces: take FABRIC=mininet, "
@@ -32,7 +33,7 @@ class LoopbackFabric(Fabric):
             )
         if site.bandwidth is not None:
             raise FabricError("The loopback fabric cannot limit bandwidth: take FABRIC=mininet.")
-        super().__init__(site, folder)
+        super().__init__(site, folder, cable_faults)
         self._switches: list[Child] = []
         self._switch_ports: list[int] = []
         self._worker_ports: list[int] = []
@@ -43,7 +44,10 @@ class LoopbackFabric(Fabric):
             return
         for switch in self.site.switches:
             require_free(switch.grpc_address)
-        for switch, links in zip(self.site.switches, self._links(), strict=True):
+        links_of_switches = self._links()
+        if self.relay is not None:
+            self.relay.start()
+        for switch, links in zip(self.site.switches, links_of_switches, strict=True):
             child = switch_child(
                 self.site.target,
                 ports=links,
@@ -59,6 +63,7 @@ class LoopbackFabric(Fabric):
 
     def stop(self) -> None:
         """End the switches."""
+        self._stop_relay()
         switches, self._switches = self._switches, []
         for switch in switches:
             switch.stop()
@@ -66,17 +71,21 @@ class LoopbackFabric(Fabric):
     def _links(self) -> list[dict[int, str]]:
         """Choose UDP ports; return what is on each port of each switch."""
         site, workers = self.site, self.site.workers
-        ports = free_udp_ports(2 * (workers + len(site.cables)))
+        ports = free_udp_ports(2 * workers + 4 * len(site.cables))
         self._switch_ports, self._worker_ports = ports[:workers], ports[workers : 2 * workers]
         links: list[dict[int, str]] = [{} for _ in site.switches]
         for worker, (switch, _) in enumerate(site.places):
             ours, theirs = self._switch_ports[worker], self._worker_ports[worker]
             links[switch][site.station(worker).port] = _udp(ours, theirs)
-        ends = iter(ports[2 * workers :])
-        for lower, upper in site.cables:
-            below, above = next(ends), next(ends)
-            links[lower.switch][lower.port] = _udp(below, above)
-            links[upper.switch][upper.port] = _udp(above, below)
+        relayed = []
+        for number, (name, lower, upper) in enumerate(site.cables):
+            below, above, *ends = ports[2 * workers + 4 * number :][:4]
+            far, near = ends if self._cable_faults else (above, below)
+            links[lower.switch][lower.port] = _udp(below, far)
+            links[upper.switch][upper.port] = _udp(above, near)
+            relayed.append(RelayedCable(name, _udp(far, below), _udp(near, above)))
+        if self._cable_faults:
+            self.relay = FaultyCables(relayed, self._cable_faults, self.folder)
         return links
 
     def worker_link(self, worker: int) -> str:
@@ -90,6 +99,12 @@ class LoopbackFabric(Fabric):
     def wire_bytes(self) -> list[WireBytes] | None:
         """No interface counts here; the workers' sockets do."""
         return None
+
+    def cable_bytes(self) -> list[WireBytes] | None:
+        """Return what a relay has counted, if there is one."""
+        if self.relay is None:
+            return None
+        return [WireBytes(cable["up"], cable["down"]) for cable in self.relay.counts().values()]
 
 
 def _udp(ours: int, theirs: int) -> str:

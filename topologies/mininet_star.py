@@ -16,6 +16,7 @@ from typing import Any
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
+from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
 from switchgnn.topologies.send_buffer import small_send_buffers
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import Target, require_free, switch_child, wait_until_serving
@@ -41,11 +42,11 @@ def mininet_missing() -> str | None:
 class MininetFabric(Fabric):
     """Hosts and links by Mininet; the switches are processes in the root namespace."""
 
-    def __init__(self, site: Site, folder: Path) -> None:
+    def __init__(self, site: Site, folder: Path, cable_faults: str = "") -> None:
         reason = mininet_missing()
         if reason is not None:
             raise FabricError(f"{reason}; or take FABRIC=loopback.")
-        super().__init__(site, folder)
+        super().__init__(site, folder, cable_faults)
         self._net: Any = None
         self._hosts: list[Any] = []
         self._switch_side: list[str] = []
@@ -60,6 +61,8 @@ class MininetFabric(Fabric):
         for switch in site.switches:
             require_free(switch.grpc_address)
         self._build()
+        if self.relay is not None:
+            self.relay.start()
         shaped_bmv2 = site.bandwidth is not None and site.target is Target.BMV2
         with small_send_buffers() if shaped_bmv2 else nullcontext():
             for switch, ports in zip(site.switches, self._ports(), strict=True):
@@ -78,6 +81,7 @@ class MininetFabric(Fabric):
 
     def stop(self) -> None:
         """End the switches and take the network down."""
+        self._stop_relay()
         switches, self._switches = self._switches, []
         for switch in switches:
             switch.stop()
@@ -121,7 +125,7 @@ class MininetFabric(Fabric):
         for worker, (switch, _) in enumerate(site.places):
             ports[switch][site.station(worker).port] = f"eth:{self._switch_side[worker]}"
         for cable, names in zip(site.cables, self._cable_ends, strict=True):
-            for socket, name in zip(cable, names, strict=True):
+            for socket, name in zip((cable.lower, cable.upper), names, strict=True):
                 ports[socket.switch][socket.port] = f"eth:{name}"
         return ports
 
@@ -154,16 +158,10 @@ class MininetFabric(Fabric):
             self._switch_side.append(link.intf2.name)
             _quiet(link.intf1.name, host.pid)
             _quiet(link.intf2.name, None)
-        if site.cables:
-            # Mininet cannot take down a link of a node with itself.
-            upper_plug = net.addHost(f"u{tag}", cls=Node, inNamespace=False, ip=None)
-        for number in range(len(site.cables)):
-            ends = f"s{tag}-dn{number}", f"s{tag}-up{number}"
-            names = {"intfName1": ends[0], "intfName2": ends[1]}
-            net.addLink(plug, upper_plug, cls=TCLink if shape else Link, **names, **shape)
-            self._cable_ends.append(ends)
-            for name in ends:
-                _quiet(name, None)
+        if self._cable_faults:
+            self._add_relayed_cables(plug, tag)
+        elif site.cables:
+            self._add_cables(plug, tag)
         net.build()
         for worker, (host, station) in enumerate(zip(self._hosts, stations, strict=True)):
             host.setMAC(station.mac)
@@ -178,6 +176,53 @@ class MininetFabric(Fabric):
         for name in (*self._switch_side, *sum(self._cable_ends, ())):
             # The machine may have one of the workers' addresses itself, and must not answer.
             _run(["ip", "link", "set", name, "arp", "off", "up"], None)
+
+    def _add_cables(self, plug: Any, tag: str) -> None:  # noqa: ANN401 - Mininet has no types
+        from mininet.node import Node  # noqa: PLC0415
+
+        # Mininet cannot take down a link of a node with itself.
+        upper_plug = self._net.addHost(f"u{tag}", cls=Node, inNamespace=False, ip=None)
+        for number in range(len(self.site.cables)):
+            lower, upper = f"s{tag}-dn{number}", f"s{tag}-up{number}"
+            self._add_link((plug, lower), (upper_plug, upper), shape_both=True)
+            self._cable_ends.append((lower, upper))
+
+    def _add_relayed_cables(self, plug: Any, tag: str) -> None:  # noqa: ANN401
+        """Add for each cable two links to a host between the switches, where a relay is."""
+        from mininet.node import Node  # noqa: PLC0415
+
+        host = self._net.addHost(f"r{tag}", cls=Node, ip=None)
+        relayed = []
+        for number, cable in enumerate(self.site.cables):
+            ends = f"s{tag}-dn{number}", f"s{tag}-up{number}"
+            inner = f"r{tag}-dn{number}", f"r{tag}-up{number}"
+            for end, its_other in zip(ends, inner, strict=True):
+                # What a switch sends has been shaped when it comes to the relay.
+                self._add_link((plug, end), (host, its_other), shape_both=False)
+            self._cable_ends.append(ends)
+            relayed.append(RelayedCable(cable.name, *(f"eth:{name}" for name in inner)))
+        enter = [_MNEXEC, "-a", str(host.pid)]
+        self.relay = FaultyCables(
+            relayed, self._cable_faults, self.folder, place=lambda command: [*enter, *command]
+        )
+
+    def _add_link(self, one: tuple[Any, str], other: tuple[Any, str], *, shape_both: bool) -> None:
+        """Connect two nodes, each with the name of its interface."""
+        from mininet.link import Link, TCLink  # noqa: PLC0415
+
+        bandwidth = self.site.bandwidth
+        shape = {} if bandwidth is None else {"bw": bandwidth}
+        self._net.addLink(
+            one[0],
+            other[0],
+            intfName1=one[1],
+            intfName2=other[1],
+            cls=TCLink if shape else Link,
+            params1=shape,
+            params2=shape if shape_both else {},
+        )
+        for node, name in (one, other):
+            _quiet(name, node.pid if node.inNamespace else None)
 
 
 def _quiet(interface: str, namespace_pid: int | None) -> None:

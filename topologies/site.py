@@ -32,10 +32,21 @@ class Socket(NamedTuple):
 
 
 class Cable(NamedTuple):
-    """A link between two switches."""
+    """A link between two switches.
 
+    Attributes:
+        name: what ``--faults`` calls it, as ``l0s1``.
+        lower, upper: its ends.
+    """
+
+    name: str
     lower: Socket
     upper: Socket
+
+
+def cable_name(leaf: int, spine: int) -> str:
+    """Return what the cable between the two is called."""
+    return f"l{leaf}s{spine}"
 
 
 class Site(ABC):
@@ -148,6 +159,7 @@ class LeafSpineSite(Site):
         leaves, spines = len(self.networks.leaves), len(self.networks.spines)
         return tuple(
             Cable(
+                cable_name(leaf, spine),
                 Socket(leaf, network.stations[len(network.stations) - spines + spine].port),
                 Socket(leaves + spine, self.networks.spines[spine].stations[leaf].port),
             )

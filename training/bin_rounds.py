@@ -20,8 +20,9 @@ from torch import Tensor
 
 from switchgnn.planner.direction import Direction
 from switchgnn.training.bins import BinOptions
+from switchgnn.training.ledger import Ledger
 from switchgnn.training.remote_sum import Clock
-from switchgnn.transports import NO_TRAFFIC, HostTransport, Stream, add_traffic
+from switchgnn.transports import HostTransport, Stream
 from switchgnn.transports.driver import Driver
 
 
@@ -33,7 +34,7 @@ class BinnedSum:
         options: what overlaps.
 
     Attributes:
-        expected: what the rounds should put on the link, all together, without losses.
+        ledger: which rounds there were.
     """
 
     def __init__(self, transport: HostTransport, options: BinOptions) -> None:
@@ -42,7 +43,7 @@ class BinnedSum:
         self._background = transport.in_background()
         self._driver: Driver | None = None
         self._clock = Clock()
-        self.expected = NO_TRAFFIC
+        self.ledger = Ledger()
 
     def __enter__(self) -> "BinnedSum":
         self._driver = self._background.__enter__()
@@ -63,8 +64,7 @@ class BinnedSum:
 
     def begin(self, width: int, direction: Direction) -> Stream:
         """Begin a round."""
-        once = self._transport.expected_traffic(width, direction)
-        self.expected = add_traffic(self.expected, once)
+        self.ledger.enter(self._transport, width, direction)
         with self.waiting():
             return self._transport.begin(width, direction)
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from switchgnn.planner.direction import Direction
-from switchgnn.transports import NO_TRAFFIC, Transport, add_traffic
+from switchgnn.training.ledger import Ledger
+from switchgnn.transports import Transport
 
 
 @dataclass
@@ -46,12 +47,12 @@ class RemoteSum:
 
     Attributes:
         clock: what the exchanges took.
-        expected: what they should have put on the link, all together, without losses.
+        ledger: which they were.
     """
 
     def __init__(self, transport: Transport) -> None:
         self.clock = Clock()
-        self.expected = NO_TRAFFIC
+        self.ledger = Ledger()
         self._transport = transport
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
@@ -90,8 +91,7 @@ class RemoteSum:
             sums = self._transport.aggregate(rows, direction)
         finally:
             self.clock.exchanging += time.perf_counter() - started
-        once = self._transport.expected_traffic(rows.shape[1], direction)
-        self.expected = add_traffic(self.expected, once)
+        self.ledger.enter(self._transport, rows.shape[1], direction)
         return sums
 
 

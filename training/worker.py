@@ -140,8 +140,8 @@ def run_train_worker(task: TrainTask) -> None:
                 _report("epoch", **asdict(report), traffic=transport.traffic._asdict())
         traffic = transport.traffic._asdict()
         transport.close()
-    expected = remote.expected._asdict()
-    _report("finished", traffic=traffic, expected=expected, vertices=len(partition.vertices))
+    ledger = remote.ledger.to_dict()
+    _report("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
 
 
 @contextmanager

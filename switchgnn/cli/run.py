@@ -22,6 +22,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from switchgnn.cli.between_display import between_table
 from switchgnn.cli.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -45,7 +46,6 @@ from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition_racks import on_racks
 from switchgnn.planner.presets import PAPER
 from switchgnn.run import RunOptions, RunReport, run_job
-from switchgnn.run.tier_report import TierReport
 from switchgnn.topologies import Fabric
 
 _WRONG = 1
@@ -111,7 +111,9 @@ def run(
     ] = 0,
     faults: Annotated[
         str,
-        typer.Option(help="Faults on every link, like loss=0.01,w3.up.corrupt=0.1,seed=7."),
+        typer.Option(
+            help="Faults on links and cables, like loss=0.01,w3.up.loss=0.1,cables.loss=0,seed=7."
+        ),
     ] = "",
     grpc_port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the switch's P4Runtime; 0: any.")
@@ -247,7 +249,7 @@ def _print_report(console: Console, report: RunReport) -> None:
             console.print(f"  {why}", soft_wrap=True, highlight=False)
     console.print(_worker_table(report))
     if report.tiers is not None:
-        console.print(_tier_table(report.tiers))
+        console.print(between_table(report.tiers))
     console.print(
         f"Switch{'' if report.tiers is None else 'es'}: {report.passes:,} passes "
         f"for {report.contributions:,} contributions "
@@ -311,21 +313,6 @@ def _worker_table(report: RunReport) -> Table:
         f"{report.host_bytes_down:,}",
         f"{report.seconds:.2f}",
     )
-    return table
-
-
-def _tier_table(tiers: TierReport) -> Table:
-    table = Table(title=f"Bytes between {tiers.leaves} leaves and {tiers.spines} spines")
-    for name in ("", "up", "down"):
-        table.add_column(name, justify="right")
-    rows: tuple[tuple[str, int | None, int | None], ...] = (
-        ("interfaces", tiers.bytes_up, tiers.bytes_down),
-        ("planned", tiers.planned_bytes_up, tiers.planned_bytes_down),
-        ("sums at spines only", tiers.single_bytes_up, tiers.single_bytes_down),
-        ("host-based", tiers.host_bytes_up, tiers.host_bytes_down),
-    )
-    for name, *columns in rows:
-        table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))
     return table
 
 

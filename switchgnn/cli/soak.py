@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from switchgnn.cli.run import FabricOption, TargetOption, counted
 from switchgnn.run.draw import summary_of
-from switchgnn.run.job import RunOptions
+from switchgnn.run.options import RunOptions
 from switchgnn.run.soak import Failure, SoakOptions, SoakReport
 from switchgnn.run.soak import soak as soak_runs
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from switchgnn.cli.between_display import between_table
 from switchgnn.cli.run import FabricOption, TargetOption
 from switchgnn.cli.strategies import (
     AssignmentOption,
@@ -156,7 +157,8 @@ def train(
     default.
     """
     try:
-        from switchgnn.run.train import TrainJob, default_task, run_training  # noqa: PLC0415
+        from switchgnn.run.train import run_training  # noqa: PLC0415
+        from switchgnn.run.train_job import TrainJob, default_task  # noqa: PLC0415
         from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
         from switchgnn.training.bins import PIPELINES, BinOptions  # noqa: PLC0415
         from switchgnn.training.layers import check_layers  # noqa: PLC0415
@@ -259,6 +261,10 @@ def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
     links = links_table(reports)
     if links is not None:
         console.print(links)
+    for report in reports:
+        if report.tiers is not None:
+            what = f"Bytes of {report.transport}"
+            console.print(between_table(report.tiers, what, "interfaces, with gradients"))
     for name, difference in largest_difference(reports).items():
         console.print(
             f"Losses of {name} differ from those of one process by at most {difference:.1e}.",

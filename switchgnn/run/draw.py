@@ -8,7 +8,7 @@ from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.faults import DIRECTIONS
 from switchgnn.host.pace import Pace
 from switchgnn.planner.chosen import Asked
-from switchgnn.run.job import RunOptions
+from switchgnn.run.options import RunOptions
 from switchgnn.topologies import Choice
 
 _WORKERS = (2, 5)

@@ -5,7 +5,6 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,37 +19,26 @@ from switchgnn.controller import (
     read_counters,
 )
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.faults import Faults
-from switchgnn.host.header import FEATURE_FRAME_BYTES, LANES
-from switchgnn.host.pace import Pace
+from switchgnn.host.header import LANES
 from switchgnn.host.worker import WorkerTask
 from switchgnn.host.workload import features_of_round
 from switchgnn.p4src import load_program
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked, strategy_names
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.files import read_assignment, write_plan
 from switchgnn.planner.graph import Graph
 from switchgnn.planner.load import load_graph
-from switchgnn.planner.manifest import Manifest
-from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import Situation
-from switchgnn.planner.racks import Racks
-from switchgnn.planner.tiers import Tiers, make_tiers
+from switchgnn.planner.tiers import make_tiers
 from switchgnn.run.addresses import worker_addresses
+from switchgnn.run.make_report import Measured, Prepared, make_report
+from switchgnn.run.options import RunOptions
 from switchgnn.run.reference import RoundResult, Verdict, judge
-from switchgnn.run.report import RunReport, WorkerReport
-from switchgnn.run.site import make_site, shares_of
-from switchgnn.run.tier_report import (
-    TierReport,
-    all_cables,
-    copies_between_leaves,
-    partial_sums_taken,
-    report_tiers,
-)
+from switchgnn.run.report import RunReport
+from switchgnn.run.site import faults_on_cables, make_site, shares_of
+from switchgnn.run.tier_report import all_cables, partial_sums_taken
 from switchgnn.run.workers import WorkerOutcome, run_workers
 from switchgnn.topologies import (
     BackgroundTraffic,
-    Choice,
     Fabric,
     TlsFolder,
     WireBytes,
@@ -62,77 +50,6 @@ from switchgnn.topologies import (
 COMPARING = "comparing with the reference"
 
 StepListener = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What to run.
-
-    Attributes:
-        graph: a built-in graph or a file.
-        workers: their number.
-        features: width F, or None for the graph's own features.
-        rounds: exchanges, each with other features.
-        slots: aggregators that a block may use.
-        racks: the leaves that the workers hang on, and spines; None: a star around one switch.
-        target, fabric: a choice or ``auto``.
-        bandwidth: Mbit/s per link, or None.
-        seed: for the planner and for made-up features.
-        grpc_port: where the switch serves P4Runtime; 0 for any free port.
-        ecn_threshold: queue length in packets from which packets are marked.
-        pace: bounds on sending and waiting.
-        background: TCP flows from each worker to the next, on the same links.
-        faults: what to inject on every link, as ``Faults.parse`` takes it.
-        tls: folder with certificates for P4Runtime, or None for plain gRPC.
-        asked: the strategies to plan with.
-    """
-
-    graph: str
-    workers: int
-    features: int | None
-    rounds: int
-    slots: int
-    target: str
-    fabric: str
-    bandwidth: float | None
-    seed: int
-    grpc_port: int
-    ecn_threshold: int
-    pace: Pace
-    background: int = 0
-    faults: str = ""
-    tls: Path | None = None
-    asked: Asked = field(default_factory=Asked)
-    racks: Racks | None = None
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """What is known before a packet is sent."""
-
-    graph: Graph
-    features: NDArray[np.float32]
-    plan: Path
-    strategies: Strategies
-    manifest: Manifest
-    tiers: Tiers | None
-    seconds: float
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """What the exchanges gave."""
-
-    outcomes: list[WorkerOutcome]
-    wire: list[WireBytes]
-    wires: str
-    counters: dict[str, int]
-    port_queue: tuple[int, ...]
-    background_bytes: int
-    entries: int
-    install_seconds: float
-    partial_sums: int
-    cables: WireBytes | None
 
 
 def run_job(
@@ -151,7 +68,7 @@ def run_job(
     Raises:
         SwitchGNNError: with a sentence for the user; nothing is left behind.
     """
-    Faults.parse(options.faults)
+    cable_faults = faults_on_cables(options.faults, options.workers, options.racks)
     choice = choose(options.target, options.fabric)
     with TemporaryDirectory(prefix="switchgnn-") as name:
         folder = Path(name)
@@ -165,11 +82,11 @@ def run_job(
             tls=_tls_folder(options),
         )
         step("starting the switch" if options.racks is None else "starting the switches", 0, 0)
-        with build_fabric(choice.fabric, site, folder) as fabric:
+        with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
             measured = _install_and_exchange(options, prepared, fabric, folder, step)
             step(COMPARING, 0, 0)
             verdicts = _verify(options, prepared, folder)
-            report = _report(options, choice, prepared, measured, verdicts)
+            report = make_report(options, choice, prepared, measured, verdicts)
             if hold is not None:
                 hold(fabric)
     return report
@@ -183,7 +100,7 @@ def _tls_folder(options: RunOptions) -> TlsFolder | None:
     return folder
 
 
-def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared:
+def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
     started = time.perf_counter()
     step("planning: load the graph", 0, 0)
     graph = load_graph(options.graph)
@@ -202,7 +119,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> _Prepared
     write_plan(plan, folder / "plan")
     tiers = make_tiers(plan, options.racks) if options.racks else None
     seconds = time.perf_counter() - started
-    return _Prepared(graph, features, folder / "plan", strategies, plan.manifest, tiers, seconds)
+    return Prepared(graph, features, folder / "plan", strategies, plan.manifest, tiers, seconds)
 
 
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
@@ -216,8 +133,8 @@ def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
 
 
 def _install_and_exchange(
-    options: RunOptions, prepared: _Prepared, fabric: Fabric, folder: Path, step: StepListener
-) -> _Measured:
+    options: RunOptions, prepared: Prepared, fabric: Fabric, folder: Path, step: StepListener
+) -> Measured:
     tls = fabric.site.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
     started = time.perf_counter()
@@ -245,6 +162,7 @@ def _install_and_exchange(
             foreign = background.received_bytes() - foreign
             wire_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
             after = [read_counters(client) for client in clients]
+            cable_faults = fabric.cable_injected()
     if options.background:
         # The interfaces count those flows as well.
         wire_before = wire_after = cables_before = None
@@ -253,7 +171,7 @@ def _install_and_exchange(
         [late - early for early, late in zip(old.port_queue, new.port_queue, strict=True)]
         for old, new in zip(before, after, strict=True)
     ]
-    return _Measured(
+    return Measured(
         outcomes=outcomes,
         wire=wire,
         wires=wires,
@@ -264,6 +182,7 @@ def _install_and_exchange(
         install_seconds=install_seconds,
         partial_sums=partial_sums_taken(options.racks, before, after) if options.racks else 0,
         cables=all_cables(cables_before, cables_after),
+        cable_faults=cable_faults,
     )
 
 
@@ -295,7 +214,7 @@ def _wire_bytes(
 
 
 def _tasks(
-    options: RunOptions, prepared: _Prepared, fabric: Fabric, folder: Path
+    options: RunOptions, prepared: Prepared, fabric: Fabric, folder: Path
 ) -> list[WorkerTask]:
     assignment = read_assignment(prepared.plan)
     tasks = []
@@ -322,7 +241,7 @@ def _output(folder: Path, worker: int) -> Path:
     return folder / f"sums-{worker}.npz"
 
 
-def _verify(options: RunOptions, prepared: _Prepared, folder: Path) -> list[Verdict]:
+def _verify(options: RunOptions, prepared: Prepared, folder: Path) -> list[Verdict]:
     assignment = read_assignment(prepared.plan)
     results = [np.load(_output(folder, w), allow_pickle=False) for w in range(options.workers)]
     verdicts = []
@@ -340,128 +259,3 @@ def _verify(options: RunOptions, prepared: _Prepared, folder: Path) -> list[Verd
             judge(prepared.graph, assignment, features, RoundResult(fixed, sums, scales.pop()))
         )
     return verdicts
-
-
-def _report(
-    options: RunOptions,
-    choice: Choice,
-    prepared: _Prepared,
-    measured: _Measured,
-    verdicts: list[Verdict],
-) -> RunReport:
-    forward = prepared.manifest.direction(Direction.FORWARD)
-    prediction = forward.prediction
-    width = prepared.features.shape[1]
-    frames = options.rounds * -(-width // LANES)
-    per_worker = tuple(
-        WorkerReport(
-            worker=worker,
-            features_sent=outcome.tally["features_sent"],
-            sums_received=outcome.tally["sums_received"],
-            bytes_up=wire.up,
-            bytes_down=wire.down,
-            host_bytes_up=host_up * frames * FEATURE_FRAME_BYTES,
-            host_bytes_down=host_down * frames * FEATURE_FRAME_BYTES,
-            seconds=outcome.seconds,
-            tally=outcome.tally,
-        )
-        for worker, (outcome, wire, host_up, host_down) in enumerate(
-            zip(
-                measured.outcomes,
-                measured.wire,
-                prediction.host_packets_up,
-                prediction.host_packets_down,
-                strict=True,
-            )
-        )
-    )
-    wrong = sum(verdict.wrong_sums for verdict in verdicts)
-    return RunReport(
-        target=choice.target.value,
-        fabric=choice.fabric.value,
-        reason=choice.reason,
-        workers=options.workers,
-        graph=prepared.graph.name,
-        vertices=prepared.graph.vertices,
-        edges=len(prepared.graph.indices),
-        boundary_vertices=prediction.boundary_vertices,
-        features=width,
-        rounds=options.rounds,
-        blocks=len(forward.block_numbers),
-        slots=options.slots,
-        strategy=options.asked.preset,
-        why=tuple(prepared.strategies.because.values()),
-        **strategy_names(prepared.manifest),
-        exact=wrong == 0,
-        wrong_sums=wrong,
-        max_error=max(verdict.max_error for verdict in verdicts),
-        error_bound=max(verdict.error_bound for verdict in verdicts),
-        bytes_up=sum(report.bytes_up for report in per_worker),
-        bytes_down=sum(report.bytes_down for report in per_worker),
-        host_bytes_up=sum(report.host_bytes_up for report in per_worker),
-        host_bytes_down=sum(report.host_bytes_down for report in per_worker),
-        wires=measured.wires,
-        frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.outcomes),
-        frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.outcomes),
-        passes=measured.counters["passes"],
-        contributions=measured.counters["contributions"],
-        table_entries=measured.entries,
-        plan_seconds=prepared.seconds,
-        install_seconds=measured.install_seconds,
-        seconds=max(outcome.seconds for outcome in measured.outcomes),
-        marked=measured.counters["marked"],
-        port_queue=measured.port_queue,
-        background_bytes=measured.background_bytes,
-        faults_injected=_injected(measured.outcomes),
-        repairs=_repairs(measured.outcomes),
-        per_worker=per_worker,
-        tiers=_tier_report(options, prepared, measured),
-    )
-
-
-def _tier_report(
-    options: RunOptions, prepared: _Prepared, measured: _Measured
-) -> TierReport | None:
-    if prepared.tiers is None:
-        return None
-    racks = prepared.tiers.racks
-    return report_tiers(
-        prepared.tiers,
-        prepared.manifest,
-        host_copies=copies_between_leaves(prepared.graph, read_assignment(prepared.plan), racks),
-        fragments=-(-prepared.features.shape[1] // LANES),
-        rounds=options.rounds,
-        partial_sums=measured.partial_sums,
-        cables=measured.cables,
-    )
-
-
-_REPAIRS = (
-    "features_resent",
-    "probes",
-    "recalls",
-    "sums_recalled",
-    "fetches",
-    "features_fetched",
-    "sums_made",
-    "late",
-    "repeated",
-    "wrong",
-    "malformed",
-    "barriers_repeated",
-    "marked",
-    "notices",
-)
-
-
-def _injected(outcomes: list[WorkerOutcome]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for outcome in outcomes:
-        for counts in outcome.faults.values():
-            for name, number in counts.items():
-                total[name] = total.get(name, 0) + number
-    return total
-
-
-def _repairs(outcomes: list[WorkerOutcome]) -> dict[str, int]:
-    return {name: sum(outcome.tally[name] for outcome in outcomes) for name in _REPAIRS}

@@ -63,7 +63,7 @@ class RunReport:
         port_queue: packets by the length of the queue that they found at their port, in
             packets; the last also counts what is longer.
         background_bytes: what background TCP flows brought in that time.
-        faults_injected: frames that met a fault on purpose, by kind.
+        faults_injected: frames that met a fault on purpose, by kind, on links and cables.
         repairs: what the workers did about faults, and what they ignored.
         per_worker: one report each.
         tiers: the links between leaves and spines; None for a star.

@@ -3,6 +3,7 @@
 """The site of a run, and which part of the plan each of its switches serves."""
 
 from collections.abc import Sequence
+from itertools import product, starmap
 from pathlib import Path
 
 from switchgnn.controller import (
@@ -13,10 +14,19 @@ from switchgnn.controller import (
     star_network,
     tier_plan,
 )
+from switchgnn.host.faults import Faults, worker_link
 from switchgnn.planner.files import read_manifest
 from switchgnn.planner.racks import Racks
 from switchgnn.planner.tiers import Tiers
-from switchgnn.topologies import LeafSpineSite, Site, Star, Target, TlsFolder, free_tcp_port
+from switchgnn.topologies import (
+    LeafSpineSite,
+    Site,
+    Star,
+    Target,
+    TlsFolder,
+    cable_name,
+    free_tcp_port,
+)
 
 _HOST = "127.0.0.1"
 
@@ -59,6 +69,20 @@ def shares_of(
         plans = [tier_plan(manifest, part) for part in (*tiers.leaves, *tiers.spines)]
     networks = [switch.network for switch in site.switches]
     return [Share(*each) for each in zip(plans, networks, clients, strict=True)]
+
+
+def faults_on_cables(faults: str, workers: int, racks: Racks | None) -> str:
+    """Check what ``--faults`` says; return it if it says anything of cables, or "".
+
+    Raises:
+        FaultError: it cannot be read, or names a link that is not there.
+    """
+    parsed = Faults.parse(faults)
+    cables = product(range(racks.leaves), range(racks.spines)) if racks else ()
+    parsed.check(
+        [*(worker_link(worker) for worker in range(workers)), *starmap(cable_name, cables)]
+    )
+    return faults if parsed.on_cables else ""
 
 
 def _address(first: int, number: int) -> str:

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 from switchgnn.errors import SwitchGNNError
 from switchgnn.run.draw import command_of, draw_run
 from switchgnn.run.interruption import Interruption
-from switchgnn.run.job import COMPARING, RunOptions, run_job
+from switchgnn.run.job import COMPARING, run_job
+from switchgnn.run.options import RunOptions
 from switchgnn.run.report import RunReport
 from switchgnn.topologies import Choice, choose
 

@@ -1,21 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run put on the links between leaves and spines, and what other ways would."""
+"""What exchanges put on the links between leaves and spines, and what other ways would."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 from switchgnn.controller import Counters, Outcome
-from switchgnn.host.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
+from switchgnn.host.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES, fragments_of
 from switchgnn.planner.between_leaves import copies_between
-from switchgnn.planner.boundary import boundary_edges
+from switchgnn.planner.boundary import BoundaryEdges
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.graph import Graph
 from switchgnn.planner.manifest import Manifest
-from switchgnn.planner.predict_tiers import TierPrediction, predict_tiers
+from switchgnn.planner.predict_tiers import predict_tiers
 from switchgnn.planner.racks import Racks
 from switchgnn.planner.tiers import Tiers
 from switchgnn.topologies import WireBytes
@@ -34,6 +31,8 @@ class TierReport:
             once.
         single_bytes_up, single_bytes_down: data, if leaves passed everything on to spines.
         host_bytes_up, host_bytes_down: data of host-based exchange between leaves.
+        faults_injected: frames that met a fault on purpose on a cable, by kind; they are among
+            those of the whole run.
     """
 
     leaves: int
@@ -48,54 +47,89 @@ class TierReport:
     single_bytes_down: int
     host_bytes_up: int
     host_bytes_down: int
+    faults_injected: dict[str, int]
+
+
+class Exchanges(NamedTuple):
+    """So many exchanges in one direction, of features of one width."""
+
+    direction: Direction
+    width: int
+    times: int
 
 
 def report_tiers(
     tiers: Tiers,
     manifest: Manifest,
+    exchanges: Iterable[Exchanges],
     *,
-    host_copies: int,
-    fragments: int,
-    rounds: int,
+    boundary: BoundaryEdges,
     partial_sums: int,
     cables: WireBytes | None,
+    faults_injected: dict[str, int],
 ) -> TierReport:
     """Set what was counted beside what was planned.
 
     Args:
         tiers: the parts of the switches.
         manifest: of the plan.
-        host_copies: packets between leaves of a host-based exchange, per fragment.
-        fragments: of a feature.
-        rounds: that were run.
+        exchanges: all that there were.
+        boundary: the boundary edges that FORWARD sums over.
         partial_sums: that the spines have taken.
         cables: bytes on all cables, or None.
+        faults_injected: on the cables, by kind.
     """
-    record = manifest.direction(Direction.FORWARD)
-    said: TierPrediction = predict_tiers(tiers, record)
-    frames = rounds * fragments * FEATURE_FRAME_BYTES
-    meetings = rounds * (1 + len(record.block_numbers) * fragments)
-    barriers = meetings * tiers.racks.leaves * BARRIER_FRAME_BYTES
-    up, down = sum(map(sum, said.partial_sums)), sum(map(sum, said.sums))
+    parts = (_planned(tiers, manifest, each, boundary) for each in exchanges)
+    planned = sum(parts, start=_Planned())
     return TierReport(
         leaves=tiers.racks.leaves,
         spines=tiers.racks.spines,
         partial_sums=partial_sums,
-        planned_partial_sums=up * rounds * fragments,
+        planned_partial_sums=planned.partial_sums,
         bytes_up=cables.up if cables else None,
         bytes_down=cables.down if cables else None,
-        planned_bytes_up=up * frames + barriers,
-        planned_bytes_down=down * frames + barriers,
-        single_bytes_up=sum(record.prediction.packets_up) * frames,
-        single_bytes_down=sum(record.prediction.packets_down) * frames,
-        host_bytes_up=host_copies * frames,
-        host_bytes_down=host_copies * frames,
+        planned_bytes_up=planned.partial_sums * FEATURE_FRAME_BYTES + planned.barrier_bytes,
+        planned_bytes_down=planned.sums * FEATURE_FRAME_BYTES + planned.barrier_bytes,
+        single_bytes_up=planned.single_up * FEATURE_FRAME_BYTES,
+        single_bytes_down=planned.single_down * FEATURE_FRAME_BYTES,
+        host_bytes_up=planned.copies * FEATURE_FRAME_BYTES,
+        host_bytes_down=planned.copies * FEATURE_FRAME_BYTES,
+        faults_injected=faults_injected,
     )
 
 
-def copies_between_leaves(graph: Graph, assignment: NDArray[np.int32], racks: Racks) -> int:
-    """Packets that host-based exchange sends from leaf to leaf, per fragment."""
-    return copies_between(boundary_edges(graph, assignment), racks)
+@dataclass(frozen=True)
+class _Planned:
+    """Packets, but for the barriers."""
+
+    partial_sums: int = 0
+    sums: int = 0
+    barrier_bytes: int = 0
+    single_up: int = 0
+    single_down: int = 0
+    copies: int = 0
+
+    def __add__(self, other: "_Planned") -> "_Planned":
+        return _Planned(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+def _planned(
+    tiers: Tiers, manifest: Manifest, exchanges: Exchanges, boundary: BoundaryEdges
+) -> _Planned:
+    forward = exchanges.direction is Direction.FORWARD
+    record = manifest.direction(exchanges.direction)
+    said = predict_tiers(tiers, record)
+    fragments = fragments_of(exchanges.width)
+    frames = exchanges.times * fragments
+    meetings = exchanges.times * (1 + len(record.block_numbers) * fragments)
+    return _Planned(
+        partial_sums=sum(map(sum, said.partial_sums)) * frames,
+        sums=sum(map(sum, said.sums)) * frames,
+        barrier_bytes=meetings * tiers.racks.leaves * BARRIER_FRAME_BYTES,
+        single_up=sum(record.prediction.packets_up) * frames,
+        single_down=sum(record.prediction.packets_down) * frames,
+        copies=copies_between(boundary if forward else boundary.transposed(), tiers.racks) * frames,
+    )
 
 
 def partial_sums_taken(racks: Racks, before: Sequence[Counters], after: Sequence[Counters]) -> int:

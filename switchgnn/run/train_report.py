@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.run.tier_report import TierReport
+
 # Called with worker 0's event of an epoch.
 EpochListener = Callable[[dict[str, Any]], None]
 
@@ -38,6 +40,8 @@ class TrainReport:
         expected_bytes_per_link: the same as plan or schedule predict them without losses.
         wire_bytes_per_link: what the interfaces counted, gradients and all; None over loopback.
         traffic: frames and bytes of each worker's exchanges.
+        tiers: the links between leaves and spines, where sums of the switch cross them; their
+            interfaces count gradients and all.
     """
 
     transport: str
@@ -66,6 +70,7 @@ class TrainReport:
     expected_bytes_per_link: list[dict[str, int]]
     wire_bytes_per_link: list[dict[str, int]] | None
     traffic: list[dict[str, int]]
+    tiers: TierReport | None = None
 
     @property
     def total_bytes(self) -> int:

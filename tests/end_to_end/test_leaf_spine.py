@@ -19,7 +19,7 @@ from switchgnn.planner.tiers import make_tiers
 from switchgnn.run import RunOptions, run_job
 from tests.beds import Team
 from tests.end_to_end.conftest import run_json, switchgnn
-from tests.tier_beds import RelayedFabric, tier_bed
+from tests.tier_beds import tier_bed
 
 TIERS = ("--topology", "leaf-spine")
 
@@ -36,6 +36,7 @@ def test_every_sum_is_exact(combination, workers, leaves, spines, send):
     )
     assert report["exact"] is True
     tiers = report["tiers"]
+    assert not tiers["faults_injected"]
     assert (tiers["leaves"], tiers["spines"]) == (leaves, spines)
     assert tiers["partial_sums"] == tiers["planned_partial_sums"] > 0
     check_bytes(report, tiers)
@@ -58,11 +59,8 @@ def check_bytes(report, tiers):
 
 
 @pytest.mark.parametrize("leaves", [2, 4])
-def test_bytes_on_the_cables(monkeypatch, leaves):
+def test_bytes_on_the_cables(leaves):
     """One partial sum for each destination and leaf, and control is under 5 %."""
-    monkeypatch.setattr(
-        "switchgnn.run.job.build_fabric", lambda _, site, folder: RelayedFabric(site, folder, "")
-    )
     options = RunOptions(
         graph="digits",
         workers=8,
@@ -76,12 +74,14 @@ def test_bytes_on_the_cables(monkeypatch, leaves):
         grpc_port=0,
         ecn_threshold=64,
         pace=Pace(),
+        faults="cables.loss=0",  # relays that only count
         asked=Asked("best"),
         racks=even_racks(8, leaves, 2),
     )
     report = run_job(options, lambda *_: None).to_dict()
     tiers = report["tiers"]
     assert report["exact"] is True
+    assert tiers["bytes_up"] is not None
     pairs = pairs_between(load_graph("digits"), leaves)
     assert tiers["partial_sums"] == tiers["planned_partial_sums"] == pairs * 2 * 2
     check_bytes(report, tiers)
@@ -98,15 +98,27 @@ def pairs_between(graph, leaves):
     return len({(v, leaf[u]) for u, v in edges if v in away})
 
 
-def test_faults_on_the_workers_links(combination):
+@pytest.mark.parametrize("where", ["", "workers.", "cables."])
+def test_faults_on_links_and_cables(combination, where):
+    kinds = {"loss": 0.05, "duplicate": 0.02, "reorder": 0.05, "corrupt": 0.01}
+    said = ",".join(f"{where}{kind}={rate}" for kind, rate in kinds.items())
     report = run_json(
         combination,
         *TIERS,
-        *("--graph", "karate", "--slots", 16, "--features", 33),
-        *("--faults", "loss=0.05,duplicate=0.02,reorder=0.05,corrupt=0.01,seed=7"),
+        *("--graph", "karate", "--slots", 16, "--features", 33, "--faults", f"{said},seed=7"),
     )
     assert report["exact"] is True
-    assert sum(report["faults_injected"].values()) > 0
+    everywhere = sum(report["faults_injected"].values())
+    on_cables = sum(report["tiers"]["faults_injected"].values())
+    assert (on_cables > 0) is (where != "workers.")
+    assert (everywhere > on_cables) is (where != "cables.")
+    assert bool(report["tiers"]["bytes_up"]) is (where != "workers." or "mininet" in combination)
+
+
+def test_faults_on_a_cable_that_is_not_there():
+    result = switchgnn("run", *TIERS, "--graph", "karate", "--faults", "l2s0.loss=0.1")
+    assert result.returncode == 2
+    assert "Faults for l2s0, which is not there" in " ".join(result.stderr.split())
 
 
 def test_one_leaf_sends_nothing_up():
@@ -160,15 +172,30 @@ def test_training_over_leaves_and_spines(transport):
     )
     assert result.returncode == 0, result.stderr[-2000:]
     events = [json.loads(line) for line in result.stdout.splitlines()]
-    losses = [event["losses"] for event in events if event["event"] == "finished"]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+    reports = [event for event in events if event["event"] == "finished"]
+    assert reports[0]["losses"] == pytest.approx(reports[1]["losses"], abs=1e-4)
+    assert reports[1]["tiers"] is None
+    tiers = reports[0]["tiers"]
+    if transport == "host":
+        assert tiers is None
+    else:
+        # What the spines counted of both directions and all layers.
+        assert tiers["partial_sums"] == tiers["planned_partial_sums"] > 0
+        assert tiers["planned_bytes_up"] > tiers["partial_sums"] * FEATURE_FRAME_BYTES
 
 
 @pytest.mark.parametrize(
-    "asked", [("--strategy", "best"), ("--partition", "metis-racks")], ids=["best", "by name"]
+    ("asked", "partition"),
+    [
+        (("--strategy", "best"), "metis-racks:2"),
+        (("--partition", "metis-racks"), "metis-racks:2"),
+        (("--partition", "cdfgnn"), "cdfgnn:2"),
+        (("--partition", "cdfgnn:2:0.5"), "cdfgnn:2:0.5"),
+    ],
+    ids=["best", "metis-racks", "cdfgnn", "cdfgnn with gamma"],
 )
 @pytest.mark.parametrize("command", ["run", "train"])
-def test_the_partition_knows_the_leaves(command, asked):
+def test_the_partition_knows_the_leaves(command, asked, partition):
     what = ("--graph", "karate") if command == "run" else ("--data", "karate", "--epochs", 1)
     result = switchgnn(
         *(command, *what, *asked, "--fabric", "loopback", "--json", "--slots", 16),
@@ -176,7 +203,19 @@ def test_the_partition_knows_the_leaves(command, asked):
     )
     assert result.returncode == 0, result.stderr[-2000:]
     report = json.loads(result.stdout.splitlines()[-1])
-    assert report["partition"] == "metis-racks:2"
+    assert report["partition"] == partition
+
+
+@pytest.mark.parametrize("command", ["run", "train"])
+@pytest.mark.parametrize(
+    ("partition", "because"),
+    [("cdfgnn:3", "not for 2 leaves"), ("cdfgnn:2:x", "gamma from 0 to 1")],
+)
+def test_a_partition_for_something_else_is_refused(command, partition, because):
+    what = ("--graph", "karate") if command == "run" else ("--data", "karate")
+    result = switchgnn(command, *what, *TIERS, "--fabric", "loopback", "--partition", partition)
+    assert result.returncode == 2
+    assert because in " ".join(result.stderr.split())
 
 
 def test_losses_are_those_of_the_star():

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from switchgnn.cli.application import app
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.faults import FaultRates, Faults
+from switchgnn.host.faults import FaultRates, Faults, worker_link
 from switchgnn.run import job
 from switchgnn.run.draw import draw_run
 from switchgnn.run.soak import SoakOptions, soak
@@ -116,7 +116,7 @@ def test_runs_differ_and_follow_from_the_seed():
         faults = Faults.parse(run.faults)
         for worker in range(run.workers):
             for way in ("up", "down"):
-                rates = faults.of(worker, way)
+                rates = faults.of(worker_link(worker), way)
                 most = FaultRates(loss=0.2, duplicate=0.05, reorder=0.05, corrupt=0.01)
                 assert all(vars(rates)[name] <= vars(most)[name] for name in vars(most))
 

@@ -304,3 +304,15 @@ def test_a_partition_for_the_leaves_that_there_are():
     assert "does not say how many leaves" in refused(*few, "--partition", "metis-racks")
     assert "add --leaves" in refused(*few, "--spines", 2)
     assert "5 leaves are too many" in refused(*few, "--leaves", 5)
+
+
+def test_the_host_aware_partition_of_cdfgnn():
+    few = ("karate", "--workers", 4, "--slots", 16)
+    racked = (*few, "--leaves", 2, "--partition")
+    assert plan_json(*racked, "cdfgnn")["partition"] == "cdfgnn:2"
+    assert plan_json(*racked, "cdfgnn:2:0.5")["partition"] == "cdfgnn:2:0.5"
+    assert plan_json(*few, "--partition", "cdfgnn:4")["partition"] == "cdfgnn:4"
+    assert "write it as cdfgnn:2:0.5" in refused(*racked, "cdfgnn:3:0.5")
+    assert "gamma from 0 to 1" in refused(*racked, "cdfgnn:2:1.5")
+    assert "needs the number of leaves" in refused(*few, "--partition", "cdfgnn")
+    assert "5 leaves are too many" in refused(*few, "--partition", "cdfgnn:5")

@@ -14,6 +14,8 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.run import train
+from switchgnn.run.train_job import TrainJob, default_task
+from switchgnn.run.train_plan import prepare_training
 from switchgnn.training import load_dataset
 from switchgnn.training.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
@@ -38,8 +40,8 @@ def folder(tmp_path):
 def said(transport, asked, folder):
     """What a report says of the strategies, and the plan's assignment."""
     data = load_dataset("karate")
-    job = train.TrainJob(
-        task=train.default_task(
+    job = TrainJob(
+        task=default_task(
             transport=transport, model=ModelOptions("gcn", 2, 8, 0.0), options=TrainOptions()
         ),
         workers=3,
@@ -50,9 +52,7 @@ def said(transport, asked, folder):
         ecn_threshold=0,
         asked=asked,
     )
-    strategies = train._strategies(job, data)
-    manifest, _ = train._prepare(job, data, strategies, folder, lambda *_: None)
-    report = train._planned(job, strategies, manifest)
+    report = train._planned(job, prepare_training(job, data, folder, lambda _: None))
     assignment = np.load(folder / "plan" / "assignment.npy")
     return [report[name] for name in NAMES], report["why"], assignment
 

@@ -11,7 +11,8 @@ from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.presets import Situation
-from switchgnn.run.job import RunOptions, run_job
+from switchgnn.run.job import run_job
+from switchgnn.run.options import RunOptions
 from switchgnn.simulator import StarOptions, copies_of_plan, host_setup, plan_setup, run_star
 from switchgnn.transports import Direction, copy_schedules
 

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The relay on a cable, between two plain sockets: what it carries, loses and counts."""
+
+import socket
+from contextlib import ExitStack
+
+import pytest
+
+from switchgnn.topologies import FabricError
+from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
+from switchgnn.topologies.loopback import free_udp_ports
+
+HOST = "127.0.0.1"
+FRAMES = 400
+SECONDS = 5.0
+
+
+class Wire:
+    """A socket where each switch would be, and the relay between them."""
+
+    def __init__(self, stack, folder, faults):
+        self.ports = free_udp_ports(4)
+        lower, far, near, upper = self.ports
+        cable = RelayedCable("l0s0", udp(far, lower), udp(near, upper))
+        self.relay = FaultyCables([cable], faults, folder)
+        stack.callback(self.relay.stop)
+        self.relay.start()
+        self.lower = stack.enter_context(end(lower, far))
+        self.upper = stack.enter_context(end(upper, near))
+
+    def pass_up(self, frames):
+        return carry(self.lower, self.upper, frames)
+
+    def pass_down(self, frames):
+        return carry(self.upper, self.lower, frames)
+
+    def counts(self):
+        return self.relay.counts()["l0s0"]
+
+
+def udp(here, there):
+    return f"udp:{HOST}:{here}:{HOST}:{there}"
+
+
+def end(here, there):
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    made.bind((HOST, here))
+    made.connect((HOST, there))
+    made.settimeout(SECONDS)
+    return made
+
+
+# No protocol of ours, so nothing happens to it: what came before it has come when it comes.
+LAST = bytes(12) + b"\x08\x06" + b"last".ljust(46)
+
+
+def carry(source, target, frames):
+    """Send the frames, and one that nothing happens to; return what comes."""
+    for frame in frames:
+        source.send(frame)
+    source.send(LAST)
+    arrived = []
+    while (frame := target.recv(2000)) != LAST:
+        arrived.append(frame)
+    return arrived
+
+
+def packets(number=FRAMES, protocol=253):
+    """Frames of an IPv4 protocol, each with its number at the end."""
+    head = bytes(12) + b"\x08\x00" + bytes(9) + bytes([protocol]) + bytes(40)
+    return [head + index.to_bytes(4, "big") for index in range(number)]
+
+
+@pytest.fixture
+def wire(tmp_path):
+    with ExitStack() as stack:
+        yield lambda faults: Wire(stack, tmp_path, faults)
+
+
+def test_without_rates_it_only_counts(wire):
+    made = wire("cables.loss=0")
+    assert made.pass_up(packets()) == packets()
+    assert made.pass_down(packets(3)) == packets(3)
+    size = len(packets(1)[0])
+    counts = made.counts()
+    assert counts["up"] == FRAMES * size + len(LAST)
+    assert counts["down"] == 3 * size + len(LAST)
+    assert set(counts["faults"]["up"].values()) == {0}
+
+
+def test_each_way_has_its_own_faults(wire):
+    made = wire("cables.up.loss=0.5,cables.down.duplicate=0.5,seed=1")
+    up, down = made.pass_up(packets()), made.pass_down(packets())
+    faults = made.counts()["faults"]
+    assert 0 < len(up) == FRAMES - faults["up"]["lost"] < FRAMES
+    assert up == sorted(up)
+    assert len(down) == FRAMES + faults["down"]["duplicated"] > FRAMES
+    assert set(down) == set(packets())
+    assert faults["up"]["duplicated"] == faults["down"]["lost"] == 0
+    # Bytes are those of the upper switch: what reaches it, and what it sends.
+    size = len(packets(1)[0])
+    assert made.counts()["up"] == len(up) * size + len(LAST)
+    assert made.counts()["down"] == FRAMES * size + len(LAST)
+
+
+def test_frames_overtake_each_other_and_none_stays(wire):
+    made = wire("cables.reorder=0.3,seed=2")
+    for frame in packets():
+        made.lower.send(frame)
+    arrived = [made.upper.recv(2000) for _ in packets()]
+    assert sorted(arrived) == packets()
+    assert arrived != packets()
+    assert made.counts()["faults"]["up"]["reordered"] > 0
+
+
+def test_bits_are_flipped_behind_the_addresses(wire):
+    made = wire("cables.corrupt=0.5,seed=3")
+    arrived = made.pass_up(packets())
+    changed = sum(here != there for here, there in zip(packets(), arrived, strict=True))
+    assert changed == made.counts()["faults"]["up"]["corrupted"] > 0
+    assert {frame[:14] for frame in arrived} == {packets(1)[0][:14]}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "spared"), [(253, False), (254, False), (6, True), (17, True)]
+)
+def test_faults_are_for_what_workers_exchange(wire, protocol, spared):
+    sent = packets(protocol=protocol)
+    arrived = wire("loss=0.5,duplicate=0.2,reorder=0.2,corrupt=0.2,seed=4").pass_up(sent)
+    assert (arrived == sent) is spared
+
+
+def test_other_faults_begin_with_other_counts(wire):
+    made = wire("cables.loss=0.5,seed=5")
+    first = made.pass_up(packets())
+    made.relay.disturb("cables.loss=0.5,seed=6")
+    assert made.counts()["faults"]["up"]["lost"] == made.counts()["up"] == 0
+    assert made.pass_up(packets()) != first
+    made.relay.disturb("workers.loss=0.5")
+    assert made.pass_up(packets()) == packets()
+
+
+def test_a_switch_that_is_away_for_a_while(wire):
+    """Its port is closed, and frames to it come back as errors; then it is there again."""
+    made = wire("cables.loss=0")
+    _, _, near, upper = made.ports
+    made.upper.close()
+    for frame in packets(10):
+        made.lower.send(frame)
+    assert made.counts()["down"] == 0
+    with end(upper, near) as again:
+        # The relay may still have had some of the first ten.
+        assert carry(made.lower, again, packets(10))[-10:] == packets(10)
+        assert carry(again, made.lower, packets(10)) == packets(10)
+
+
+def test_ends_that_cannot_be_had(wire, tmp_path):
+    made = wire("cables.loss=0")
+    lower, far, near, upper = made.ports
+    other = FaultyCables([RelayedCable("l0s0", udp(far, lower), udp(near, upper))], "", tmp_path)
+    try:
+        with pytest.raises(FabricError, match=f"The relay between switches ended: .*{far}"):
+            other.start()
+    finally:
+        other.stop()

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cables between switches that lose, repeat, reorder and corrupt: the relay as a process."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from switchgnn.topologies.child import Child
+from switchgnn.topologies.errors import FabricError
+
+_PROGRAM = (sys.executable, "-m", "switchgnn.topologies.relay")
+
+
+class RelayedCable(NamedTuple):
+    """A cable that goes through the relay.
+
+    Attributes:
+        name: of the cable.
+        lower, upper: the relay's ends, as a switch's port takes them.
+    """
+
+    name: str
+    lower: str
+    upper: str
+
+
+class FaultyCables:
+    """The relay behind a set of cables, to be started once; ``stop`` is idempotent.
+
+    Args:
+        cables: all that it carries.
+        faults: what ``switchgnn run --faults`` takes.
+        folder: for its log.
+        place: turns a command into one that runs where the ends of the cables are.
+    """
+
+    def __init__(
+        self,
+        cables: Sequence[RelayedCable],
+        faults: str,
+        folder: Path,
+        *,
+        place: Callable[[Sequence[str]], list[str]] = list,
+    ) -> None:
+        command = [*_PROGRAM, *(word for cable in cables for word in cable)]
+        self._child = Child(
+            "The relay between switches", place(command), folder / "relay.log", pipe=True
+        )
+        self._faults = faults
+
+    def start(self) -> None:
+        """Start it and wait until it carries frames.
+
+        Raises:
+            FabricError: it cannot have its ends.
+        """
+        self._child.start()
+        self._read()
+        self.disturb(self._faults)
+
+    def disturb(self, faults: str) -> None:
+        """From now on these faults; counts begin anew."""
+        self._ask(f"faults {faults}")
+
+    def counts(self) -> dict[str, dict[str, Any]]:
+        """Return for each cable the bytes ``up`` and ``down`` and the ``faults`` by direction."""
+        answer: dict[str, dict[str, Any]] = json.loads(self._ask("count"))
+        return answer
+
+    def stop(self) -> None:
+        """End it."""
+        self._child.stop()
+
+    def _ask(self, line: str) -> str:
+        self._child.stdin.write(f"{line}\n")
+        self._child.stdin.flush()
+        return self._read()
+
+    def _read(self) -> str:
+        line = self._child.stdout.readline()
+        if not line:
+            raise FabricError(f"{self._child.name} ended: {self._child.last_words()}")
+        return line

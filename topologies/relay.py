@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m switchgnn.topologies.relay CABLE LOWER UPPER ...``: cables with faults on them.
+
+It carries frames between the two ends of each cable, an ``eth:INTERFACE`` or a
+``udp:HOST:PORT:PEER_HOST:PEER_PORT``. It says ``ready`` and answers each line that it reads:
+``faults TEXT`` sets what ``switchgnn run --faults`` takes and says ``set``; ``count`` prints as a
+line of JSON what has happened since. It ends with its input.
+
+Faults meet what workers exchange, as on their links: other frames pass.
+"""
+
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from switchgnn.host.faults import Faults, FaultyDirection
+from switchgnn.host.header import ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES
+from switchgnn.softswitch.ports import Port, open_ports, parse_port
+
+# For experiments, RFC 3692: the switch's packets, and those of exchanges without it.
+_PROTOCOLS = (253, 254)
+_IPV4 = ETHERTYPE_IPV4.to_bytes(2, "big")
+_ETHERTYPE_AT, _PROTOCOL_AT = slice(12, 14), ETHERNET_BYTES + 9
+_COMMANDS = sys.stdin.fileno()
+_LONGEST_LINE = 1 << 16
+# Frames taken from one cable before another has its turn.
+_TURN = 64
+# A frame that nobody overtakes for so long goes on.
+_QUIET_SECONDS = 0.002
+
+
+class _Way:
+    """One direction of a cable."""
+
+    def __init__(self, cable: str, direction: str, source: Port, target: Port) -> None:
+        self._cable, self._direction = cable, direction
+        self._source, self._target = source, target
+        self.due: float | None = None
+        self.disturb(Faults())
+
+    def disturb(self, faults: Faults) -> None:
+        """From now on these faults; what waited for the old ones goes on."""
+        if self.due is not None:
+            self.release()
+        self._faulty = FaultyDirection(faults, self._cable, self._direction)
+        self.taken = self.given = 0
+
+    def carry(self) -> None:
+        """Take the frames that have come, up to a turn, and give what becomes of them."""
+        for _ in range(_TURN):
+            try:
+                frame = self._source.receive(self._source.frame_bytes)
+            except BlockingIOError:
+                break
+            except OSError:
+                # An earlier frame found no switch behind the cable: that one is gone.
+                continue
+            self.taken += len(frame)
+            for each in self._faulty.disturb(frame) if _exchanged(frame) else (frame,):
+                self._give(each)
+        self.due = time.monotonic() + _QUIET_SECONDS if self._faulty.holds else None
+
+    def release(self) -> None:
+        """Nobody overtakes what is delayed any more."""
+        self.due = None
+        for frame in self._faulty.release():
+            self._give(frame)
+
+    def counts(self) -> dict[str, int]:
+        """The faults so far."""
+        return asdict(self._faulty.counts)
+
+    def _give(self, frame: bytes) -> None:
+        while True:
+            try:
+                if self._target.send(frame):
+                    self.given += len(frame)
+            except BlockingIOError:
+                select.select((), (self._target,), ())
+            else:
+                return
+
+
+class _Cable:
+    """A cable between two switches: both ways, and what they have carried."""
+
+    def __init__(self, name: str, lower: str, upper: str) -> None:
+        specs = [parse_port(f"{end}={link}") for end, link in enumerate((lower, upper))]
+        ports = open_ports(specs)
+        self.name = name
+        self.up = _Way(name, "up", ports[0], ports[1])
+        self.down = _Way(name, "down", ports[1], ports[0])
+        self.ways = {ports[0].fileno(): self.up, ports[1].fileno(): self.down}
+
+    def disturb(self, faults: Faults) -> None:
+        for way in (self.up, self.down):
+            way.disturb(faults)
+
+    def counts(self) -> dict[str, Any]:
+        """What the upper switch would count, and the faults of either way."""
+        return {
+            "up": self.up.given,
+            "down": self.down.taken,
+            "faults": {"up": self.up.counts(), "down": self.down.counts()},
+        }
+
+
+class _Relay:
+    """All cables, and a parent to obey."""
+
+    def __init__(self, cables: Sequence[_Cable]) -> None:
+        self._cables = cables
+        self._ways = {number: way for cable in cables for number, way in cable.ways.items()}
+
+    def serve(self) -> None:
+        """Carry until the input ends."""
+        ready = select.poll()
+        for number in (_COMMANDS, *self._ways):
+            ready.register(number, select.POLLIN)
+        while True:
+            for number, _ in ready.poll(self._milliseconds()):
+                if number != _COMMANDS:
+                    self._ways[number].carry()
+                elif not self._obey(os.read(_COMMANDS, _LONGEST_LINE).decode()):
+                    return
+            self._release()
+
+    def _milliseconds(self) -> float | None:
+        """Until the next delayed frame is due."""
+        dues = [way.due for way in self._ways.values() if way.due is not None]
+        return max(0.0, min(dues) - time.monotonic()) * 1000 if dues else None
+
+    def _release(self) -> None:
+        now = time.monotonic()
+        for way in self._ways.values():
+            if way.due is not None and way.due <= now:
+                way.release()
+
+    def _obey(self, said: str) -> bool:
+        for line in said.splitlines():
+            command, _, argument = line.partition(" ")
+            if command == "faults":
+                faults = Faults.parse(argument)
+                for cable in self._cables:
+                    cable.disturb(faults)
+                _say("set")
+            elif command == "count":
+                _say(json.dumps({cable.name: cable.counts() for cable in self._cables}))
+        return bool(said)
+
+
+def _exchanged(frame: bytes) -> bool:
+    return (
+        len(frame) >= ETHERNET_BYTES + IPV4_BYTES
+        and frame[_ETHERTYPE_AT] == _IPV4
+        and frame[_PROTOCOL_AT] in _PROTOCOLS
+    )
+
+
+def _say(word: str) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Serve the lines of standard input."""
+    words = sys.argv[1:]
+    relay = _Relay(
+        [_Cable(*each) for each in zip(words[::3], words[1::3], words[2::3], strict=True)]
+    )
+    _say("ready")
+    relay.serve()
+
+
+if __name__ == "__main__":
+    main()
