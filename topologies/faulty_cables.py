@@ -66,7 +66,7 @@ class FaultyCables:
         self._ask(f"faults {faults}")
 
     def counts(self) -> dict[str, dict[str, Any]]:
-        """Return for each cable the bytes ``up`` and ``down`` and the ``faults`` by direction."""
+        """Return for each cable the bytes ``up`` and ``down``, ``frames`` and ``faults`` by way."""
         answer: dict[str, dict[str, Any]] = json.loads(self._ask("count"))
         return answer
 

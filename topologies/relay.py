@@ -49,7 +49,7 @@ class _Way:
         if self.due is not None:
             self.release()
         self._faulty = FaultyDirection(faults, self._cable, self._direction)
-        self.taken = self.given = 0
+        self.taken = self.given = self.frames = 0
 
     def carry(self) -> None:
         """Take the frames that have come, up to a turn, and give what becomes of them."""
@@ -62,6 +62,7 @@ class _Way:
                 # An earlier frame found no switch behind the cable: that one is gone.
                 continue
             self.taken += len(frame)
+            self.frames += 1
             for each in self._faulty.disturb(frame) if _exchanged(frame) else (frame,):
                 self._give(each)
         self.due = time.monotonic() + _QUIET_SECONDS if self._faulty.holds else None
@@ -107,6 +108,7 @@ class _Cable:
         return {
             "up": self.up.given,
             "down": self.down.taken,
+            "frames": {"up": self.up.frames, "down": self.down.frames},
             "faults": {"up": self.up.counts(), "down": self.down.counts()},
         }
 

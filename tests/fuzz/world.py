@@ -49,12 +49,16 @@ class World:
 def make_world(program_digest: str, *, slots: int = 16) -> World:
     graph = load_graph("karate")
     plan = build_plan(graph, workers=WORKERS, slots=slots, program=program_digest, send="cover")
+    return world_of(graph, plan, star_network(WORKERS + 1))
+
+
+def world_of(graph: Graph, plan: Plan, network: Network) -> World:
     part = plan.switch
     return World(
         graph=graph,
         plan=plan,
         plan_id=plan_id(plan.manifest),
-        network=star_network(WORKERS + 1),
+        network=network,
         owner=dict(zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)),
         counts={
             (block, source): count

@@ -2,17 +2,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The protocol of docs/protocol.md: one round of two blocks, three workers, a switch
- * and a network that loses, delays, repeats and reorders. README.md says how to run it.
+ * and a network that loses, delays, repeats and reorders. With TIERS that of docs/tiers.md:
+ * two leaves and a spine in place of the switch. README.md says how to run it.
  *
  * Timers fire for all workers together, and only when no packet is flying: a timer that
  * fires too early is the same as a packet that is late, and those are tried. So without
  * faults nothing is ever repeated in vain, and a run that goes in circles is one in
  * which repeating helps nobody: it takes no fairness between workers to find it. */
 
+#ifdef TIERS
+#include "tier_plan.pml"
+#else
 #include "plan.pml"
+#endif
 #include "network.pml"
 #include "worker.pml"
+#include "slots.pml"
+#ifdef TIERS
+#include "leaf.pml"
+#include "spine.pml"
+#else
 #include "switch.pml"
+#endif
 
 #ifndef RESTARTS
 #define RESTARTS 0
@@ -20,6 +31,10 @@
 
 /* Used within a step only, so they are no part of the state. */
 hidden byte block, source, slot, vertex, worker, number, accepted_count, complete, first;
+#ifdef TIERS
+hidden byte leaf, part, carried;
+hidden int content;
+#endif
 
 #define ARRIVAL(kind, what_happens) \
     atomic { \
@@ -29,7 +44,7 @@ hidden byte block, source, slot, vertex, worker, number, accepted_count, complet
         :: arrives -> \
             d_step { \
                 printf(#kind); printf(" %d arrives\n", id); \
-                what_happens(); arrives = false \
+                what_happens(); withdraw_what_is_too_late(); arrives = false \
             } \
         :: else -> printf(#kind); printf(" %d is lost or late\n", id) \
         fi; \
@@ -51,6 +66,13 @@ end:
     :: ARRIVAL(RESENT, resent_at_worker)
     :: ARRIVAL(DONE, done_at_switch)
     :: ARRIVAL(ADVANCE, advance_at_worker)
+#ifdef TIERS
+    :: ARRIVAL(PART, part_at_spine)
+    :: ARRIVAL(UP_DONE, done_at_spine)
+    :: ARRIVAL(DOWN_ADVANCE, advance_at_leaf)
+    :: ARRIVAL(DOWN_RECALL, recall_at_leaf)
+    :: ARRIVAL(DOWN_MISSING, missing_at_leaf)
+#endif
     od
 }
 
@@ -63,13 +85,26 @@ active proctype Clock() {
     od
 }
 
+#define RESTART(who, forgets, loses) \
+    :: d_step { true -> forgets; printf(who); printf(" restarts\n") } \
+    :: d_step { true -> forgets; loses; printf(who); printf(" restarts, empty\n") }
+
 #if RESTARTS
 /* Once, at any moment, with or without what waits in the switch's queues. */
 active proctype Restart() {
 end:
     if
-    :: d_step { true -> restart(); printf("the switch restarts\n") }
-    :: d_step { true -> restart(); lose_queues(); printf("the switch restarts, empty\n") }
+#ifdef TIERS
+#ifndef SPINE_ONLY
+    RESTART("leaf 0", restart_leaf_0(), lose_queues_of_leaf(0))
+    RESTART("leaf 1", restart_leaf_1(), lose_queues_of_leaf(1))
+#endif
+#ifndef LEAVES_ONLY
+    RESTART("the spine", restart_spine(), lose_queues_of_spine())
+#endif
+#else
+    RESTART("the switch", restart(), lose_queues())
+#endif
     fi
 }
 #endif

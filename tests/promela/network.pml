@@ -23,23 +23,37 @@
 #define REPEAT 0
 #endif
 
+#define BIT(number) (1 << (number))
+#define HAS(set, number) (((set) >> (number)) & 1)
+
 /* kind        identity of a packet */
 #define FEATURE 0   /* FEATURE_ID: block, source */
 #define LOOPING 1   /* FEATURE_ID: inside the switch, on its way to its second slot */
 #define ACK     2   /* ACK_ID: block, worker, number accepted */
 #define SUM     3   /* vertex */
-#define RECALL  4   /* vertex */
+#define RECALL  4   /* vertex; with TIERS and Resend: 4 + vertex */
 #define MISSING 5   /* PAIR_ID: vertex, count */
 #define FETCH   6   /* PAIR_ID: vertex, source */
 #define RESENT  7   /* PAIR_ID: vertex, source; owner to switch to worker is one way */
 #define DONE    8   /* PLACE_ID: tag, worker */
 #define ADVANCE 9   /* PLACE_ID: tag, worker */
-#define KINDS  10
+#ifdef TIERS
+/* Between leaves and the spine. */
+#define PART         10  /* FEATURE_ID: block, slot of the leaf; a partial sum on its way up */
+#define UP_DONE      11  /* REPORT_ID: tag, leaf */
+#define DOWN_ADVANCE 12  /* REPORT_ID: tag, leaf */
+#define DOWN_RECALL  13  /* FEATURE_ID: block, slot of the leaf that is asked for its part */
+#define DOWN_MISSING 14  /* PAIR_ID: vertex, count; with Resend */
+#define KINDS 15
+#else
+#define KINDS 10
+#endif
 
 #define FEATURE_ID(block, source) (4 * ((block) - 1) + (source))
 #define ACK_ID(block, worker, number) (9 * ((block) - 1) + 3 * (worker) + (number))
 #define PAIR_ID(vertex, other) (4 * (vertex) + (other))
 #define PLACE_ID(tag, worker) (3 * (tag) + (worker))
+#define REPORT_ID(tag, leaf) (2 * (tag) + (leaf))
 
 int flying[KINDS];
 int late[KINDS];
@@ -47,8 +61,13 @@ byte lost, delayed, repeated;
 
 #define SEND(kind, id) flying[kind] = flying[kind] | BIT(id)
 #define UNDER_WAY(kind) (flying[kind] | late[kind])
-#define QUIET (!(flying[0] | flying[1] | flying[2] | flying[3] | flying[4] \
-               | flying[5] | flying[6] | flying[7] | flying[8] | flying[9]))
+#ifdef TIERS
+#define FLYING_ABOVE (flying[10] | flying[11] | flying[12] | flying[13] | flying[14])
+#else
+#define FLYING_ABOVE 0
+#endif
+#define QUIET (!(flying[0] | flying[1] | flying[2] | flying[3] | flying[4] | flying[5] \
+               | flying[6] | flying[7] | flying[8] | flying[9] | FLYING_ABOVE))
 
 #define LAND(kind) flying[kind] = flying[kind] & ~BIT(id)
 

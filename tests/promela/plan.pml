@@ -17,6 +17,7 @@
  *
  * Tags: 0 the opening of the round, 1 and 2 its blocks, 3 the opening of the next. */
 
+#define SLOTS 2
 #define WORKERS 3
 #define ALL 7
 #define NEXT_ROUND 3
@@ -28,9 +29,6 @@
 #define SOURCES(vertex) ((vertex) == 0 -> 12 : ((vertex) == 1 -> 4 : ((vertex) == 2 -> 3 : 6)))
 #define EXPECTED(vertex) ((vertex) == 1 -> 1 : 2)
 #define OWNER(source) ((source) == 3 -> 2 : (source))
-
-#define BIT(number) (1 << (number))
-#define HAS(set, number) (((set) >> (number)) & 1)
 
 /* What a worker sends in a block, how many those are, and the last of them. */
 #define SENDS(worker, block) ((block) == 2 -> BIT(worker) : ((worker) == 2 -> 12 : 0))
@@ -47,11 +45,12 @@
     ((block) == 1 -> ((worker) == 2 -> 0 : BIT(worker)) \
                    : ((worker) == 0 -> 8 : ((worker) == 2 -> 4 : 0)))
 
-/* A payload says what has been added up: two bits for each source of each block, so
- * that a source that is counted twice, or one of another block, is another number.
- * EXACT is what the sum of a vertex must be. */
-#define PAYLOAD(block, source) (1 << (2 * (4 * ((block) - 1) + (source))))
+/* What the sum of a vertex must be. */
 #define EXACT(vertex) ((vertex) == 0 -> PAYLOAD(1, 2) + PAYLOAD(1, 3) : \
                       ((vertex) == 1 -> PAYLOAD(1, 2) : \
                       ((vertex) == 2 -> PAYLOAD(2, 0) + PAYLOAD(2, 1) : \
                                         PAYLOAD(2, 1) + PAYLOAD(2, 2))))
+
+/* How many contributions a slot awaits in a block, and what they must be together. */
+#define WANTED(block, slot) EXPECTED(VERTEX(block, slot))
+#define WHOLE(block, slot) EXACT(VERTEX(block, slot))

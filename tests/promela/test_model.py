@@ -39,7 +39,7 @@ class Verdict:
     output: str
 
 
-def check(folder, switches, mode, *, storage="-DCOLLAPSE", seconds=110):
+def check(folder, switches, mode, *, seconds=110):
     """Build the checker for these switches and let it search."""
     for file in MODEL.glob("*.pml"):
         shutil.copy(file, folder)
@@ -53,7 +53,7 @@ def check(folder, switches, mode, *, storage="-DCOLLAPSE", seconds=110):
         return done.stdout
 
     run("spin", "-a", *options, "model.pml")
-    run("gcc", "-O1", "-w", storage, "-DMEMLIM=8000", *mode, "-o", "pan", "pan.c")
+    run("gcc", "-O1", "-w", "-DCOLLAPSE", "-DMEMLIM=8000", *mode, "-o", "pan", "pan.c")
     output = run("./pan", "-m100000", *(["-a"] if mode == ENDS else []))
     # Without these the search was not complete.
     assert "max search depth too small" not in output
@@ -73,7 +73,13 @@ def check(folder, switches, mode, *, storage="-DCOLLAPSE", seconds=110):
         ("LATE=1", ENDS),
         ("REPEAT=1", ENDS),
         ("LOSS=1", ENDS),
+        ("LOSS=1 TOO_LATE_TRIED", ENDS),
         ("RESTARTS=1", ENDS),
+        ("TIERS", ENDS),
+        ("TIERS LOSS=1", ENDS),
+        ("TIERS LATE=1", SAFE),
+        ("TIERS REPEAT=1", ENDS),
+        ("TIERS RESTARTS=1", ENDS),
     ],
 )
 def test_nothing_goes_wrong(tmp_path, faults, mode):
@@ -85,25 +91,28 @@ def test_nothing_goes_wrong(tmp_path, faults, mode):
 @full
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("faults", "mode", "storage"),
+    ("faults", "mode"),
     [
-        ("LOSS=1 LATE=1", ENDS, "-DCOLLAPSE"),
-        ("LOSS=1 REPEAT=1", ENDS, "-DCOLLAPSE"),
-        ("LATE=1 REPEAT=1", SAFE, "-DCOLLAPSE"),
-        ("RESTARTS=1 LOSS=1", SAFE, "-DCOLLAPSE"),
-        ("RESTARTS=1 REPEAT=1", SAFE, "-DCOLLAPSE"),
-        # Too many states to keep them whole.
-        ("LOSS=1 LATE=1 REPEAT=1", SAFE, "-DHC4"),
+        ("LOSS=1 LATE=1", ENDS),
+        ("LOSS=1 REPEAT=1", ENDS),
+        ("LATE=1 REPEAT=1", ENDS),
+        ("RESTARTS=1 LOSS=1", ENDS),
+        ("RESTARTS=1 REPEAT=1", SAFE),
+        ("LOSS=1 LATE=1 REPEAT=1", SAFE),
+        ("TIERS LATE=1", ENDS),
+        ("TIERS LOSS=2", SAFE),
+        ("TIERS LOSS=1 REPEAT=1", SAFE),
     ],
 )
-def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode, storage):
-    verdict = check(tmp_path, f"LOOK_INSIDE {faults}", mode, storage=storage, seconds=1100)
+def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
+    verdict = check(tmp_path, f"LOOK_INSIDE {faults}", mode, seconds=1100)
     assert verdict.errors == 0, verdict.output
 
 
-def test_every_kind_of_packet_arrives(tmp_path):
+@pytest.mark.parametrize("faults", ["LOSS=2", "TIERS LOSS=1"])
+def test_every_kind_of_packet_arrives(tmp_path, faults):
     """That nothing goes wrong says little of steps that were never taken."""
-    output = check(tmp_path, "LOSS=2", SAFE).output
+    output = check(tmp_path, faults, SAFE).output
     never = output.split("unreached in proctype Network")[1]
     assert "D_STEP" not in never
 
@@ -121,6 +130,17 @@ def test_every_kind_of_packet_arrives(tmp_path):
         ("ONE_TOTAL NO_RELEASE SUM_AFTER_FETCH_ALLOWED", "LATE=1", MIXTURE),
         ("BARRIER_COUNTS", "REPEAT=1", TOO_EARLY),
         ("ACK_COUNTS_PACKETS", "LOSS=1", FALSE_PROMISE),
+        ("TIERS NO_LAST_TAG", "REPEAT=1", NOT_EXACT),
+        ("TIERS NO_PART_TAG", "REPEAT=1", NOT_EXACT),
+        ("TIERS NO_PART_TAG", "REPEAT=1 LOOK_INSIDE", NOT_PURE),
+        ("TIERS PART_NEW_ID", "LOSS=1", NOT_EXACT),
+        ("TIERS PART_NEW_ID", "LOSS=1 LOOK_INSIDE", NOT_PURE),
+        ("TIERS PART_UNFINISHED", "LOSS=2", NOT_EXACT),
+        ("TIERS NO_SPINE_SLOT_TAG", "", NOT_EXACT),
+        ("TIERS NO_SPINE_RELEASE", "LATE=1", AFTER_FETCH),
+        ("TIERS ONE_TOTAL", "LATE=1", MIXTURE),
+        ("TIERS SPINE_COUNTS", "REPEAT=1", TOO_EARLY),
+        ("TIERS SPINE_COUNTS", "LOSS=1", TOO_EARLY),
     ],
 )
 def test_a_mistake_is_found(tmp_path, mistake, faults, error):
@@ -135,8 +155,17 @@ def test_without_release_the_values_are_still_right(tmp_path):
     assert verdict.errors == 0, verdict.output
 
 
-def test_a_restart_in_an_opening_strands_a_worker(tmp_path):
+@pytest.mark.parametrize("switches", ["", "TIERS SPINE_ONLY"])
+def test_a_restart_in_an_opening_strands_a_worker(tmp_path, switches):
     """Unless who is through repeats its last `done` for the others."""
-    verdict = check(tmp_path, "NO_DONE_AGAIN RESTARTS=1", ENDS)
+    verdict = check(tmp_path, f"{switches} NO_DONE_AGAIN RESTARTS=1", ENDS)
     assert verdict.errors == 1
     assert CIRCLE in verdict.output
+
+
+@pytest.mark.parametrize(("restarted", "errors"), [("SPINE_ONLY", 1), ("LEAVES_ONLY", 0)])
+def test_a_leaf_that_advances_by_itself_strands_the_others(tmp_path, restarted, errors):
+    """When the spine restarts, and only then: it waits for a leaf that says nothing more."""
+    verdict = check(tmp_path, f"TIERS LEAF_ADVANCES RESTARTS=1 {restarted}", ENDS)
+    assert verdict.errors == errors
+    assert (CIRCLE in verdict.output) == bool(errors)

@@ -11,6 +11,9 @@ byte have;             /* vertices whose sums are here */
 byte fetching;         /* vertices whose features are being fetched */
 byte doubt[4];         /* 1 + count of the last MISSING of each vertex; 0: none yet */
 byte raw[4];           /* fetched features that are here, for each vertex */
+#ifdef TIERS
+byte asked;            /* vertices whose sums have been recalled: a second time with Resend */
+#endif
 
 #define IS_DONE_WITH(worker, tag) \
     (place[worker] > (tag) || (place[worker] == (tag) && HAS(closing, worker)))
@@ -26,10 +29,21 @@ inline close_if_done() {
     fi
 }
 
+#ifdef TIERS
+#define RECALL_ID(vertex) ((vertex) + 4 * HAS(asked, vertex))
+#define NOTE_ASKED asked = asked | BIT(vertex)
+#define FORGET_ASKED asked = asked & ~BIT(vertex)
+#else
+#define RECALL_ID(vertex) (vertex)
+#define NOTE_ASKED skip
+#define FORGET_ASKED skip
+#endif
+
 inline use_sum() {
     have = have | BIT(vertex);
     fetching = fetching & ~BIT(vertex);
     doubt[vertex] = 0; raw[vertex] = 0;
+    FORGET_ASKED;
     close_if_done()
 }
 
@@ -121,6 +135,48 @@ inline advance_at_worker() {
     fi
 }
 
+/* What no worker will heed any more, whenever it arrives, is not tried: an ADVANCE of a tag
+ * that is behind its worker, the sum of a vertex that has one, and so on. That changes
+ * nothing but the number of states. */
+#define WITHDRAW(kind, ids) flying[kind] = flying[kind] & ~(ids); late[kind] = late[kind] & ~(ids)
+#define ALL_OF(vertex) (15 << (4 * (vertex)))
+#define ALL_TAGS(worker) (73 << (worker))
+#define ALL_REPORTS(leaf) (85 << (leaf))
+
+inline withdraw_what_is_too_late() {
+#ifndef TOO_LATE_TRIED
+    WITHDRAW(SUM, have);
+    for (vertex : 0 .. 3) {
+        if
+        :: HAS(have, vertex) -> WITHDRAW(MISSING, ALL_OF(vertex)); WITHDRAW(RESENT, ALL_OF(vertex))
+        :: !HAS(have, vertex) && HAS(fetching, vertex) ->
+            WITHDRAW(MISSING, ALL_OF(vertex)); WITHDRAW(RESENT, raw[vertex] << (4 * vertex))
+        :: else
+        fi
+    };
+    for (worker : 0 .. 2) {
+        WITHDRAW(ADVANCE, ALL_TAGS(worker) & (BIT(3 * place[worker]) - 1));
+        if
+        :: HAS(accepted, worker) && place[worker] > 0 ->
+            WITHDRAW(ACK, 7 << (3 * worker + 9 * (place[worker] - 1)))
+        :: else
+        fi;
+        if
+        :: place[worker] > 1 -> WITHDRAW(ACK, 7 << (3 * worker))
+        :: else
+        fi
+    };
+#ifdef TIERS
+    /* A leaf passes it to all its workers: it is too late when the last one is ahead. */
+    block = (place[0] < place[1] -> place[0] : place[1]);
+    WITHDRAW(DOWN_ADVANCE, ALL_REPORTS(0) & (BIT(2 * block) - 1));
+    WITHDRAW(DOWN_ADVANCE, ALL_REPORTS(1) & (BIT(2 * place[2]) - 1))
+#endif
+#else
+    skip
+#endif
+}
+
 /* What each worker does when nothing comes any more. */
 inline timers_fire() {
     for (worker : 0 .. 2) {
@@ -132,7 +188,8 @@ inline timers_fire() {
         :: else ->
             for (vertex : 0 .. 3) {
                 if
-                :: HAS(AWAITS(worker, block) & ~have & ~fetching, vertex) -> SEND(RECALL, vertex)
+                :: HAS(AWAITS(worker, block) & ~have & ~fetching, vertex) ->
+                    SEND(RECALL, RECALL_ID(vertex)); NOTE_ASKED
                 :: HAS(AWAITS(worker, block) & ~have & fetching, vertex) -> fetch_what_is_missing()
                 :: else
                 fi

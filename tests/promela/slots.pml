@@ -1,0 +1,164 @@
+/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What features, recalls and fetches do to the registers of p4src/, in any switch. Slots
+ * are numbered over all switches. What follows a slot that is complete, or is not, depends
+ * on where the switch stands: `completed` and `not_complete`. */
+
+/* A payload says what has been added up: two bits for each source of each block, so
+ * that a source that is counted twice, or one of another block, is another number. */
+#define PAYLOAD(block, source) (1 << (2 * (4 * ((block) - 1) + (source))))
+
+#define RELEASED 3   /* counts add up to this and no further; no vertex expects it */
+
+byte last_tag[4];                               /* seen.p4, of each source */
+byte group_tag[WORKERS], group_count[WORKERS];  /* accepted.p4 */
+byte slot_tag[SLOTS], slot_count[SLOTS];        /* aggregator.p4 */
+int slot_value[SLOTS];
+
+/* Not in the switch, only for assertions. */
+byte fetched;     /* vertices for which a fetch has passed since the last restart */
+bool restarted;
+
+/* Mistakes that could be in a switch, each turned on by its name. */
+#ifdef NO_LAST_TAG
+#define FIRST_TIME true
+#else
+#define FIRST_TIME (last_tag[source] < block)
+#endif
+#ifdef NO_SLOT_TAG
+#define TAGGED false
+#else
+#ifdef NO_SPINE_SLOT_TAG
+#define TAGGED (slot < FIRST_OF_SPINE)
+#else
+#define TAGGED true
+#endif
+#endif
+#define OVERWRITES (TAGGED && slot_tag[slot] < block)
+#ifdef STALE_ADDED
+#define ADDS (!TAGGED || slot_tag[slot] == block || count == 1)
+#else
+#define ADDS (!TAGGED || slot_tag[slot] == block)
+#endif
+
+#ifdef NO_RELEASE
+#define RELEASES false
+#else
+#ifdef NO_SPINE_RELEASE
+#define RELEASES (slot < FIRST_OF_SPINE)
+#else
+#define RELEASES true
+#endif
+#endif
+
+/* One visit to a slot: of a contribution, or of a recall or fetch, which bring nothing
+ * but a count of 0 or RELEASED. Sets `number`, the contributions in the slot, and
+ * `complete`. */
+inline touch(count, payload) {
+    if
+    :: OVERWRITES -> slot_tag[slot] = block; slot_count[slot] = 0; slot_value[slot] = 0
+    :: else
+    fi;
+    if
+    :: ADDS ->
+        slot_count[slot] =
+            (slot_count[slot] + (count) > RELEASED -> RELEASED : slot_count[slot] + (count));
+        slot_value[slot] = slot_value[slot] + (payload);
+        number = slot_count[slot]
+    :: else -> number = (count)
+    fi;
+    complete = (ADDS && number == WANTED(block, slot));
+#ifdef LOOK_INSIDE
+    /* Invariants 1, 3 and 4: at any time only sources of the slot's own vertex under
+     * its tag, each at most once. */
+    assert((slot_value[slot] & ~WHOLE(slot_tag[slot], slot)) == 0)
+#endif
+}
+
+/* Invariants 1, 3 and 4 as the workers see them, and what a release promises. */
+inline send_sum() {
+    assert(slot_value[slot] == WHOLE(block, slot));
+#ifndef SUM_AFTER_FETCH_ALLOWED
+    assert(!HAS(fetched, VERTEX(block, slot)));
+#endif
+    SEND(SUM, VERTEX(block, slot))
+}
+
+inline contribute() {
+    touch(1, PAYLOAD(block, source));
+    if
+    :: complete -> completed()
+    :: else
+    fi
+}
+
+/* The ACK of a feature that completes a sum goes around once more before it leaves;
+ * to lose it there is to lose the ACK. */
+inline feature_at_switch() {
+    block = 1 + id / 4; source = id % 4; worker = OWNER(source); slot = FIRST_SLOT(block, source);
+    if
+    :: last_tag[source] > block && !FIRST_TIME    /* stale */
+    :: else ->
+        first = FIRST_TIME;
+        last_tag[source] = (last_tag[source] > block -> last_tag[source] : block);
+        accepted_count = (group_tag[worker] == block -> group_count[worker] : 0);
+#ifdef ACK_COUNTS_PACKETS
+        accepted_count = (accepted_count < 2 -> accepted_count + 1 : 2);
+#else
+        accepted_count = (accepted_count + first > 2 -> 2 : accepted_count + first);
+#endif
+        if
+        :: group_tag[worker] <= block ->
+            group_tag[worker] = block; group_count[worker] = accepted_count
+        :: else
+        fi;
+        if
+        :: first -> contribute()
+        :: else
+        fi;
+        if
+        :: first && LOOPS(block, source) -> SEND(LOOPING, id)
+        :: else ->
+            if
+            :: ASKS(block, source) -> SEND(ACK, ACK_ID(block, worker, accepted_count))
+            :: else
+            fi
+        fi
+    fi
+}
+
+/* The one source that both loops and asks is alone in its group. */
+inline feature_at_second_slot() {
+    block = 1 + id / 4; source = id % 4; slot = 1;
+    contribute();
+    if
+    :: ASKS(block, source) -> SEND(ACK, ACK_ID(block, OWNER(source), 1))
+    :: else
+    fi
+}
+
+inline recall_at_switch() {
+    vertex = id % 4; block = BLOCK(vertex); slot = SLOT(vertex);
+    touch(0, 0);
+    if
+    :: complete -> send_sum()
+    :: else -> not_complete()
+    fi
+}
+
+/* The owner answers wherever it waits, but before the opening of the round is over it
+ * has no fixed-point features. */
+inline fetch_at_switch() {
+    block = BLOCK(id / 4); slot = SLOT(id / 4); source = id % 4;
+    if
+    :: RELEASES -> touch(RELEASED, 0)
+    :: else
+    fi;
+    fetched = fetched | BIT(id / 4);
+    if
+    :: place[OWNER(source)] > 0 -> SEND(RESENT, id)
+    :: else
+    fi
+}
+
