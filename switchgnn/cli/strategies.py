@@ -23,7 +23,11 @@ StrategyOption = Annotated[
     str, typer.Option(help=f"Chooses all that follows; one of: {', '.join(PRESETS)}.")
 ]
 PartitionOption = Annotated[
-    str | None, typer.Option(help=f"Who holds which vertex: {_any_of('partition')}")
+    str | None,
+    typer.Option(
+        help=f"Who holds which vertex: {_any_of('partition')} On several leaves also metis-racks "
+        "and cdfgnn; with PT-Scotch ptscotch."
+    ),
 ]
 BlocksOption = Annotated[str | None, typer.Option(help=f"How blocks form: {_any_of('blocks')}")]
 SendOption = Annotated[str | None, typer.Option(help=f"What workers send: {_any_of('send')}")]
