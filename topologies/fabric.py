@@ -20,6 +20,18 @@ class WireBytes(NamedTuple):
     down: int
 
 
+def carried(
+    before: Sequence[WireBytes] | None, after: Sequence[WireBytes] | None
+) -> list[WireBytes] | None:
+    """Return what each wire has carried in between; None where nobody counts."""
+    if before is None or after is None:
+        return None
+    return [
+        WireBytes(late.up - early.up, late.down - early.down)
+        for early, late in zip(before, after, strict=True)
+    ]
+
+
 class Fabric(ABC):
     """A running site. ``start`` and ``stop`` are idempotent; a context manager.
 

@@ -22,7 +22,6 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from switchgnn.cli.between_display import between_table
 from switchgnn.cli.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -32,6 +31,7 @@ from switchgnn.cli.strategies import (
     StrategyOption,
     strategies_line,
 )
+from switchgnn.cli.tier_display import tier_table
 from switchgnn.cli.topology import (
     LeavesOption,
     SpinesOption,
@@ -249,7 +249,7 @@ def _print_report(console: Console, report: RunReport) -> None:
             console.print(f"  {why}", soft_wrap=True, highlight=False)
     console.print(_worker_table(report))
     if report.tiers is not None:
-        console.print(between_table(report.tiers))
+        console.print(tier_table(report.tiers))
     console.print(
         f"Switch{'' if report.tiers is None else 'es'}: {report.passes:,} passes "
         f"for {report.contributions:,} contributions "

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from switchgnn.cli.between_display import between_table
 from switchgnn.cli.run import FabricOption, TargetOption
 from switchgnn.cli.strategies import (
     AssignmentOption,
@@ -23,6 +22,7 @@ from switchgnn.cli.strategies import (
     StrategyOption,
     strategies_line,
 )
+from switchgnn.cli.tier_display import tier_table
 from switchgnn.cli.topology import (
     LeavesOption,
     SpinesOption,
@@ -264,7 +264,7 @@ def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
     for report in reports:
         if report.tiers is not None:
             what = f"Bytes of {report.transport}"
-            console.print(between_table(report.tiers, what, "counted, with gradients"))
+            console.print(tier_table(report.tiers, what, "counted, with gradients"))
     for name, difference in largest_difference(reports).items():
         console.print(
             f"Losses of {name} differ from those of one process by at most {difference:.1e}.",

@@ -43,6 +43,7 @@ from switchgnn.topologies import (
     TlsFolder,
     WireBytes,
     build_fabric,
+    carried,
     choose,
 )
 
@@ -180,7 +181,7 @@ def _install_and_exchange(
         background_bytes=foreign,
         entries=sum(sum(switch.entries.values()) for switch in report.switches),
         install_seconds=install_seconds,
-        partial_sums=partial_sums_taken(options.racks, before, after) if options.racks else 0,
+        partial_sums=partial_sums_taken(options.racks, before, after),
         cables=all_cables(cables_before, cables_after),
         cable_faults=cable_faults,
     )
@@ -200,17 +201,14 @@ def _wire_bytes(
     before: list[WireBytes] | None,
     after: list[WireBytes] | None,
 ) -> tuple[list[WireBytes], str]:
-    if before is None or after is None:
-        counted = [
-            WireBytes(outcome.traffic["bytes_up"], outcome.traffic["bytes_down"])
-            for outcome in outcomes
-        ]
-        return counted, "sockets"
-    counted = [
-        WireBytes(late.up - early.up, late.down - early.down)
-        for early, late in zip(before, after, strict=True)
+    counted = carried(before, after)
+    if counted is not None:
+        return counted, "interfaces"
+    heard = [
+        WireBytes(outcome.traffic["bytes_up"], outcome.traffic["bytes_down"])
+        for outcome in outcomes
     ]
-    return counted, "interfaces"
+    return heard, "sockets"
 
 
 def _tasks(

@@ -15,7 +15,7 @@ from switchgnn.planner.manifest import Manifest
 from switchgnn.planner.predict_tiers import predict_tiers
 from switchgnn.planner.racks import Racks
 from switchgnn.planner.tiers import Tiers
-from switchgnn.topologies import WireBytes
+from switchgnn.topologies import WireBytes, carried
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,12 @@ def _planned(
     )
 
 
-def partial_sums_taken(racks: Racks, before: Sequence[Counters], after: Sequence[Counters]) -> int:
+def partial_sums_taken(
+    racks: Racks | None, before: Sequence[Counters], after: Sequence[Counters]
+) -> int:
     """How many partial sums the spines, the last of the switches, have let through."""
+    if racks is None:
+        return 0
     return sum(
         new.outcomes[Outcome.AGGREGATED] - old.outcomes[Outcome.AGGREGATED]
         for old, new in zip(before[racks.leaves :], after[racks.leaves :], strict=True)
@@ -144,9 +148,7 @@ def all_cables(
     before: Sequence[WireBytes] | None, after: Sequence[WireBytes] | None
 ) -> WireBytes | None:
     """What all cables together have carried in between."""
-    if before is None or after is None:
+    cables = carried(before, after)
+    if cables is None:
         return None
-    return WireBytes(
-        sum(wire.up for wire in after) - sum(wire.up for wire in before),
-        sum(wire.down for wire in after) - sum(wire.down for wire in before),
-    )
+    return WireBytes(sum(wire.up for wire in cables), sum(wire.down for wire in cables))

@@ -58,7 +58,8 @@ def run_training(
             measured = install_and_train(job, fabric, prepared.tiers, recorder, step)
         what = _what(job, data, choice.reason) | _planned(job, prepared)
         between = _tier_report(job, data, prepared, measured)
-        return recorder.report(measured.finished, measured.wires, tiers=between, **what)
+        wires = None if measured.wires is None else [wire._asdict() for wire in measured.wires]
+        return recorder.report(measured.finished, wires, tiers=between, **what)
 
 
 def _alone(job: TrainJob, data: Dataset, folder: Path, on_epoch: EpochListener) -> TrainReport:

@@ -17,7 +17,7 @@ from switchgnn.run.train_job import TrainJob
 from switchgnn.run.train_plan import schedule_file_of
 from switchgnn.run.train_report import Recorder
 from switchgnn.run.workers import follow_workers
-from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, free_tcp_port
+from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried, free_tcp_port
 from switchgnn.training.worker import STRAWMAN, SWITCH, TrainTask
 
 _HOST = "127.0.0.1"
@@ -43,7 +43,7 @@ class Measured:
     """
 
     finished: list[dict[str, Any]]
-    wires: list[dict[str, int]] | None
+    wires: list[WireBytes] | None
     cables: WireBytes | None
     partial_sums: int
     cable_faults: dict[str, int]
@@ -83,27 +83,13 @@ def install_and_train(
             finished = follow_workers(fabric.worker_child, tasks, _commands(fabric), recorder)
             return Measured(
                 finished=finished,
-                wires=_grown(wires, fabric.wire_bytes()),
+                wires=carried(wires, fabric.wire_bytes()),
                 cables=all_cables(cables, fabric.cable_bytes()),
                 partial_sums=partial_sums_taken(
                     job.racks, counters, [read_counters(client) for client in clients]
-                )
-                if job.racks
-                else 0,
+                ),
                 cable_faults=fabric.cable_injected(),
             )
-
-
-def _grown(
-    before: list[WireBytes] | None, after: list[WireBytes] | None
-) -> list[dict[str, int]] | None:
-    """What interfaces counted in between, if they did."""
-    if before is None or after is None:
-        return None
-    return [
-        {"up": late.up - early.up, "down": late.down - early.down}
-        for early, late in zip(before, after, strict=True)
-    ]
 
 
 def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:

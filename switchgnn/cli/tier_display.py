@@ -7,7 +7,7 @@ from rich.table import Table
 from switchgnn.run.tier_report import TierReport
 
 
-def between_table(tiers: TierReport, what: str = "Bytes", counted: str = "counted") -> Table:
+def tier_table(tiers: TierReport, what: str = "Bytes", counted: str = "counted") -> Table:
     """Show what was counted, what was planned, and what other ways would take."""
     table = Table(title=f"{what} between {tiers.leaves} leaves and {tiers.spines} spines")
     for name in ("", "up", "down"):
