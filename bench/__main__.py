@@ -17,21 +17,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import (
-    fig_clone,
-    fig_congestion,
-    fig_exchange,
-    fig_host,
-    fig_install,
-    fig_loss,
-    fig_plain,
-    fig_planner,
-    fig_recovery,
-    fig_targets,
-    fig_training,
-)
+from bench.beds.namespace import Namespace
+from bench.figures import clone as fig_clone
+from bench.figures import congestion as fig_congestion
+from bench.figures import exchange as fig_exchange
+from bench.figures import host as fig_host
+from bench.figures import install as fig_install
+from bench.figures import loss as fig_loss
+from bench.figures import plain as fig_plain
+from bench.figures import planner as fig_planner
+from bench.figures import recovery as fig_recovery
+from bench.figures import targets as fig_targets
+from bench.figures import training as fig_training
 from bench.line import Line
-from bench.namespace import Namespace
 from bench.settings import Settings
 from bench.table import make_console, render
 from switchgnn.errors import SwitchGNNError

@@ -3,7 +3,7 @@
 """The control plane: brings switches to a plan over P4Runtime, and reads them."""
 
 from switchgnn.controller.clear import clear
-from switchgnn.controller.client import P4RuntimeClient, TlsOptions, program_cookie
+from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install, install_each
@@ -14,7 +14,7 @@ from switchgnn.controller.network import (
     leaf_spine_network,
     star_network,
 )
-from switchgnn.controller.outcome import Outcome
+from switchgnn.controller.p4runtime.client import P4RuntimeClient, TlsOptions, program_cookie
 from switchgnn.controller.plan import SwitchPlan, load_plan, tier_plan
 from switchgnn.controller.report import InstallReport, SwitchReport
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries

@@ -4,16 +4,16 @@
 
 import numpy as np
 
-from switchgnn.controller.banks import Banks
+from switchgnn.controller.controls.banks import Banks
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
+from switchgnn.controller.controls.pool import Pool, has_pool
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import PlanRefusedError
-from switchgnn.controller.fanout import Fanout
-from switchgnn.controller.layout import Array, Layout
-from switchgnn.controller.loop import FIRST_LOOP_PORT
 from switchgnn.controller.network import Network
+from switchgnn.controller.p4runtime.layout import Array, Layout
+from switchgnn.controller.p4runtime.rows import Rows, require_unique
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.controller.pool import Pool, has_pool
-from switchgnn.controller.rows import Rows, require_unique
-from switchgnn.controller.session import Session
 from switchgnn.p4src import Program
 
 LAST_TAGS_REGISTER = "last_tag"

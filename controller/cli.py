@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from switchgnn.controller.clear import clear as clear_switch
-from switchgnn.controller.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOptions
-from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.network import Network, leaf_spine_network, star_network
+from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOptions
 from switchgnn.controller.plan import SwitchPlan, load_plan, tier_plan
 from switchgnn.controller.render import print_records, print_state
 from switchgnn.controller.show import show as show_switch
@@ -28,9 +28,9 @@ from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch_clients
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.planner.files import read_plan
-from switchgnn.planner.racks import even_racks
-from switchgnn.planner.tiers import make_tiers
+from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.plan.leaf_spine import make_tiers
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 

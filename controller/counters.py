@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from switchgnn.controller.banks import PASSES_COUNTER, BankEvents, Banks, Passes
-from switchgnn.controller.client import P4RuntimeClient
-from switchgnn.controller.layout import Array, Layout
-from switchgnn.controller.outcome import COUNTER as OUTCOME_COUNTER
-from switchgnn.controller.outcome import Outcome, decode_outcomes
+from switchgnn.controller.controls.banks import PASSES_COUNTER, BankEvents, Banks, Passes
+from switchgnn.controller.controls.outcome import COUNTER as OUTCOME_COUNTER
+from switchgnn.controller.controls.outcome import Outcome, decode_outcomes
+from switchgnn.controller.p4runtime.client import P4RuntimeClient
+from switchgnn.controller.p4runtime.layout import Array, Layout
 
 UNROUTED_COUNTER = "unrouted"
 MARKED_COUNTER = "marked"

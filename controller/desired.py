@@ -5,22 +5,22 @@
 from dataclasses import replace
 
 from switchgnn.controller.check import check_rows
-from switchgnn.controller.congestion import Congestion
-from switchgnn.controller.departure import Departure
-from switchgnn.controller.destination import Destination
-from switchgnn.controller.fanout import Fanout
-from switchgnn.controller.forward import Forward
-from switchgnn.controller.layout import Layout
-from switchgnn.controller.loop import Loop
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.destination import Destination
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import Loop
+from switchgnn.controller.controls.pool import Pool, has_pool
+from switchgnn.controller.controls.result import Result
+from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.controls.source import Source
+from switchgnn.controller.controls.tier import Tier
+from switchgnn.controller.controls.worker import Worker
 from switchgnn.controller.network import Network
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.state import State, empty_state
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.controller.pool import Pool, has_pool
-from switchgnn.controller.result import Result
-from switchgnn.controller.session import Session, SessionEntry
-from switchgnn.controller.source import Source
-from switchgnn.controller.state import State, empty_state
-from switchgnn.controller.tier import Tier
-from switchgnn.controller.worker import Worker
 
 
 def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int) -> State:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from switchgnn.controller.check import check_plan
-from switchgnn.controller.client import P4RuntimeClient
-from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.desired import desired_state, with_session
 from switchgnn.controller.errors import (
     ControllerError,
@@ -19,12 +19,12 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     RollbackError,
 )
-from switchgnn.controller.layout import Layout
 from switchgnn.controller.network import Network
+from switchgnn.controller.p4runtime.client import P4RuntimeClient
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.state import State
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
 from switchgnn.controller.report import InstallReport
-from switchgnn.controller.session import Session, SessionEntry
-from switchgnn.controller.state import State
 from switchgnn.controller.target import Progress, Target
 from switchgnn.p4src import Program
 

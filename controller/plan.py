@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from switchgnn.planner.files import read_manifest, read_switch_part
-from switchgnn.planner.plan import SwitchPart
-from switchgnn.planner.tiers import TierPart
+from switchgnn.planner.plan.files import read_manifest, read_switch_part
+from switchgnn.planner.plan.leaf_spine import TierPart
+from switchgnn.planner.plan.plan import SwitchPart
 
 
 class PlanManifest(Protocol):

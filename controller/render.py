@@ -5,7 +5,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from switchgnn.controller.record import Record
+from switchgnn.controller.controls.record import Record
 from switchgnn.controller.show import SwitchState
 
 

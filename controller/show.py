@@ -5,29 +5,29 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from switchgnn.controller.client import P4RuntimeClient
-from switchgnn.controller.congestion import Congestion
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.destination import Destination
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.record import Record
+from switchgnn.controller.controls.result import Result
+from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.controls.source import Source
+from switchgnn.controller.controls.worker import Worker
 from switchgnn.controller.counters import Counters, read_counters
-from switchgnn.controller.departure import Departure
-from switchgnn.controller.destination import Destination
 from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.fanout import Fanout
-from switchgnn.controller.forward import Forward
-from switchgnn.controller.layout import Layout
-from switchgnn.controller.record import Record
-from switchgnn.controller.result import Result
-from switchgnn.controller.rows import Rows
-from switchgnn.controller.session import Session, SessionEntry
-from switchgnn.controller.source import Source
-from switchgnn.controller.state import (
+from switchgnn.controller.p4runtime.client import P4RuntimeClient
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.rows import Rows
+from switchgnn.controller.p4runtime.state import (
     keyed_tables,
     read_default,
     read_groups,
     read_rows,
     table_entity,
 )
-from switchgnn.controller.unwire import count_entities
-from switchgnn.controller.worker import Worker
+from switchgnn.controller.p4runtime.unwire import count_entities
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from switchgnn.controller.change import Change, change_between, group_updates
-from switchgnn.controller.client import P4RuntimeClient, program_cookie
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,
     RollbackError,
     VerificationError,
 )
-from switchgnn.controller.layout import Layout
+from switchgnn.controller.p4runtime.change import Change, change_between, group_updates
+from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.state import State, empty_state, read_groups, read_state
+from switchgnn.controller.p4runtime.wire import Request
 from switchgnn.controller.report import SwitchReport
-from switchgnn.controller.session import Session, SessionEntry
-from switchgnn.controller.state import State, empty_state, read_groups, read_state
-from switchgnn.controller.wire import Request
 from switchgnn.p4src import Program
 
 Progress = Callable[[str, int, int], None]

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
-from switchgnn.controller.client import P4RuntimeClient, program_cookie
-from switchgnn.controller.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_counters
 from switchgnn.controller.errors import (
     ControllerError,
@@ -19,9 +19,9 @@ from switchgnn.controller.errors import (
 )
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.network import Network
+from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
+from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.controller.session import Session
-from switchgnn.controller.state import read_default
 from switchgnn.p4src import Program
 
 # Waiting for a connection must not keep anybody from stopping.

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's side: packets, links, fixed point, and the exchange."""
 
-from switchgnn.host.addresses import Addresses
 from switchgnn.host.errors import HostError
-from switchgnn.host.exchange import Exchange, FixedSums
-from switchgnn.host.fixed_point import FixedPoint
-from switchgnn.host.link import InterfaceLink, Link, UdpLink, open_link
+from switchgnn.host.innetwork.exchange import Exchange, FixedSums
+from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.link import InterfaceLink, Link, UdpLink, open_link
 
 __all__ = [
     "Addresses",

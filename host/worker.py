@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.host.addresses import Addresses
-from switchgnn.host.exchange import Exchange
-from switchgnn.host.faults import Faults, FaultyLink
-from switchgnn.host.link import Link, open_link
+from switchgnn.host.innetwork.exchange import Exchange
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.faults import Faults, FaultyLink
+from switchgnn.host.wire.link import Link, open_link
 from switchgnn.host.workload import features_of_round
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.files import read_manifest, read_worker_part
+from switchgnn.planner.plan.files import read_manifest, read_worker_part
 
 _REPORT_INTERVAL = 0.1
 

@@ -4,11 +4,11 @@
 
 import os
 
-from switchgnn.planner.partition_ptscotch import ptscotch_missing
-from switchgnn.topologies.mininet_star import mininet_missing
+from switchgnn.planner.partition.ptscotch import ptscotch_missing
+from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 
-# Before anything imports PyTorch: see switchgnn/run/train_exchange.py.
+# Before anything imports PyTorch: see switchgnn/commands/train/exchange.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 

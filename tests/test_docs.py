@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.simulator.compile import what_is_missing
-from tests.reader import ENVIRONMENT, run_command
+from tests.support.documents import ENVIRONMENT, run_command
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

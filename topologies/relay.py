@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from switchgnn.host.faults import Faults, FaultyDirection
-from switchgnn.host.header import ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES
+from switchgnn.host.wire.faults import Faults, FaultyDirection
+from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES
 from switchgnn.softswitch.ports import Port, open_ports, parse_port
 
 # For experiments, RFC 3692: the switch's packets, and those of exchanges without it.

@@ -10,11 +10,11 @@ import subprocess
 import sys
 
 import pytest
-from fake_server import FakeSwitch
 
 from switchgnn.controller import P4RuntimeClient, star_network
-from switchgnn.controller.layout import Layout
+from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_program
+from tests.controller.fake_server import FakeSwitch
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from switchgnn.topologies.mininet_star import mininet_missing
+from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 
 needs_mininet = pytest.mark.skipif(bool(mininet_missing()), reason=mininet_missing() or "")
@@ -36,7 +36,7 @@ def mininet_combination(request):
 def switchgnn(*arguments, timeout=100, scratch=None):
     """Run the program as a user does; temporary files go to `scratch` if it is given."""
     return subprocess.run(
-        [sys.executable, "-m", "switchgnn.cli", *map(str, arguments)],
+        [sys.executable, "-m", "switchgnn.commands", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=timeout,

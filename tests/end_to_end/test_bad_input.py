@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.files import write_plan
-from switchgnn.planner.load import load_graph
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.plan.files import write_plan
 from tests.end_to_end.conftest import switchgnn
 
 LOOPBACK = ("--target", "embedded", "--fabric", "loopback")

@@ -10,9 +10,9 @@ import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.planner import BoundaryEdges, Direction, read_manifest
-from tests.beds import TARGETS, Team, bed
 from tests.end_to_end.conftest import switchgnn
 from tests.end_to_end.whole_graph import wrong_elements
+from tests.support.fabrics import TARGETS, Team, bed
 
 WORKERS = 3
 VERTICES = 60

@@ -8,8 +8,8 @@ import time
 from scapy.layers.l2 import ARP, Ether
 
 from switchgnn.controller.network import star_network
-from switchgnn.host.addresses import Addresses
-from switchgnn.host.header import Header, Kind
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import Header, Kind
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
 from tests.end_to_end.conftest import needs_mininet
 

@@ -9,17 +9,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.host.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
+from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
 from switchgnn.planner.chosen import Asked
-from switchgnn.planner.load import load_graph
-from switchgnn.planner.partition_racks import metis_racks
-from switchgnn.planner.racks import even_racks
-from switchgnn.planner.tiers import make_tiers
-from switchgnn.run import RunOptions, run_job
-from tests.beds import Team
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.partition.metis_leaf_spine import metis_racks
+from switchgnn.planner.plan.leaf_spine import make_tiers
 from tests.end_to_end.conftest import run_json, switchgnn
-from tests.tier_beds import tier_bed
+from tests.support.fabrics import Team
+from tests.support.leaf_spine_fabrics import tier_bed
 
 TIERS = ("--topology", "leaf-spine")
 
@@ -155,7 +155,9 @@ def swap_parts(tiers):
 @pytest.mark.parametrize(("plant", "wrong"), [(None, False), (swap_parts, True)])
 def test_the_comparison_finds_a_wrong_part(tmp_path, monkeypatch, plant, wrong):
     if plant is not None:
-        monkeypatch.setattr("tests.tier_beds.make_tiers", lambda *args: plant(make_tiers(*args)))
+        monkeypatch.setattr(
+            "tests.support.leaf_spine_fabrics.make_tiers", lambda *args: plant(make_tiers(*args))
+        )
     with tier_bed(tmp_path) as bed, ExitStack() as stack:
         found = Team(bed, stack).run(1)
     assert found is not None

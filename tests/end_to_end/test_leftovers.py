@@ -81,7 +81,7 @@ def end_a_run(combination, stage, how, tmp_path, *options):
     with log.open("w") as output:
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "switchgnn.cli", "run", "--target", target),
+                *(sys.executable, "-m", "switchgnn.commands", "run", "--target", target),
                 *("--fabric", fabric, "--slots", "16", "--rounds", "2000", *options),
             ],
             stdout=output,

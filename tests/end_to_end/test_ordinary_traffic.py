@@ -12,12 +12,12 @@ from scapy.layers.inet import ICMP
 from scapy.layers.l2 import ARP, Ether
 
 from switchgnn.controller import install, read_counters
-from switchgnn.controller.client import P4RuntimeClient
+from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.network import star_network
-from switchgnn.controller.outcome import Outcome
+from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.load import load_graph
+from switchgnn.planner.graphs.load import load_graph
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
 
 ETH_P_ALL = 3

@@ -8,26 +8,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from switchgnn.commands.run.reference import RoundResult, judge
+from switchgnn.commands.shared.workers import run_workers
 from switchgnn.controller import install
 from switchgnn.controller.network import star_network
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.addresses import Addresses
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.worker import WorkerTask
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.files import write_plan
-from switchgnn.planner.graph import FIRST_RESERVED_ID
-from switchgnn.planner.load import load_graph
-from switchgnn.run.reference import RoundResult, judge
-from switchgnn.run.workers import run_workers
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.plan.files import write_plan
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
-from tests.beds import TARGETS, Team, bed
-from tests.host.test_partial_sums import (
+from tests.host.innetwork.test_partial_sums import (
     add_a_row_twice,
     claim_one_more,
     speak_for_another,
 )
+from tests.support.fabrics import TARGETS, Team, bed
 
 WORKERS = 3
 

@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from switchgnn.host.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.load import load_graph
+from switchgnn.planner.graphs.load import load_graph
 from tests.end_to_end.conftest import run_json, switchgnn
 
 REQUIRED = {

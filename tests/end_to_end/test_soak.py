@@ -13,12 +13,12 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from switchgnn.cli.application import app
+from switchgnn.commands.application import app
+from switchgnn.commands.run import job
+from switchgnn.commands.soak.draw import draw_run
+from switchgnn.commands.soak.runs import SoakOptions, soak
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.faults import FaultRates, Faults, worker_link
-from switchgnn.run import job
-from switchgnn.run.draw import draw_run
-from switchgnn.run.soak import SoakOptions, soak
+from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import switchgnn
 from tests.end_to_end.test_leftovers import SECONDS, alive, descendants, interfaces, wait_until
@@ -103,7 +103,7 @@ def test_the_command_repeats_the_run(monkeypatch, number, tiers):
         raise KeyboardInterrupt
 
     failed = failure_of(monkeypatch, drawn)
-    monkeypatch.setattr("switchgnn.cli.run.run_job", note)
+    monkeypatch.setattr("switchgnn.commands.run.command.run_job", note)
     program, *words = shlex.split(failed.command)
     assert program == "switchgnn"
     CliRunner().invoke(app, words)
@@ -121,8 +121,8 @@ def failure_of(monkeypatch, drawn):
         def step(self, *_): ...
         def ended(self, *_): ...
 
-    monkeypatch.setattr("switchgnn.run.soak.draw_run", lambda *_: drawn)
-    monkeypatch.setattr("switchgnn.run.soak.run_job", fail)
+    monkeypatch.setattr("switchgnn.commands.soak.runs.draw_run", lambda *_: drawn)
+    monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", fail)
     return soak(SoakOptions(0, "embedded", "loopback", 0), Deaf()).failures[0]
 
 
@@ -164,7 +164,7 @@ def test_the_summary_comes_when_it_is_interrupted(combination, stage, how, twice
     with (tmp_path / "log").open("w+") as log:
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "switchgnn.cli", "soak", "--target", target),
+                *(sys.executable, "-m", "switchgnn.commands", "soak", "--target", target),
                 *("--fabric", fabric, "--minutes", "10", "--seed", "4", "--json"),
             ],
             stdout=subprocess.PIPE,

@@ -10,14 +10,14 @@ import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.controller import P4RuntimeClient, read_counters
-from switchgnn.host.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
 from switchgnn.planner import Direction, load_graph
-from switchgnn.planner.blocks_hypergraph import has_mtkahypar
+from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.chosen import KNOWN, Asked, build_chosen, choose_asked
 from switchgnn.planner.presets import PRESETS, Situation
 from switchgnn.topologies import Target
-from tests.beds import PATIENT, TARGETS, Team, bed
 from tests.end_to_end.whole_graph import wrong_elements
+from tests.support.fabrics import PATIENT, TARGETS, Team, bed
 
 WORKERS, VERTICES, SLOTS, WIDTH = 4, 64, 12, 33
 FRAGMENTS = 2

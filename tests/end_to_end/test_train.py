@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.training.load import load_dataset  # noqa: E402
+from switchgnn.training.data.load import load_dataset  # noqa: E402
 from tests.end_to_end.conftest import COMBINATIONS, switchgnn  # noqa: E402
 from tests.training.plain_loop import train_plainly  # noqa: E402
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from switchgnn.host.link import Link
+from switchgnn.host.wire.link import Link
 from tests.fuzz.frames import Shot
 from tests.fuzz.packets import ping
 

@@ -16,16 +16,16 @@ from pathlib import Path
 import pytest
 
 from switchgnn.controller import P4RuntimeClient, install, read_counters
-from switchgnn.controller.forward import FORWARD, Forward
-from switchgnn.controller.messages import INSERT
+from switchgnn.controller.controls.forward import FORWARD, Forward
 from switchgnn.controller.network import mac_number
-from switchgnn.controller.rows import make_rows
-from switchgnn.controller.wire import encode_rows
-from switchgnn.host.addresses import Addresses
-from switchgnn.host.link import Link, SocketLink, open_link
+from switchgnn.controller.p4runtime.messages import INSERT
+from switchgnn.controller.p4runtime.rows import make_rows
+from switchgnn.controller.p4runtime.wire import encode_rows
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.link import Link, SocketLink, open_link
 from switchgnn.p4src import Program
 from switchgnn.topologies import Target, free_tcp_port
-from switchgnn.topologies.loopback import free_udp_ports
+from switchgnn.topologies.loopback_fabric import free_udp_ports
 from switchgnn.topologies.targets import (
     BMV2_PROGRAM,
     bmv2_installed,

@@ -4,8 +4,8 @@
 
 from dataclasses import asdict
 
-from switchgnn.host.exchange import Exchange
-from switchgnn.host.header import Header, Kind, unpack_header
+from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.wire.header import Header, Kind, unpack_header
 from tests.fuzz.frames import Generator
 from tests.fuzz.mad_links import WrappedLink
 from tests.fuzz.world import World

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switchgnn.host.header import BODY_AT, HEADER_AT, Kind
+from switchgnn.host.wire.header import BODY_AT, HEADER_AT, Kind
 from tests.fuzz.packets import (
     BROADCAST,
     CHECKSUM_AT,

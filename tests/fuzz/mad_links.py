@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from switchgnn.host.addresses import Addresses
-from switchgnn.host.header import BODY_AT, FRAGMENT_BYTES, Header, Kind, unpack_header
-from switchgnn.host.link import Link, Traffic
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, Header, Kind, unpack_header
+from switchgnn.host.wire.link import Link, Traffic
 from tests.fuzz.frames import Shot
 from tests.fuzz.packets import PING_MARK, VERSION_IHL_AT, ping
 from tests.fuzz.world import World

@@ -13,8 +13,8 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, LLC, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from switchgnn.host.header import BODY_AT, CHECKED_BYTES, HEADER_AT, PROTOCOL, Kind
-from switchgnn.host.layers import Barrier, Fragment, SwitchGNN
+from switchgnn.host.wire.header import BODY_AT, CHECKED_BYTES, HEADER_AT, PROTOCOL, Kind
+from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 # Addresses that no kernel on the way answers for.

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.addresses import Addresses
-from switchgnn.host.exchange import Exchange, FixedSums
-from switchgnn.host.link import Link
+from switchgnn.host.innetwork.exchange import Exchange, FixedSums
 from switchgnn.host.pace import Pace
-from switchgnn.planner.reference import reference_sums
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.link import Link
+from switchgnn.planner.graphs.reference import reference_sums
 from tests.fuzz.world import WIDTH, World
 
 JOIN_SECONDS = 60

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from switchgnn.host.header import FRAGMENT_BYTES, BarrierBody, Header, Kind
+from switchgnn.host.wire.header import FRAGMENT_BYTES, BarrierBody, Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 from tests.fuzz.field import STRANGER, field, needs_bmv2

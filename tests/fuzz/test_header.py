@@ -5,7 +5,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.host.header import (
+from switchgnn.host.wire.header import (
     BODY_AT,
     HEADER_AT,
     BarrierBody,

@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.host.addresses import Addresses
+from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
 from tests.fuzz.flooded import FloodedLink, arrivals
 from tests.fuzz.frames import Generator

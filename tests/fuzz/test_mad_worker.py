@@ -14,7 +14,7 @@ by fetching. What `done` can do to the scale is in test_forgeries.py.
 import numpy as np
 import pytest
 
-from switchgnn.host.header import Header, Kind
+from switchgnn.host.wire.header import Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 from tests.fuzz.checks import check_the_counters

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.host.header import FRAGMENT_BYTES, Header, Kind
+from switchgnn.host.wire.header import FRAGMENT_BYTES, Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 from tests.fuzz.field import STRANGER, field

@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 
 from switchgnn.controller.network import Network, star_network
-from switchgnn.host.exchange import plan_id
+from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.graph import Graph
-from switchgnn.planner.load import load_graph
-from switchgnn.planner.plan import Plan
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.plan.plan import Plan
 
 WORKERS = 3
 WIDTH = 33

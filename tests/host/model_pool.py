@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from switchgnn.host.header import Header, Kind
+from switchgnn.host.wire.header import Header, Kind
 from tests.host.model_switch import ModelSwitch, undisturbed
 
 RELEASED = 0xFFFF

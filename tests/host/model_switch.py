@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from switchgnn.host.addresses import Addresses
-from switchgnn.host.header import BODY_AT, BarrierBody, Header, Kind, unpack_header
-from switchgnn.host.link import Traffic
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import BODY_AT, BarrierBody, Header, Kind, unpack_header
+from switchgnn.host.wire.link import Traffic
 
 SWITCH_SIDE = Addresses("02:00:00:00:ff:fe", "10.0.255.254", "02:00:00:00:00:01", "10.0.0.1")
 Disturb = Callable[[str, int, bytes], Iterable[bytes]]

@@ -7,20 +7,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from switchgnn.host import barrier as barrier_module
-from switchgnn.host.addresses import Addresses
-from switchgnn.host.barrier import Barrier
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.errors import ExchangeTimeoutError
-from switchgnn.host.header import BarrierBody, Header, Kind, unpack_header
-from switchgnn.host.inbox import Inbox
+from switchgnn.host.innetwork import barrier as barrier_module
+from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.inbox import Inbox
+from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.innetwork.tally import Tally
 from switchgnn.host.pace import Pace
-from switchgnn.host.receiver import SumReceiver
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.schedule import block_schedules
-from switchgnn.host.tally import Tally
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import BarrierBody, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.load import load_graph
+from switchgnn.planner.graphs.load import load_graph
 
 ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 PLACE = (1, 1, 0)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.host.addresses import Addresses
 from switchgnn.host.congestion import Congestion
-from switchgnn.host.header import Header, Kind, unpack_header
-from switchgnn.host.notice import Notifier
+from switchgnn.host.innetwork.notice import Notifier
+from switchgnn.host.innetwork.tally import Tally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.tally import Tally
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import Header, Kind, unpack_header
 
 ROUND_TRIP = 0.01
 SEGMENT = 8
@@ -132,7 +132,7 @@ class _Wire:
 
 def test_others_are_told_once_per_round_trip(round_trip, monkeypatch):
     clock = [5.0]
-    monkeypatch.setattr("switchgnn.host.notice.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("switchgnn.host.innetwork.notice.time.monotonic", lambda: clock[0])
     wire, tally = _Wire(), Tally()
     addresses = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
     notifier = Notifier(wire, addresses, 3, round_trip, tally)

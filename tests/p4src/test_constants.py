@@ -4,8 +4,8 @@
 
 import re
 
-from switchgnn.controller.outcome import Outcome
-from switchgnn.host import header
+from switchgnn.controller.controls.outcome import Outcome
+from switchgnn.host.wire import header
 from switchgnn.p4src.program import SOURCE_FOLDER
 
 HEADERS = (SOURCE_FOLDER / "headers.p4").read_text()

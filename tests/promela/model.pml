@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The protocol of docs/protocol.md: one round of two blocks, three workers, a switch
- * and a network that loses, delays, repeats and reorders. With TIERS that of docs/tiers.md:
+ * and a network that loses, delays, repeats and reorders. With TIERS that of docs/leaf-spine.md:
  * two leaves and a spine in place of the switch. README.md says how to run it.
  *
  * Timers fire for all workers together, and only when no packet is flying: a timer that

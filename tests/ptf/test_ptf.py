@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from switchgnn_ptf.cases import find_cases
-from switchgnn_ptf.mistakes import MISTAKES
-from switchgnn_ptf.results import CaseResult
-from switchgnn_ptf.runner import Runner
-from switchgnn_ptf.targets import SETTINGS, WITHOUT_ROOT
+from tests.ptf.switchgnn_ptf.cases import find_cases
+from tests.ptf.switchgnn_ptf.mistakes import MISTAKES
+from tests.ptf.switchgnn_ptf.results import CaseResult
+from tests.ptf.switchgnn_ptf.runner import Runner
+from tests.ptf.switchgnn_ptf.targets import SETTINGS, WITHOUT_ROOT
 
 # Which case must notice which mistake.
 NOTICED_BY = {

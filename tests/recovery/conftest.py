@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.beds import TARGETS, Team, bed
+from tests.support.fabrics import TARGETS, Team, bed
 
 WORKERS = 4
 

@@ -12,9 +12,9 @@ import pytest
 
 from switchgnn.controller import P4RuntimeClient, Watched, WatchEventKind, load_plan, watch
 from switchgnn.host.pace import Pace
-from switchgnn.planner.files import write_plan
-from tests.beds import TARGETS, Team, bed
+from switchgnn.planner.plan.files import write_plan
 from tests.recovery.seeds import seeds
+from tests.support.fabrics import TARGETS, Team, bed
 
 WORKERS = 3
 
@@ -99,7 +99,7 @@ def test_the_controller_is_killed(own_bed, tmp_path, seed):
     write_plan(own_bed.plan, tmp_path / "plan")
     controller = subprocess.Popen(
         [
-            *(sys.executable, "-m", "switchgnn.cli", "controller", "watch"),
+            *(sys.executable, "-m", "switchgnn.commands", "controller", "watch"),
             *(str(tmp_path / "plan"), "--address", own_bed.address),
         ],
         stdout=subprocess.DEVNULL,

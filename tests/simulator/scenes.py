@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from switchgnn.host.header import Kind
+from switchgnn.host.wire.header import Kind
 from switchgnn.simulator.exchange_setup import Setup
 
 LAST = 1 << 31

@@ -4,8 +4,8 @@
 
 import pytest
 
-from tests.beds import TARGETS, bed
 from tests.recovery import test_kills as kills
+from tests.support.fabrics import TARGETS, bed
 
 
 @pytest.fixture(params=TARGETS)

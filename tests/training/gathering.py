@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import scipy.sparse
 
+from switchgnn.host.direct import NO_TRAFFIC
 from switchgnn.planner.direction import Direction
-from switchgnn.transports import NO_TRAFFIC
 
 
 class Gathering:

@@ -8,7 +8,7 @@ from typing import Any
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import (
+from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     STRANGER_PORT,
     ack_of,
@@ -19,7 +19,7 @@ from switchgnn_ptf.packets import (
     resigned,
     station,
 )
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 GROUPS_APART = 32  # GROUPS_PER_WORKER of accepted.p4
 STRANGER = 3  # the worker that the port without one gets

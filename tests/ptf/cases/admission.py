@@ -7,8 +7,8 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
-from switchgnn.host.header import BODY_AT, ETHERNET_BYTES, HEADER_AT, PROTOCOL, Kind
-from switchgnn_ptf.packets import (
+from switchgnn.host.wire.header import BODY_AT, ETHERNET_BYTES, HEADER_AT, PROTOCOL, Kind
+from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     barrier_answer,
     done,
@@ -19,7 +19,7 @@ from switchgnn_ptf.packets import (
     resigned,
     station,
 )
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 FEATURE = feature(101, random_lanes(1), port=1)

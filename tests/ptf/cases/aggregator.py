@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.banks import Banks
-from switchgnn.host.header import LANES
-from switchgnn_ptf.packets import feature, sum_of, sum_to
-from switchgnn_ptf.switch_test import SwitchTest
+from switchgnn.controller.controls.banks import Banks
+from switchgnn.host.wire.header import LANES
+from tests.ptf.switchgnn_ptf.packets import feature, sum_of, sum_to
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 CORNERS = np.array(

@@ -3,8 +3,8 @@
 """banks.p4: all banks in one pass, each touched at most once."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.entries import BANKS
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.entries import BANKS
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 

@@ -8,8 +8,8 @@ from typing import Any
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.host.header import Kind
-from switchgnn_ptf.packets import (
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.packets import (
     PLAN,
     STRANGER_PORT,
     WORKERS,
@@ -19,7 +19,7 @@ from switchgnn_ptf.packets import (
     port_of,
     random_lanes,
 )
-from switchgnn_ptf.switch_test import MEMBERS, SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
 
 
 class BarrierTest(SwitchTest):

@@ -6,8 +6,8 @@ from scapy.layers.inet import IP
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.host.header import BODY_AT, HEADER_AT, Kind
-from switchgnn_ptf.packets import (
+from switchgnn.host.wire.header import BODY_AT, HEADER_AT, Kind
+from tests.ptf.switchgnn_ptf.packets import (
     barrier_answer,
     done,
     feature,
@@ -17,7 +17,7 @@ from switchgnn_ptf.packets import (
     resigned,
     sum_to,
 )
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 KIND_AT = HEADER_AT + 12  # flags and kind

@@ -12,11 +12,16 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.forward import BROADCAST
-from switchgnn.controller.loop import ALL_WORKERS_GROUP, FIRST_LOOP_PORT, LOOP_LANES, result_group
-from switchgnn.host.header import Kind
-from switchgnn_ptf.packets import barrier_answer, done, ordinary, sum_to
-from switchgnn_ptf.switch_test import MEMBERS, PORTS, SwitchTest
+from switchgnn.controller.controls.forward import BROADCAST
+from switchgnn.controller.controls.loop import (
+    ALL_WORKERS_GROUP,
+    FIRST_LOOP_PORT,
+    LOOP_LANES,
+    result_group,
+)
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.packets import barrier_answer, done, ordinary, sum_to
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, PORTS, SwitchTest
 
 COPIES = 40
 TRIES = 50

@@ -7,9 +7,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.host.layers import SwitchGNN
-from switchgnn_ptf.packets import ack_of, feature, random_lanes, resigned, sum_to
-from switchgnn_ptf.switch_test import SwitchTest
+from switchgnn.host.wire.layers import SwitchGNN
+from tests.ptf.switchgnn_ptf.packets import ack_of, feature, random_lanes, resigned, sum_to
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 
 class SumIsAddressedToItsWorker(SwitchTest):

@@ -3,9 +3,9 @@
 """destination.p4: behind which port a destination vertex is, and which slot sums for it."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.entries import BANKS
-from switchgnn_ptf.packets import fetch, recall
-from switchgnn_ptf.recovery_test import RecoveryTest
+from tests.ptf.switchgnn_ptf.entries import BANKS
+from tests.ptf.switchgnn_ptf.packets import fetch, recall
+from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
 
 SOURCES = {101: 0, 102: 1}
 

@@ -3,8 +3,8 @@
 """fanout.p4: into which slots a source's feature goes."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import RELEASED, feature, port_of, random_lanes, sum_of, sum_to
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.packets import RELEASED, feature, port_of, random_lanes, sum_of, sum_to
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 

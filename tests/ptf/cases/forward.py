@@ -8,9 +8,16 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.forward import BROADCAST
-from switchgnn_ptf.packets import NETWORK, STRANGER_PORT, feature, ordinary, random_lanes, station
-from switchgnn_ptf.switch_test import SwitchTest
+from switchgnn.controller.controls.forward import BROADCAST
+from tests.ptf.switchgnn_ptf.packets import (
+    NETWORK,
+    STRANGER_PORT,
+    feature,
+    ordinary,
+    random_lanes,
+    station,
+)
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 TO_PORT_2 = station(2).mac
 UNKNOWN = "02:00:00:00:99:99"

@@ -3,10 +3,10 @@
 """loop.p4: what follows a pass, over recirculation through the virtual ports."""
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.loop import LOOP_LANES
-from switchgnn_ptf.entries import BANKS
-from switchgnn_ptf.packets import Lanes, ack_of, feature, random_lanes, sum_to
-from switchgnn_ptf.switch_test import SwitchTest
+from switchgnn.controller.controls.loop import LOOP_LANES
+from tests.ptf.switchgnn_ptf.entries import BANKS
+from tests.ptf.switchgnn_ptf.packets import Lanes, ack_of, feature, random_lanes, sum_to
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 

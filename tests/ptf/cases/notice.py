@@ -3,8 +3,8 @@
 """notice.p4: who gets marked packets has all workers told, in its own name only."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import STRANGER_PORT, notice, relayed, resigned
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.packets import STRANGER_PORT, notice, relayed, resigned
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 WORKER_PORTS = (1, 2, 3)
 

@@ -6,9 +6,9 @@ from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.forward import BROADCAST
-from switchgnn.host.header import Kind
-from switchgnn_ptf.packets import (
+from switchgnn.controller.controls.forward import BROADCAST
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.packets import (
     barrier_answer,
     done,
     feature,
@@ -23,7 +23,7 @@ from switchgnn_ptf.packets import (
     resigned,
     station,
 )
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 LANES = random_lanes(1)
 

@@ -3,7 +3,7 @@
 """ownership.p4: a worker speaks for its own vertices only (invariant 6)."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import (
+from tests.ptf.switchgnn_ptf.packets import (
     PORTS,
     STRANGER_PORT,
     feature,
@@ -11,8 +11,8 @@ from switchgnn_ptf.packets import (
     random_lanes,
     recall,
 )
-from switchgnn_ptf.recovery_test import RecoveryTest
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 OWNER = 3  # the port of the destination's worker

@@ -3,8 +3,8 @@
 """passage.p4: what goes between workers and a switch above this one."""
 
 from switchgnn.controller import Outcome
-from switchgnn.host.header import Kind
-from switchgnn_ptf.packets import (
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.packets import (
     ack_of,
     done,
     feature,
@@ -16,8 +16,15 @@ from switchgnn_ptf.packets import (
     relayed_fetch,
     resigned,
 )
-from switchgnn_ptf.recovery_test import RecoveryTest
-from switchgnn_ptf.tier_test import ABOVE, PARTIAL, LeafTest, SpineTest, from_above, sum_from_above
+from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
+from tests.ptf.switchgnn_ptf.tier_test import (
+    ABOVE,
+    PARTIAL,
+    LeafTest,
+    SpineTest,
+    from_above,
+    sum_from_above,
+)
 
 SOURCES = {101: 0, 102: 1}
 QUIET = {"passes": {}, "completed": {}}

@@ -3,8 +3,8 @@
 """strawman/pool.p4 and its banks: slots that are handed out, first come, first served."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import ack_of, port_of
-from switchgnn_ptf.pool_test import BANKS, FAN_IN, PoolTest, vertex_of
+from tests.ptf.switchgnn_ptf.packets import ack_of, port_of
+from tests.ptf.switchgnn_ptf.pool_test import BANKS, FAN_IN, PoolTest, vertex_of
 
 
 class SlotIsGivenBackWithTheSum(PoolTest):

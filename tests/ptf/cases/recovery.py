@@ -5,7 +5,7 @@
 import itertools
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import (
+from tests.ptf.switchgnn_ptf.packets import (
     RELEASED,
     Lanes,
     ack_of,
@@ -19,7 +19,7 @@ from switchgnn_ptf.packets import (
     sum_of,
     sum_to,
 )
-from switchgnn_ptf.recovery_test import RecoveryTest
+from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
 
 SOURCES = {101: 0, 102: 1, 103: 2}
 STALE = {"stale": {0: 1}}

@@ -3,8 +3,8 @@
 """result.p4: where a complete sum goes."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import ack_of
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.packets import ack_of
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 

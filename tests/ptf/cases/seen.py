@@ -3,8 +3,8 @@
 """seen.p4: each source counts once per round, block and fragment (invariants 1 and 3)."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import ack_of
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.packets import ack_of
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1, 103: 2}
 

@@ -3,9 +3,9 @@
 """session.p4: a new install makes all that earlier ones left in the registers old."""
 
 from switchgnn.controller import Outcome
-from switchgnn.host.header import Kind
-from switchgnn_ptf.packets import barrier_answer, done
-from switchgnn_ptf.switch_test import SwitchTest
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.packets import barrier_answer, done
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 

@@ -3,7 +3,7 @@
 """source.p4: behind which port a source vertex is."""
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 

@@ -5,9 +5,9 @@
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.loop import ALL_STATIONS_GROUP
-from switchgnn.host.header import Kind
-from switchgnn_ptf.packets import (
+from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     WORKERS,
     barrier_answer,
@@ -19,8 +19,8 @@ from switchgnn_ptf.packets import (
     resigned,
     station,
 )
-from switchgnn_ptf.switch_test import MEMBERS, SwitchTest
-from switchgnn_ptf.tier_test import ABOVE, ELSEWHERE, LEAF, LeafTest
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
+from tests.ptf.switchgnn_ptf.tier_test import ABOVE, ELSEWHERE, LEAF, LeafTest
 
 PORTS_BELOW = (1, 2, 3)
 

@@ -3,9 +3,15 @@
 """worker.p4: which worker is behind a port."""
 
 from switchgnn.controller import Outcome
-from switchgnn.host.header import Kind
-from switchgnn_ptf.packets import STRANGER_PORT, barrier_answer, done, feature, random_lanes
-from switchgnn_ptf.switch_test import SwitchTest
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.packets import (
+    STRANGER_PORT,
+    barrier_answer,
+    done,
+    feature,
+    random_lanes,
+)
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 

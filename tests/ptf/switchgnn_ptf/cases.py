@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1]
+ROOT = FOLDER.parents[1]
 CASES = FOLDER / "cases"
 
 

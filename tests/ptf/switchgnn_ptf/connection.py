@@ -8,9 +8,9 @@ import functools
 from ptf import testutils
 
 from switchgnn.controller import P4RuntimeClient, clear, program_cookie
-from switchgnn.controller.state import read_groups
+from switchgnn.controller.p4runtime.state import read_groups
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn_ptf.mistakes import with_mistake
+from tests.ptf.switchgnn_ptf.mistakes import with_mistake
 
 
 @functools.cache

@@ -8,14 +8,20 @@ from ipaddress import IPv4Address
 from finsy.proto import p4r
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.congestion import Congestion
-from switchgnn.controller.default import encode_default
-from switchgnn.controller.messages import DELETE, INSERT, MODIFY, default_update, row_update
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.default import encode_default
+from switchgnn.controller.controls.pool import Pool
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.network import Network, Station, mac_number
-from switchgnn.controller.pool import Pool
-from switchgnn.controller.rows import make_rows
-from switchgnn.controller.session import Session, SessionEntry
-from switchgnn.controller.state import read_default
+from switchgnn.controller.p4runtime.messages import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    default_update,
+    row_update,
+)
+from switchgnn.controller.p4runtime.rows import make_rows
+from switchgnn.controller.p4runtime.state import read_default
 
 BANKS = 8
 

@@ -12,8 +12,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller.network import Station, star_network
-from switchgnn.host.header import LANES, Kind
-from switchgnn.host.layers import Barrier, Fragment, SwitchGNN
+from switchgnn.host.wire.header import LANES, Kind
+from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
 
 Lanes = NDArray[np.int32]
 

@@ -8,8 +8,8 @@ from typing import Any
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import Lanes, port_of, relayed, resigned, sum_of, sum_to
-from switchgnn_ptf.recovery_test import RecoveryTest
+from tests.ptf.switchgnn_ptf.packets import Lanes, port_of, relayed, resigned, sum_of, sum_to
+from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
 
 BANKS = 8
 # Destination vertex to the workers of its sources, in the order of the sources' ids.

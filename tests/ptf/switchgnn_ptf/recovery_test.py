@@ -7,7 +7,7 @@ from typing import Any
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn_ptf.packets import (
+from tests.ptf.switchgnn_ptf.packets import (
     Lanes,
     fetch,
     missing,
@@ -18,7 +18,7 @@ from switchgnn_ptf.packets import (
     sum_of,
     sum_to,
 )
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 
 class RecoveryTest(SwitchTest):

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from switchgnn.topologies.loopback import free_tcp_port
+from switchgnn.topologies.loopback_fabric import free_tcp_port
 from switchgnn.topologies.targets import switch_child, wait_until_serving
-from switchgnn_ptf.cases import CASES, FOLDER
-from switchgnn_ptf.results import CaseResult, read_results
-from switchgnn_ptf.targets import Setting, ptf_program
+from tests.ptf.switchgnn_ptf.cases import CASES, FOLDER, ROOT
+from tests.ptf.switchgnn_ptf.results import CaseResult, read_results
+from tests.ptf.switchgnn_ptf.targets import Setting, ptf_program
 
 PORTS = (1, 2, 3, 4)
 _PTF_SECONDS = 100
@@ -79,7 +79,7 @@ class Runner:
         command = [
             *_DIE_WITH_PARENT,
             *ptf_program(),
-            *("--test-dir", str(CASES), "--pypath", str(FOLDER)),
+            *("--test-dir", str(CASES), "--pypath", str(ROOT)),
             *self._setting.ptf_options(FOLDER / "platforms"),
             *(word for port, to in self._wiring.tester.items() for word in ("-i", f"{port}@{to}")),
             *("--log-dir", str(folder / "logs"), "--debug", "info", "--qlen", "10000"),

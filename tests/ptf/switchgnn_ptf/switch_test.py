@@ -25,16 +25,16 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from switchgnn.controller import Counters, Outcome, read_counters
-from switchgnn.controller.forward import BROADCAST
-from switchgnn.controller.loop import (
+from switchgnn.controller.controls.forward import BROADCAST
+from switchgnn.controller.controls.loop import (
     ALL_WORKERS_GROUP,
     FIRST_LOOP_PORT,
     LOOP_LANES,
     result_group,
 )
-from switchgnn_ptf.connection import connection, push
-from switchgnn_ptf.entries import Entries
-from switchgnn_ptf.packets import (
+from tests.ptf.switchgnn_ptf.connection import connection, push
+from tests.ptf.switchgnn_ptf.entries import Entries
+from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     PLAN,
     PORTS,
@@ -48,8 +48,8 @@ from switchgnn_ptf.packets import (
     sum_of,
     sum_to,
 )
-from switchgnn_ptf.results import CaseResult, append_result
-from switchgnn_ptf.tally import Tally
+from tests.ptf.switchgnn_ptf.results import CaseResult, append_result
+from tests.ptf.switchgnn_ptf.tally import Tally
 
 # How long to wait for what must happen. Nothing that passes waits this long.
 PATIENCE_SECONDS = 5.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
-from switchgnn_ptf.wiring import UdpWiring, VethWiring
+from tests.ptf.switchgnn_ptf.wiring import UdpWiring, VethWiring
 
 
 @dataclass(frozen=True)

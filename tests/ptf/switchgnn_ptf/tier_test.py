@@ -6,9 +6,9 @@ from typing import Any
 
 from scapy.packet import Packet
 
-from switchgnn.controller.loop import FIRST_LOOP_PORT, LOOP_LANES, result_group
-from switchgnn.host.header import Kind
-from switchgnn_ptf.packets import (
+from switchgnn.controller.controls.loop import FIRST_LOOP_PORT, LOOP_LANES, result_group
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     Lanes,
     port_of,
@@ -19,7 +19,7 @@ from switchgnn_ptf.packets import (
     sum_of,
     sum_to,
 )
-from switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 ABOVE = 4  # the port to the spine
 LEAF = 5  # what the spine calls this leaf

@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A test bed: a star of veth pairs whose switch serves a plan."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.beds.veth import VethStar
+from switchgnn.commands.shared.addresses import worker_addresses
+from switchgnn.controller import (
+    P4RuntimeClient,
+    SwitchPlan,
+    program_cookie,
+    read_counters,
+    star_network,
+)
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.session import Session
+from switchgnn.controller.desired import desired_state, with_session
+from switchgnn.controller.p4runtime.change import change_between
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.messages import default_update
+from switchgnn.controller.p4runtime.state import empty_state
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.p4src import Program
+from switchgnn.planner import Plan, SwitchPart, write_plan
+from switchgnn.topologies import Star, Target, free_tcp_port
+
+
+@dataclass(frozen=True)
+class Served:
+    """A plan as a switch serves it.
+
+    Attributes:
+        plan: the plan, for the workers.
+        switch: the switch's part of it, as ``program`` needs it.
+        program: what the switch runs.
+    """
+
+    plan: Plan
+    switch: SwitchPart
+    program: Program
+
+
+class Bed:
+    """A running star with a plan in its switch. A context manager."""
+
+    def __init__(self, target: Target, served: Served) -> None:
+        self.served = served
+        self.network = star_network(served.plan.manifest.workers)
+        self._target = target
+        self._stack = ExitStack()
+        self._layout = Layout.from_text(served.program.p4info)
+        self._session = 0
+
+    def __enter__(self) -> "Bed":
+        with self._stack:
+            self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="bench-")))
+            self.plan_folder = self.folder / "plan"
+            write_plan(self.served.plan, self.plan_folder)
+            star = Star(self.network, self._target, f"127.0.0.1:{free_tcp_port()}")
+            self.fabric = self._stack.enter_context(VethStar(star, self.folder))
+            self.client = self._stack.enter_context(P4RuntimeClient(star.grpc_address))
+            self._install()
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def new_session(self) -> None:
+        """Make all that was counted before old, so that rounds start from 1 again."""
+        self._session += 1
+        session = Session(self._layout)
+        entry = session.entry(self._session, self._switch_plan())
+        self.client.write([default_update(session.table, session.encode(entry))])
+
+    def counters(self) -> dict[str, int]:
+        """Return what the switch has counted."""
+        return read_counters(self.client).named()
+
+    def addresses(self, worker: int) -> Addresses:
+        """Return the addresses of a worker."""
+        return worker_addresses(self.network, worker)
+
+    def _install(self) -> None:
+        # Not `install`: it refuses programs with other banks than the plan.
+        program = self.served.program
+        self.client.set_pipeline(program, program_cookie(program))
+        plan = self._switch_plan()
+        session = Session(self._layout)
+        self._session = 1
+        desired = desired_state(plan, self._layout, self.network, DEFAULT_ECN_THRESHOLD)
+        goal = with_session(desired, session, session.entry(self._session, plan))
+        change = change_between(self._layout, empty_state(self._layout), goal)
+        self.client.write_requests(change.requests())
+
+    def _switch_plan(self) -> SwitchPlan:
+        return SwitchPlan(self.served.plan.manifest, self.served.switch)

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Contributions per second of two beds under the same two loads."""
+
+from collections.abc import Callable, Iterator
+
+from bench.beds.bed import Bed
+from bench.line import Goal, Line
+from bench.loads.exchange import exchange
+from bench.loads.raw import Rate, RawLoad
+from bench.measure import alternate
+from bench.settings import Settings
+
+_UNIT = "contributions/s"
+# Rounds that take about as long as the processes need to start.
+_ROUNDS = 3
+
+
+def compare(
+    figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
+) -> Iterator[Line]:
+    """Yield one line per load."""
+    yield _raw(figure, settings, a, b, ratio)
+    yield _exchange(figure, settings, a, b, ratio)
+
+
+def _raw(
+    figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
+) -> Line:
+    rates: list[Rate] = []
+    with RawLoad(a[1]) as load_a, RawLoad(b[1]) as load_b:
+
+        def measure(load: RawLoad) -> Callable[[], float]:
+            def once() -> float:
+                rates.append(load.run(settings.seconds))
+                return rates[-1].contributions
+
+            return once
+
+        samples = alternate(settings.pairs, (a[0], measure(load_a)), (b[0], measure(load_b)))
+    lost = max(rate.lost for rate in rates)
+    return Line(
+        figure,
+        "saturated: one sender for all ports",
+        _UNIT,
+        *samples,
+        goal=Goal(ratio=ratio),
+        note=f"incomplete sums: at most {lost:.2%}",
+    )
+
+
+def _exchange(
+    figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
+) -> Line:
+    repeated = {a[0]: 0, b[0]: 0}
+
+    def measure(label: str, bed: Bed) -> Callable[[], float]:
+        def once() -> float:
+            result = exchange(bed, _ROUNDS)
+            repeated[label] += result.repeated
+            return result.contributions
+
+        return once
+
+    samples = alternate(settings.pairs, (a[0], measure(*a)), (b[0], measure(*b)))
+    lost = ", ".join(f"{label} {count}" for label, count in repeated.items() if count)
+    return Line(
+        figure,
+        f"exchange of {a[1].fabric.star.workers} worker processes",
+        _UNIT,
+        *samples,
+        goal=Goal(ratio=ratio),
+        note=f"repeated because of loss: {lost}" if lost else "",
+    )

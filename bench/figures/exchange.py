@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The whole exchange on both targets: time per round, passes, bytes."""
+
+from collections.abc import Callable, Iterator
+
+from bench.beds.bed import Bed, Served
+from bench.beds.workload import digits_plan, standard_plan
+from bench.line import Line
+from bench.loads.exchange import Exchanged, exchange
+from bench.machine import lacks
+from bench.measure import Samples, alternate, repeat
+from bench.settings import Settings
+from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, LANES
+from switchgnn.p4src import load_program
+from switchgnn.planner import Direction, Plan
+from switchgnn.topologies import Target
+
+NAME = "exchange"
+_GRAPHS: dict[str, tuple[Callable[[], Plan], int, int]] = {
+    # plan, feature width, rounds per measurement
+    "digits": (digits_plan, 64, 3),
+    "random": (standard_plan, 32, 3),
+}
+
+
+def missing() -> str | None:
+    """Return what the machine lacks for this figure."""
+    return lacks()
+
+
+def run(settings: Settings) -> Iterator[Line]:
+    """Measure; without BMv2 only the embedded switch."""
+    for name, (make_plan, width, rounds) in _GRAPHS.items():
+        plan = make_plan()
+        yield from _graph(settings, f"{name}, {plan.manifest.blocks} blocks", plan, width, rounds)
+
+
+def _graph(settings: Settings, name: str, plan: Plan, width: int, rounds: int) -> Iterator[Line]:
+    served = Served(plan, plan.switch, load_program())
+    results: list[Exchanged] = []
+
+    def measure(bed: Bed) -> Callable[[], float]:
+        def once() -> float:
+            results.append(exchange(bed, rounds, width))
+            return results[-1].seconds * 1000
+
+        return once
+
+    b: Samples | None = None
+    with Bed(Target.EMBEDDED, served) as embedded:
+        if lacks(bmv2=True) is None:
+            with Bed(Target.BMV2, served) as bmv2:
+                a, b = alternate(
+                    settings.pairs, ("embedded", measure(embedded)), ("BMv2", measure(bmv2))
+                )
+        else:
+            a = repeat(settings.pairs, "embedded", measure(embedded))
+    yield Line(NAME, f"{name}: time per round", "ms", a, b)
+    yield Line(
+        NAME,
+        f"{name}: passes per contribution",
+        "passes",
+        Samples("switch", tuple(result.passes for result in results)),
+    )
+    yield _bytes(name, plan, width, results)
+
+
+def _bytes(name: str, plan: Plan, width: int, results: list[Exchanged]) -> Line:
+    prediction = plan.manifest.direction(Direction.FORWARD).prediction
+    packets = sum(prediction.host_packets_up) + sum(prediction.host_packets_down)
+    host_based = packets * -(-width // LANES) * FEATURE_FRAME_BYTES
+    return Line(
+        NAME,
+        f"{name}: bytes of a round, both ways",
+        "B",
+        Samples("on the wires", tuple(result.wire_bytes for result in results)),
+        Samples("host-based", (float(host_based),) * len(results)),
+    )

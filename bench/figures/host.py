@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What one core of a host sends: the hot path against Scapy."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bench.beds.veth import make_pair, remove_pair
+from bench.line import Goal, Line
+from bench.machine import lacks
+from bench.measure import alternate
+from bench.settings import Settings
+from switchgnn.commands.shared.addresses import worker_addresses
+from switchgnn.controller import star_network
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.frames import FeatureFrames
+from switchgnn.host.wire.header import LANES
+from switchgnn.host.wire.link import InterfaceLink, Link
+
+NAME = "host"
+_UNIT = "packets/s"
+_LEAST = 100_000
+_RATIO = 10.0
+_FEATURES = 512
+_ECHO_EVERY = 8
+_HERE, _THERE = "benchhost0", "benchhost1"
+
+
+def missing() -> str | None:
+    """Return what the machine lacks for this figure."""
+    return lacks()
+
+
+def run(settings: Settings) -> Iterator[Line]:
+    """Measure; the other end of the pair does not read."""
+    make_pair(_HERE, _THERE)
+    try:
+        with InterfaceLink(_HERE) as link:
+            a = ("fill and send", _repeat_for(settings.seconds / 2, _hot_path(link)))
+            b = ("Scapy", _repeat_for(settings.seconds, _scapy()))
+            samples = alternate(settings.pairs, a, b)
+    finally:
+        remove_pair(_HERE)
+    yield Line(
+        NAME,
+        "features packed and sent, one core",
+        _UNIT,
+        *samples,
+        goal=Goal(ratio=_RATIO, least=_LEAST),
+        note="time on the clock, not of the CPU",
+    )
+
+
+def _addresses() -> Addresses:
+    return worker_addresses(star_network(1), 0)
+
+
+def _hot_path(link: Link) -> Callable[[], int]:
+    frames = FeatureFrames(_addresses(), 1, np.arange(_FEATURES, dtype=np.uint32), _ECHO_EVERY)
+    lanes = np.arange(_FEATURES * LANES, dtype=np.int32).reshape(-1, LANES)
+    round_number = 0
+
+    def once() -> int:
+        nonlocal round_number
+        round_number += 1
+        frames.fill(round_number, 0, lanes)
+        for row in frames.rows:
+            link.send(row)
+        return _FEATURES
+
+    return once
+
+
+def _scapy() -> Callable[[], int]:
+    # Takes half a second, which only this figure should pay.
+    from scapy.config import conf  # noqa: PLC0415
+    from scapy.layers.inet import IP  # noqa: PLC0415
+    from scapy.layers.l2 import Ether  # noqa: PLC0415
+
+    from switchgnn.host.wire.layers import Fragment, SwitchGNN  # noqa: PLC0415
+
+    addresses = _addresses()
+    sock = conf.L2socket(iface=_HERE)
+    round_number = 0
+
+    def packet(source: int) -> Ether:
+        return (
+            Ether(src=addresses.worker_mac, dst=addresses.switch_mac)
+            / IP(src=addresses.worker_ip, dst=addresses.switch_ip, tos=2, id=0)
+            / SwitchGNN(Src_id=source, Block_id=1, Count=1)
+            / Fragment(lanes=list(range(source * LANES, (source + 1) * LANES)))
+        )
+
+    packets = [packet(source) for source in range(64)]
+
+    def once() -> int:
+        nonlocal round_number
+        round_number += 1
+        for one in packets:
+            one[SwitchGNN].Round = round_number
+            sock.send(one)
+        return len(packets)
+
+    return once
+
+
+def _repeat_for(seconds: float, step: Callable[[], int]) -> Callable[[], float]:
+    """Return a measurement that repeats a step and gives packets per second."""
+
+    def measure() -> float:
+        sent, started = 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - started) < seconds:
+            sent += step()
+        return sent / elapsed
+
+    return measure

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries per second into BMv2, against p4runtime-shell."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.beds.veth import VethStar
+from bench.beds.workload import WORKERS, random_plan
+from bench.errors import BenchError
+from bench.line import Goal, Line
+from bench.machine import lacks
+from bench.measure import alternate, repeat
+from bench.settings import Settings
+from switchgnn.controller import P4RuntimeClient, SwitchPlan, install, program_cookie, star_network
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.messages import INSERT
+from switchgnn.controller.p4runtime.wire import encode_rows
+from switchgnn.p4src import load_program
+from switchgnn.planner import Plan
+from switchgnn.topologies import Star, Target, free_tcp_port
+
+NAME = "install"
+_UNIT = "entries/s"
+_LEAST = 30_000
+_RATIO = 10.0
+# About 40,000 fanout entries, forty requests.
+_VERTICES, _NEIGHBOURS = 8192, 24
+SHELL_PYTHON = Path(__file__).resolve().parents[2] / ".venv-shell/bin/python"
+_SHELL_SCRIPT = Path(__file__).resolve().parents[1] / "loads/shell_inserts.py"
+_SHELL_ENTRIES = 1000
+_SHELL_SECONDS = 120
+
+
+def missing() -> str | None:
+    """Return what the machine lacks for this figure."""
+    return lacks(bmv2=True)
+
+
+def run(settings: Settings) -> Iterator[Line]:
+    """Measure; without p4runtime-shell only our own part."""
+    plan = random_plan(_VERTICES, _NEIGHBOURS)
+    with TemporaryDirectory(prefix="bench-") as name:
+        star = Star(star_network(WORKERS), Target.BMV2, f"127.0.0.1:{free_tcp_port()}")
+        with VethStar(star, Path(name)):
+            yield _against_shell(settings, plan, star.grpc_address, Path(name))
+            yield _verified(settings, plan, star.grpc_address)
+
+
+def _against_shell(settings: Settings, plan: Plan, address: str, folder: Path) -> Line:
+    count = len(plan.switch.entry_block)
+    ours = (f"{count:,} fanout entries", lambda: _insert(plan, address))
+    what, goal = "fanout entries, not read back", Goal(least=_LEAST)
+    if not SHELL_PYTHON.exists():
+        samples = repeat(settings.pairs, *ours)
+        note = "not compared: `make .venv-shell/ready` installs p4runtime-shell"
+        return Line(NAME, what, _UNIT, samples, goal=goal, note=note)
+    _write_program(folder)
+    shell = (f"p4runtime-shell, {_SHELL_ENTRIES:,}", lambda: _shell(address, folder))
+    pair = alternate(settings.pairs, ours, shell)
+    return Line(NAME, what, _UNIT, *pair, goal=Goal(ratio=_RATIO, least=_LEAST))
+
+
+def _insert(plan: Plan, address: str) -> float:
+    program = load_program()
+    with P4RuntimeClient(address) as client:
+        client.set_pipeline(program, program_cookie(program))
+        started = time.perf_counter()
+        fanout = Fanout(Layout.from_text(program.p4info))
+        rows = fanout.rows(SwitchPlan(plan.manifest, plan.switch))
+        written = client.write_requests(encode_rows(INSERT, rows))
+        return written / (time.perf_counter() - started)
+
+
+def _verified(settings: Settings, plan: Plan, address: str) -> Line:
+    samples = repeat(settings.pairs, "install()", lambda: _install(plan, address))
+    what = "all entries, read back and compared"
+    return Line(NAME, what, _UNIT, samples, goal=Goal(least=_LEAST))
+
+
+def _install(plan: Plan, address: str) -> float:
+    program = load_program()
+    with P4RuntimeClient(address) as client:
+        # Without its entries the switch has no session either, and loads the program anew.
+        client.set_pipeline(program, program_cookie(program))
+        report = install(
+            SwitchPlan(plan.manifest, plan.switch),
+            [client],
+            star_network(WORKERS),
+            program=program,
+        )
+    switch = report.switches[0]
+    return sum(switch.entries.values()) / switch.seconds
+
+
+def _write_program(folder: Path) -> None:
+    program = load_program()
+    (folder / "program.json").write_bytes(program.json)
+    (folder / "p4info.txtpb").write_text(program.p4info)
+
+
+def _shell(address: str, folder: Path) -> float:
+    result = subprocess.run(
+        [str(SHELL_PYTHON), str(_SHELL_SCRIPT), address, str(folder), str(_SHELL_ENTRIES)],
+        capture_output=True,
+        text=True,
+        timeout=_SHELL_SECONDS,
+        check=False,
+    )
+    if result.returncode:
+        raise BenchError(f"p4runtime-shell failed: {result.stderr.strip()[-300:]}")
+    return float(json.loads(result.stdout.splitlines()[-1])["entries_per_second"])

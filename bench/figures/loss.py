@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What loss on every link costs: time per round with it over that without."""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+from bench.beds.bed import Bed, Served
+from bench.beds.workload import digits_plan
+from bench.line import Goal, Line
+from bench.loads.exchange import exchange
+from bench.machine import lacks
+from bench.measure import alternate
+from bench.settings import Settings
+from switchgnn.p4src import load_program
+from switchgnn.topologies import Target
+
+NAME = "loss"
+# Loss in each direction of each link: time over that without loss, at most.
+_GOALS = {0.001: 1.3, 0.01: 2.0, 0.05: 4.0}
+# The links of both sides are disturbed alike, for that costs time of its own.
+_AS_GOOD_AS_NONE = 1e-12
+_WIDTH = 64
+_ROUNDS = 10
+
+
+def missing() -> str | None:
+    """Return what the machine lacks for this figure."""
+    return lacks()
+
+
+def run(settings: Settings) -> Iterator[Line]:
+    """Measure on the targets that are there."""
+    plan = digits_plan()
+    served = Served(plan, plan.switch, load_program())
+    targets = [Target.EMBEDDED] + ([Target.BMV2] if lacks(bmv2=True) is None else [])
+    for target in targets:
+        with Bed(target, served) as bed:
+            for loss, most in _GOALS.items():
+                yield _line(settings, bed, target, loss, most)
+
+
+def _line(settings: Settings, bed: Bed, target: Target, loss: float, most: float) -> Line:
+    # Other losses each time, the same in every run of the benchmark.
+    seeds = count()
+    lost: list[int] = []
+    repeated: list[int] = []
+
+    def measure(rate: float) -> Callable[[], float]:
+        def once() -> float:
+            result = exchange(bed, _ROUNDS, _WIDTH, f"loss={rate},seed={next(seeds)}")
+            repeated.append(result.repeated)
+            if rate == loss:
+                lost.append(result.injected)
+            return result.seconds * 1000
+
+        return once
+
+    samples = alternate(
+        settings.pairs, (f"{loss:.1%} lost", measure(loss)), ("none", measure(_AS_GOOD_AS_NONE))
+    )
+    failed = f"; {sum(repeated)} exchanges failed and were repeated" if sum(repeated) else ""
+    return Line(
+        NAME,
+        f"digits on {target.value}, {loss:.1%} of all frames lost: time per round",
+        "ms",
+        *samples,
+        goal=Goal(ratio_most=most),
+        note=f"{min(lost)} to {max(lost)} frames lost in {_ROUNDS} rounds{failed}",
+    )

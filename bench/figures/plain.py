@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""BMv2 with banks against BMv2 with one slot per pass and 32 registers."""
+
+from collections.abc import Iterator
+
+from bench.beds.bed import Bed, Served
+from bench.beds.plain_program import plain_program, plain_switch_part
+from bench.beds.workload import standard_plan
+from bench.figures.data_plane import compare
+from bench.line import Line
+from bench.machine import lacks
+from bench.settings import Settings
+from switchgnn.p4src import load_program
+from switchgnn.topologies import Target
+
+NAME = "banks"
+_RATIO = 4.0
+
+
+def missing() -> str | None:
+    """Return what the machine lacks for this figure."""
+    return lacks(bmv2=True)
+
+
+def run(settings: Settings) -> Iterator[Line]:
+    """Measure."""
+    plan = standard_plan()
+    banks = Served(plan, plan.switch, load_program())
+    plain = Served(plan, plain_switch_part(plan.switch), plain_program())
+    with Bed(Target.BMV2, banks) as a, Bed(Target.BMV2, plain) as b:
+        yield from compare(NAME, settings, ("8 banks", a), ("32 registers", b), _RATIO)

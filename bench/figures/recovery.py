@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What recovery costs where nothing is lost: time per round, and bytes."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from bench.beds.bed import Bed, Served
+from bench.beds.wiretap import Wiretap
+from bench.beds.workload import digits_plan, standard_plan
+from bench.errors import BenchError
+from bench.line import Goal, Line
+from bench.loads.bare_worker import COMMAND as BARE_COMMAND
+from bench.loads.exchange import Exchanged, exchange
+from bench.machine import lacks
+from bench.measure import Samples, alternate, repeat
+from bench.settings import Settings
+from switchgnn.commands.shared.workers import WORKER_COMMAND
+from switchgnn.host.wire.header import Kind
+from switchgnn.p4src import load_program
+from switchgnn.planner import Plan
+from switchgnn.topologies import Target
+
+NAME = "recovery"
+_TIME = 1.02
+_ACK_PERCENT = 5.0
+_WIDTH = 64
+_ROUNDS = 10
+# Single ratios scatter by far more than the goal, so there are more of them.
+_PAIRS_PER_PAIR = 3
+_TAPPED_ROUNDS = 3
+_REPAIRS = ("features_resent", "probes", "recalls", "fetches")
+
+
+def missing() -> str | None:
+    """Return what the machine lacks for this figure."""
+    return lacks()
+
+
+def run(settings: Settings) -> Iterator[Line]:
+    """Measure on the targets that are there; bytes do not depend on the target."""
+    targets = [Target.EMBEDDED] + ([Target.BMV2] if lacks(bmv2=True) is None else [])
+    for target in targets:
+        with Bed(target, _served(digits_plan())) as bed:
+            yield _time(settings, bed, target)
+    for name, plan in (("digits", digits_plan()), ("random", standard_plan())):
+        with Bed(Target.EMBEDDED, _served(plan)) as bed:
+            yield _acknowledgements(settings, bed, name)
+
+
+def _served(plan: Plan) -> Served:
+    return Served(plan, plan.switch, load_program())
+
+
+def _time(settings: Settings, bed: Bed, target: Target) -> Line:
+    results: list[Exchanged] = []
+
+    def measure(command: Sequence[str]) -> Callable[[], float]:
+        def once() -> float:
+            result = exchange(bed, _ROUNDS, _WIDTH, command=command)
+            results.append(result)
+            return result.seconds * 1000
+
+        return once
+
+    samples = alternate(
+        _PAIRS_PER_PAIR * settings.pairs,
+        ("the product", measure(WORKER_COMMAND)),
+        ("repairs nothing", measure(BARE_COMMAND)),
+    )
+    needless = sum(result.repairs[name] for result in results for name in _REPAIRS)
+    failed = sum(result.repeated for result in results)
+    return Line(
+        NAME,
+        f"digits on {target.value}, nothing lost: time per round",
+        "ms",
+        *samples,
+        goal=Goal(ratio_most=_TIME),
+        note=f"{needless} packets asked for or sent again in {_ROUNDS * len(samples[0].values)} "
+        f"rounds" + (f"; {failed} exchanges failed and were repeated" if failed else ""),
+    )
+
+
+def _acknowledgements(settings: Settings, bed: Bed, name: str) -> Line:
+    interfaces = [
+        bed.fabric.worker_link(w).partition(":")[2] for w in range(bed.fabric.star.workers)
+    ]
+    kinds: Counter[str] = Counter()
+    with Wiretap(interfaces) as tap:
+
+        def once() -> float:
+            tap.bytes_by_kind()
+            result = exchange(bed, _TAPPED_ROUNDS, _WIDTH)
+            seen = tap.bytes_by_kind()
+            _check(seen, round(result.wire_bytes * _TAPPED_ROUNDS))
+            kinds.update(seen)
+            return 100 * seen[Kind.ACK.name] / seen.total()
+
+        share = repeat(settings.pairs, "of all bytes", once)
+    others = ", ".join(
+        f"{kind} {size / kinds.total():.1%}" for kind, size in kinds.most_common() if kind != "ACK"
+    )
+    return Line(
+        NAME,
+        f"{name}, nothing lost: bytes of acknowledgements",
+        "%",
+        Samples(share.label, share.values),
+        goal=Goal(most=_ACK_PERCENT),
+        note=f"others: {others}",
+    )
+
+
+def _check(seen: Counter[str], counted: int) -> None:
+    if seen.total() != counted:
+        raise BenchError(
+            f"The tap has seen {seen.total():,} bytes, the interfaces have counted {counted:,}."
+        )

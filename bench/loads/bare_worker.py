@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker that repairs nothing: what recovery costs is measured against it.
+
+It sends the same frames within the same window, which the acknowledgements open, and
+meets at the same barriers. It keeps no times and no bits, and never asks again.
+"""
+
+import sys
+
+from bench.errors import BenchError
+from switchgnn.host.innetwork import block
+from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.sender import FeatureSender
+from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, Header
+from switchgnn.host.worker import WorkerTask, run_worker
+
+COMMAND = (sys.executable, "-m", "bench.loads.bare_worker")
+# Longer than any answer takes: nothing is ever due.
+_NEVER = 60.0
+
+
+class BareSender(FeatureSender):
+    """Takes each acknowledgement as one of the whole group."""
+
+    def take_ack(self, header: Header, now: float) -> bool:
+        """Open the window; nobody looks at the count."""
+        group = header.feature_group
+        if group not in self._waiting:
+            return False
+        size = self._size(group)
+        self._waiting.discard(group)
+        self._confirmed += size
+        if not header.ecn:
+            self._congestion.acknowledged(size)
+        return True
+
+    def repeat_what_is_late(self, now: float) -> None:
+        """Nothing is late."""
+
+    def next_timer(self, now: float) -> float:
+        """Nothing is due."""
+        return _NEVER
+
+    def _note_if_asking(self, place: int, now: float) -> None:
+        pass
+
+
+class BareReceiver(SumReceiver):
+    """Takes the sums that come."""
+
+    def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Keep the sum; what is not whole is an error, for it cannot be mended."""
+        place = self._schedule.receive_place[header.dst_id]
+        if header.count != self._schedule.receive_count[place]:
+            raise BenchError(f"The sum of vertex {header.dst_id} is not whole.")
+        self._tally.sums_received += 1
+        at = place * FRAGMENT_BYTES
+        self._staging[at : at + FRAGMENT_BYTES] = frame[BODY_AT : BODY_AT + FRAGMENT_BYTES]
+        del self._missing[place]
+        return True
+
+    def ask_for_what_is_late(self, now: float) -> bool:
+        """Nothing is late."""
+        return False
+
+    def next_timer(self, now: float) -> float:
+        """Nothing is due."""
+        return _NEVER
+
+
+def main() -> None:
+    """Do the task on standard input, as `switchgnn worker` does."""
+    block.FeatureSender = BareSender  # type: ignore[misc]
+    block.SumReceiver = BareReceiver  # type: ignore[misc]
+    run_worker(WorkerTask.from_json(sys.stdin.readline()))
+
+
+if __name__ == "__main__":
+    main()

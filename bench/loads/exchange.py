@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The product's own load: worker processes that exchange, as `switchgnn run` starts them."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bench.beds.bed import Bed
+from switchgnn.commands.shared.workers import WORKER_COMMAND, WorkerError, run_workers
+from switchgnn.host.innetwork.block import Pace
+from switchgnn.host.wire.header import LANES
+from switchgnn.host.worker import WorkerTask
+from switchgnn.topologies import WireBytes
+
+_ATTEMPTS = 3
+_PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """What an exchange took.
+
+    Attributes:
+        seconds: of one round, from the moment that all workers are there.
+        contributions: per second, as the switch counted them.
+        passes: per contribution.
+        wire_bytes: of one round, both ways, on all wires.
+        repeated: attempts before this one that failed.
+        injected: frames that met a fault on purpose.
+        repairs: what the workers counted, added up.
+        traffic: frames and bytes that passed the workers' sockets, added up.
+    """
+
+    seconds: float
+    contributions: float
+    passes: float
+    wire_bytes: float
+    repeated: int
+    injected: int
+    repairs: dict[str, int]
+    traffic: dict[str, int]
+
+
+def exchange(
+    bed: Bed,
+    rounds: int,
+    width: int = LANES,
+    faults: str = "",
+    command: Sequence[str] = WORKER_COMMAND,
+) -> Exchanged:
+    """Exchange features of a width, for some rounds; anew when it fails.
+
+    Args:
+        bed: a switch with a plan.
+        rounds: how many.
+        width: of the features.
+        faults: what happens on all links, as `switchgnn run --faults` takes it.
+        command: starts a worker.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            return replace(_exchange(bed, rounds, width, faults, command), repeated=attempt)
+        except WorkerError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError
+
+
+def _exchange(bed: Bed, rounds: int, width: int, faults: str, command: Sequence[str]) -> Exchanged:
+    bed.new_session()
+    tasks = [
+        replace(_task(bed, worker, rounds, width), faults=faults)
+        for worker in range(bed.fabric.star.workers)
+    ]
+    before, wire_before = bed.counters(), bed.fabric.wire_bytes()
+    outcomes = run_workers(bed.fabric, tasks, lambda _done, _total: None, command=command)
+    after, wire_after = bed.counters(), bed.fabric.wire_bytes()
+    # A worker's clock starts when it is ready; the last one waits for nobody.
+    seconds = min(outcome.seconds for outcome in outcomes)
+    contributions = after["contributions"] - before["contributions"]
+    wire = _total(wire_after) - _total(wire_before)
+    return Exchanged(
+        seconds=seconds / rounds,
+        contributions=contributions / seconds,
+        passes=(after["passes"] - before["passes"]) / contributions,
+        wire_bytes=wire / rounds,
+        repeated=0,
+        injected=sum(
+            number
+            for outcome in outcomes
+            for counts in outcome.faults.values()
+            for number in counts.values()
+        ),
+        repairs=_added(outcome.tally for outcome in outcomes),
+        traffic=_added(outcome.traffic for outcome in outcomes),
+    )
+
+
+def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
+
+
+def _total(wires: list[WireBytes]) -> int:
+    return sum(wire.up + wire.down for wire in wires)
+
+
+def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
+    part = bed.served.plan.workers[worker]
+    features = bed.folder / f"features-{worker}.npy"
+    generator = np.random.default_rng(worker)
+    np.save(features, generator.standard_normal((len(part.vertices), width), dtype=np.float32))
+    return WorkerTask(
+        plan=bed.plan_folder,
+        worker=worker,
+        link=bed.fabric.worker_link(worker),
+        addresses=bed.addresses(worker),
+        features=features,
+        rounds=rounds,
+        output=bed.folder / f"sums-{worker}.npz",
+        pace=Pace(patience=_PATIENCE),
+    )

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Saturates a switch: one process sends on all ports as fast as acknowledgements come."""
+
+import select
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.beds.bed import Bed
+from bench.errors import BenchError
+from switchgnn.host.wire.frames import FeatureFrames
+from switchgnn.host.wire.header import HEADER_AT, LANES, Kind
+from switchgnn.host.wire.link import InterfaceLink, Link
+from switchgnn.planner import WorkerPart
+
+# BMv2 reads a port through a ring of about 30 frames and loses what does not fit.
+WINDOW = 16
+_SILENCE = 0.1
+_PATIENCE = 20.0
+_SRC_ID = slice(HEADER_AT, HEADER_AT + 4)
+_KIND = HEADER_AT + 12
+_GROUP = WINDOW // 2
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What a load brought about.
+
+    Attributes:
+        contributions, sums: per second, as the switch counted them.
+        lost: share of the sums that did not become complete.
+    """
+
+    contributions: float
+    sums: float
+    lost: float
+
+
+class RawLoad:
+    """Features of a plan's only block on all ports of a bed. A context manager."""
+
+    def __init__(self, bed: Bed) -> None:
+        if bed.served.plan.manifest.blocks != 1:
+            raise BenchError("The raw load needs a plan with one block.")
+        self._bed = bed
+        self._stack = ExitStack()
+        self._round = 0
+
+    def __enter__(self) -> "RawLoad":
+        with self._stack:
+            self._ports = [self._open(part) for part in self._bed.served.plan.workers]
+            self._stack = self._stack.pop_all()
+        self._poll = select.epoll()
+        self._by_fd = {port.link._socket.fileno(): port for port in self._ports}
+        for descriptor in self._by_fd:
+            self._poll.register(descriptor, select.EPOLLIN)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._poll.close()
+        self._stack.close()
+
+    def run(self, seconds: float) -> Rate:
+        """Load the switch for at least so long; whole rounds only."""
+        before = self._bed.counters()
+        rounds, started = 0, time.perf_counter()
+        while rounds == 0 or time.perf_counter() - started < seconds:
+            self._one_round()
+            rounds += 1
+        elapsed = time.perf_counter() - started
+        after = self._bed.counters()
+        sums = after["completed"] - before["completed"]
+        wanted = rounds * len(self._bed.served.switch.result_vertex)
+        return Rate(
+            contributions=(after["contributions"] - before["contributions"]) / elapsed,
+            sums=sums / elapsed,
+            lost=1 - sums / wanted,
+        )
+
+    def _open(self, part: WorkerPart) -> "_Port":
+        interface = self._bed.fabric.worker_link(part.worker).removeprefix("eth:")
+        link = self._stack.enter_context(InterfaceLink(interface))
+        frames = FeatureFrames(
+            self._bed.addresses(part.worker), 1, part.send_source, group_size=_GROUP
+        )
+        return _Port(link, frames, part)
+
+    def _one_round(self) -> None:
+        self._round += 1
+        for port in self._ports:
+            port.fill(self._round)
+        heard = time.monotonic()
+        while not all(port.finished for port in self._ports):
+            for port in self._ports:
+                port.send()
+            ready = self._poll.poll(_SILENCE)
+            for descriptor, _ in ready:
+                self._by_fd[descriptor].take()
+            now = time.monotonic()
+            if ready:
+                heard = now
+            elif now - heard > _PATIENCE:
+                raise BenchError(f"The switch has been silent for {_PATIENCE:g} s.")
+            else:
+                for port in self._ports:
+                    port.ask_again()
+
+
+class _Port:
+    """One port: what was sent there and what the switch has acknowledged."""
+
+    def __init__(self, link: Link, frames: FeatureFrames, part: WorkerPart) -> None:
+        self.link = link
+        self._frames = frames
+        self._places = {
+            int(source).to_bytes(4, "big"): place for place, source in enumerate(part.send_source)
+        }
+        self._lanes = np.arange(len(frames.rows) * LANES, dtype=np.int32).reshape(-1, LANES)
+        self._sent = self._acknowledged = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether the switch has acknowledged everything."""
+        return self._acknowledged == len(self._frames.rows)
+
+    def fill(self, round_number: int) -> None:
+        """Prepare the next round."""
+        self._frames.fill(round_number, 0, self._lanes)
+        self._sent = self._acknowledged = 0
+
+    def send(self) -> None:
+        """Send what the window allows."""
+        rows = self._frames.rows
+        limit = min(len(rows), self._acknowledged + WINDOW)
+        for place in range(self._sent, limit):
+            self.link.send(rows[place])
+        self._sent = max(self._sent, limit)
+
+    def take(self) -> None:
+        """Take all that has arrived; only acknowledgements matter."""
+        while (frame := self.link.receive(0.0)) is not None:
+            if frame[_KIND] & 15 == Kind.ACK:
+                place = self._places[bytes(frame[_SRC_ID])]
+                self._acknowledged = max(self._acknowledged, place + 1)
+
+    def ask_again(self) -> None:
+        """Repeat the first feature whose acknowledgement is missing."""
+        if self._acknowledged < self._sent:
+            last = (self._acknowledged // _GROUP + 1) * _GROUP - 1
+            self.link.send(self._frames.rows[min(last, len(self._frames.rows) - 1)])

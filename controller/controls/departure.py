@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fills the table of departure.p4: the addresses of what leaves on a port."""
+
+from ipaddress import IPv4Address
+
+from switchgnn.controller.controls.record import Record
+from switchgnn.controller.network import Network, mac_number, mac_text
+from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows
+from switchgnn.controller.plan import SwitchPlan
+
+ACTION = "address"
+
+
+class Departure:
+    """The departure table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("departure")
+
+    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+        """Return one entry for each neighbour's port."""
+        stations = network.stations[: plan.neighbours]
+        values: dict[str, Value] = {
+            "port": [station.port for station in stations],
+            "switch_mac": mac_number(network.switch_mac),
+            "worker_mac": [mac_number(station.mac) for station in stations],
+            "switch_ip": int(IPv4Address(network.switch_ip)),
+            "worker_ip": [int(IPv4Address(station.ip)) for station in stations],
+        }
+        return make_rows(self.table, ACTION, values, len(stations))
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return port and addresses of each entry."""
+        params = rows.param_columns(self.table.action(ACTION))
+        return [
+            {
+                "port": int(port),
+                "worker_mac": mac_text(int(mac)),
+                "worker_ip": str(IPv4Address(int(ip))),
+            }
+            for port, mac, ip in zip(
+                rows.key_columns()["port"],
+                params["worker_mac"],
+                params["worker_ip"],
+                strict=True,
+            )
+        ]

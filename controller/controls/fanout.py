@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fills the table of fanout.p4: into which slots a source's feature goes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.controller.controls.record import Record, records
+from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows
+from switchgnn.controller.plan import SwitchPlan
+
+ACTION = "set_slots"
+
+
+class Fanout:
+    """The fanout table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("fanout")
+
+    @property
+    def banks(self) -> int:
+        """How many slots an entry has room for."""
+        names = {field.name for field in self.table.action(ACTION).params}
+        return sum(1 for name in names if name.startswith("slot"))
+
+    def rows(self, plan: SwitchPlan) -> Rows:
+        """Return one entry for each (block, source, hop)."""
+        switch = plan.switch
+        used = switch.entry_expected > 0
+        values: dict[str, Value] = {
+            "block_id": switch.entry_block,
+            "src_id": switch.entry_source,
+            "hop": switch.entry_hop,
+            "count": switch.entry_count,
+            "last_hop": switch.entry_last.astype(np.uint8),
+            "last_bank": _last_bank(used),
+        }
+        for bank in range(self.banks):
+            values[f"slot{bank}"] = np.where(used[:, bank], switch.entry_slot[:, bank], 0)
+            values[f"expected{bank}"] = switch.entry_expected[:, bank]
+        return make_rows(self.table, ACTION, values, len(used))
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return key, flags and used slots, as bank:slot(expected), of each entry."""
+        params = rows.param_columns(self.table.action(ACTION))
+        slots = [params.pop(f"slot{bank}") for bank in range(self.banks)]
+        expected = [params.pop(f"expected{bank}") for bank in range(self.banks)]
+        plain = records(rows.key_columns() | params)
+        for row, record in enumerate(plain):
+            record["slots"] = " ".join(
+                f"{bank}:{int(slots[bank][row])}({int(expected[bank][row])})"
+                for bank in range(self.banks)
+                if expected[bank][row]
+            )
+        return plain
+
+
+def _last_bank(used: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the highest used bank of each entry; 0 when it uses none."""
+    banks = used.shape[1]
+    from_behind = used[:, ::-1].argmax(axis=1)
+    last: NDArray[np.intp] = np.where(used.any(axis=1), banks - 1 - from_behind, 0)
+    return last

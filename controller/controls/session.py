@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fills the table of session.p4: which install the switch serves."""
+
+from dataclasses import dataclass
+
+from switchgnn.controller.controls.default import decode_default, encode_default
+from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.plan import SwitchPlan
+
+ACTION = "set_session"
+
+
+@dataclass(frozen=True)
+class SessionEntry:
+    """What a switch says of the install it serves.
+
+    Attributes:
+        session: grows with every install; 0 before the first one.
+        plan: first 32 bits of the plan's digest; 0 when the tables serve no plan.
+        members: one bit for each worker of the plan.
+    """
+
+    session: int
+    plan: int
+    members: int
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        return self.members.bit_count()
+
+
+class Session:
+    """The session table; it has no key, its default action is the setting."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("session")
+
+    @property
+    def max_session(self) -> int:
+        """The last session number; only loading the program anew frees the lower ones."""
+        return (1 << self._bits("session")) - 1
+
+    @property
+    def max_workers(self) -> int:
+        """How many workers the bit map of members has room for."""
+        return self._bits("members")
+
+    def entry(self, session: int, plan: SwitchPlan) -> SessionEntry:
+        """Return the entry for a plan."""
+        return SessionEntry(session, plan.number, sum(plan.members))
+
+    def encode(self, entry: SessionEntry) -> bytes:
+        """Return the default action for an entry."""
+        values = {"session": entry.session, "plan": entry.plan, "members": entry.members}
+        return encode_default(self.table, ACTION, values)
+
+    def decode(self, default: bytes) -> SessionEntry:
+        """Return the entry in a default action."""
+        return SessionEntry(**decode_default(self.table, ACTION, default))
+
+    def closed(self, default: bytes) -> bytes:
+        """Return the default action that keeps the number but serves no plan."""
+        return self.encode(SessionEntry(self.decode(default).session, plan=0, members=0))
+
+    def _bits(self, name: str) -> int:
+        params = self.table.action(ACTION).params
+        return next(field.bits for field in params if field.name == name)

@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What makes one state of a switch into another, and in which order it is written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from finsy.proto import p4r
+
+from switchgnn.controller.controls.session import Session
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.messages import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    default_update,
+    group_update,
+)
+from switchgnn.controller.p4runtime.rows import RowsDifference, describe_key, difference
+from switchgnn.controller.p4runtime.state import Groups, State
+from switchgnn.controller.p4runtime.wire import Request, encode_difference, encode_messages
+
+
+@dataclass(frozen=True)
+class ChangeCounts:
+    """How many entries, groups and default actions a change touches."""
+
+    inserted: int = 0
+    modified: int = 0
+    deleted: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.inserted + self.modified + self.deleted
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What makes ``before`` into ``after``."""
+
+    layout: Layout
+    before: State
+    after: State
+    tables: tuple[RowsDifference, ...]
+    groups: tuple[p4r.Update, ...]
+    defaults: tuple[str, ...]
+
+    @property
+    def counts(self) -> ChangeCounts:
+        """How much changes."""
+        kinds = [update.type for update in self.groups]
+        return ChangeCounts(
+            inserted=kinds.count(INSERT) + sum(len(table.insert) for table in self.tables),
+            modified=kinds.count(MODIFY)
+            + sum(len(table.modify) for table in self.tables)
+            + len(self.defaults),
+            deleted=kinds.count(DELETE) + sum(len(table.delete) for table in self.tables),
+        )
+
+    def requests(self) -> Iterator[Request]:
+        """Yield the write requests.
+
+        While entries and groups change, the switch says that it serves no plan:
+        workers wait instead of working with half a plan, and a controller that
+        dies half-way leaves a switch that the next install does not take for
+        finished. The session comes last.
+        """
+        session = Session(self.layout)
+        name = session.table.name
+        before, after = self.before.defaults[name], self.after.defaults[name]
+        if any(map(len, self.tables)) or self.groups:
+            closed = session.closed(before)
+            if closed != before:
+                yield from encode_messages([default_update(session.table, closed)])
+                before = closed
+            for table in self.tables:
+                yield from encode_difference(table)
+            yield from encode_messages(list(self.groups))
+        others = [other for other in self.defaults if other != name]
+        yield from encode_messages([self._default_update(other) for other in others])
+        if before != after:
+            yield from encode_messages([self._default_update(name)])
+
+    def first_difference(self) -> str:
+        """Return one thing that differs, in words; empty when nothing does."""
+        for table in self.tables:
+            kinds = (("too much", table.delete), ("other", table.modify), ("missing", table.insert))
+            for words, rows in kinds:
+                if len(rows):
+                    return f"table {rows.table.name}, entry {describe_key(rows)} is {words}"
+        for update in self.groups:
+            entry = update.entity.packet_replication_engine_entry.multicast_group_entry
+            return f"multicast group {entry.multicast_group_id} differs"
+        return "".join(f"the default action of table {name} differs" for name in self.defaults[:1])
+
+    def _default_update(self, name: str) -> p4r.Update:
+        return default_update(self.layout.table(name), self.after.defaults[name])
+
+
+def change_between(layout: Layout, before: State, after: State) -> Change:
+    """Return what makes ``before`` into ``after``."""
+    return Change(
+        layout=layout,
+        before=before,
+        after=after,
+        tables=tuple(difference(rows, after.rows[name]) for name, rows in before.rows.items()),
+        groups=tuple(group_updates(before.groups, after.groups)),
+        defaults=tuple(
+            name for name, default in before.defaults.items() if default != after.defaults[name]
+        ),
+    )
+
+
+def group_updates(before: Groups, after: Groups) -> Iterator[p4r.Update]:
+    """Yield what makes the multicast groups ``before`` into ``after``."""
+    for group in sorted(before.keys() - after.keys()):
+        yield group_update(DELETE, group, ())
+    for group, ports in sorted(after.items()):
+        if group not in before:
+            yield group_update(INSERT, group, ports)
+        elif before[group] != ports:
+            yield group_update(MODIFY, group, ports)

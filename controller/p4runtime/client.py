@@ -1,0 +1,338 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One switch over P4Runtime, without anything that is SwitchGNN's own."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import grpc
+from finsy.proto import p4i, p4r, p4r_grpc
+from google.protobuf import text_format
+
+from switchgnn.controller.errors import (
+    ControllerError,
+    PipelineMissingError,
+    SwitchUnreachableError,
+)
+from switchgnn.controller.p4runtime.arbitration import Arbitration, election_message
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
+from switchgnn.controller.p4runtime.wire import BATCH, Request, encode_messages
+from switchgnn.p4src import Program
+
+DEFAULT_DEADLINE = 10.0  # seconds
+# Reading or writing much, and compiling a program in the switch, take longer.
+_LONG_DEADLINE = 300.0
+_CHANNEL_OPTIONS = (
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    # A restarted switch is found within a second.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    # No channel shares the connection, or the backoff, of an earlier one.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),
+)
+_NOBODY_ANSWERED = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
+
+
+@dataclass(frozen=True)
+class TlsOptions:
+    """Files (PEM) for an encrypted connection.
+
+    Attributes:
+        root_certificate: whom to trust; None trusts the system's authorities.
+        certificate: the client's own, when the switch asks for one.
+        key: the private key of ``certificate``.
+    """
+
+    root_certificate: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def credentials(self) -> Any:  # noqa: ANN401
+        """Return gRPC's credentials.
+
+        Raises:
+            ControllerError: a file cannot be read, or a certificate lacks its key.
+        """
+        if (self.certificate is None) != (self.key is None):
+            raise ControllerError("A TLS client certificate needs its key: give both or neither.")
+        return grpc.ssl_channel_credentials(
+            root_certificates=_read(self.root_certificate),
+            private_key=_read(self.key),
+            certificate_chain=_read(self.certificate),
+        )
+
+
+def program_cookie(program: Program) -> int:
+    """Return the cookie that marks a switch as running ``program``."""
+    return int(program.digest[:16], 16)
+
+
+class P4RuntimeClient:
+    """A connection to one switch, as its primary controller or as an observer.
+
+    Example::
+
+        with P4RuntimeClient("127.0.0.1:9559") as client:
+            client.set_pipeline(program, program_cookie(program))
+            client.write([update])
+    """
+
+    def __init__(
+        self,
+        address: str,
+        device_id: int = 0,
+        election_id: int = 1,
+        tls: TlsOptions | None = None,
+        *,
+        primary: bool = True,
+        deadline: float = DEFAULT_DEADLINE,
+    ) -> None:
+        """Say where the switch is; ``open`` connects.
+
+        Args:
+            address: host:port of the P4Runtime server.
+            device_id: of the switch.
+            election_id: the controller with the highest one is the primary.
+            tls: None for an unencrypted connection.
+            primary: False to read only, which needs nobody's permission.
+            deadline: seconds to wait for a connection or a short answer.
+        """
+        self.address = address
+        self.device_id = device_id
+        self.election_id = election_id
+        self.primary = primary
+        self.layout: Layout | None = None
+        self._tls = tls
+        self._deadline = deadline
+        self._channel: Any = None
+        self._stub: Any = None
+        self._write_bytes: Callable[..., Any]
+        self._read_bytes: Callable[..., Any]
+        self._arbitration: Arbitration | None = None
+        self._prefix = p4r.WriteRequest(
+            device_id=device_id, election_id=election_message(election_id)
+        ).SerializeToString()
+
+    def __enter__(self) -> "P4RuntimeClient":
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Connect, and become the primary if that was asked for; does nothing when open.
+
+        Raises:
+            SwitchUnreachableError: nobody answers at the address.
+            NotPrimaryError: another controller is the primary.
+        """
+        if self._channel is not None:
+            return
+        self._channel = self._make_channel()
+        try:
+            self._wait_ready()
+            if self.primary:
+                self._arbitration = Arbitration(
+                    self._stub.StreamChannel, self.address, self.device_id, self.election_id
+                )
+                self._arbitration.wait_primary(self._deadline)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Disconnect; does nothing when closed."""
+        if self._arbitration is not None:
+            self._arbitration.close()
+            self._arbitration = None
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether this client is the connected primary."""
+        return self._arbitration is not None and self._arbitration.alive
+
+    def wait_lost(self, deadline: float) -> bool:
+        """Wait at most ``deadline`` seconds for the connection to break; tell whether it did."""
+        return self._arbitration is None or self._arbitration.wait_ended(deadline)
+
+    def set_pipeline(self, program: Program, cookie: int) -> None:
+        """Make the switch run ``program``, with no entries.
+
+        Raises:
+            ControllerError: the switch refuses it or went away.
+        """
+        config = p4r.ForwardingPipelineConfig(
+            p4info=text_format.Parse(program.p4info, p4i.P4Info()),
+            p4_device_config=program.json,
+            cookie=p4r.ForwardingPipelineConfig.Cookie(cookie=cookie),
+        )
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self.device_id,
+            election_id=election_message(self.election_id),
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+            config=config,
+        )
+        with explained(self.address, "loading the P4 program"):
+            self._stub.SetForwardingPipelineConfig(request, timeout=_LONG_DEADLINE)
+        self.layout = Layout.from_message(config.p4info)
+
+    def get_pipeline_cookie(self) -> int | None:
+        """Return the cookie of the program that the switch runs, or None when it runs none."""
+        kind = p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY
+        try:
+            return int(self._get_pipeline(kind).cookie.cookie)
+        except PipelineMissingError:
+            return None
+
+    def get_layout(self) -> Layout:
+        """Return the layout of the program that the switch runs; asks once.
+
+        Raises:
+            PipelineMissingError: it runs none.
+        """
+        if self.layout is None:
+            kind = p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
+            config = self._get_pipeline(kind)
+            if not config.HasField("p4info"):
+                raise PipelineMissingError(
+                    f"Switch {self.address} runs no P4 program: install a plan first."
+                )
+            self.layout = Layout.from_message(config.p4info)
+        return self.layout
+
+    def write(self, updates: list[p4r.Update], batch: int = BATCH) -> int:
+        """Send updates in requests of at most ``batch``; return how many.
+
+        Raises:
+            WriteRefusedError: the switch refused some; the requests after that
+                one are not sent, other updates of that one may be in place.
+        """
+        return self.write_requests(encode_messages(updates, batch))
+
+    def write_requests(
+        self, requests: Iterable[Request], progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Send prepared requests in order; return how many updates.
+
+        One request is under way while the next is made. ``progress`` is called
+        with the number of updates of each request that is through.
+
+        Raises:
+            WriteRefusedError: as ``write``.
+        """
+        written = 0
+        under_way: tuple[Request, Any] | None = None
+        try:
+            for request in requests:
+                if under_way is not None:
+                    written += self._finish(*under_way, progress)
+                raw = self._prefix + request.updates
+                under_way = (request, self._write_bytes(raw, timeout=_LONG_DEADLINE))
+        except BaseException:
+            # Nobody may read the switch while a request is still being worked on.
+            if under_way is not None:
+                under_way[1].exception()
+            raise
+        if under_way is not None:
+            written += self._finish(*under_way, progress)
+        return written
+
+    def read(self, entities: Iterable[p4r.Entity]) -> list[p4r.Entity]:
+        """Return what the switch has of ``entities``.
+
+        Raises:
+            ReadRefusedError: the switch refuses.
+        """
+        found: list[p4r.Entity] = []
+        for response in self.read_responses(entities):
+            found.extend(p4r.ReadResponse.FromString(response).entities)
+        return found
+
+    def read_responses(self, entities: Iterable[p4r.Entity]) -> list[bytes]:
+        """Return the serialized ReadResponses to a read of ``entities``.
+
+        Raises:
+            ReadRefusedError: the switch refuses.
+        """
+        request = p4r.ReadRequest(device_id=self.device_id, entities=entities)
+        with explained(self.address, "being read"):
+            return list(self._read_bytes(request.SerializeToString(), timeout=_LONG_DEADLINE))
+
+    def _get_pipeline(
+        self, kind: "p4r.GetForwardingPipelineConfigRequest.ResponseType.ValueType"
+    ) -> p4r.ForwardingPipelineConfig:
+        request = p4r.GetForwardingPipelineConfigRequest(
+            device_id=self.device_id, response_type=kind
+        )
+        with explained(self.address, "being asked for its P4 program"):
+            response = self._stub.GetForwardingPipelineConfig(request, timeout=self._deadline)
+        config: p4r.ForwardingPipelineConfig = response.config
+        return config
+
+    def _make_channel(self) -> Any:  # noqa: ANN401
+        if self._tls is not None:
+            credentials = self._tls.credentials()
+            channel = grpc.secure_channel(self.address, credentials, options=_CHANNEL_OPTIONS)
+        else:
+            channel = grpc.insecure_channel(self.address, options=_CHANNEL_OPTIONS)
+        self._stub = p4r_grpc.P4RuntimeStub(channel)
+        # Without serializers a call takes and gives bytes.
+        self._write_bytes = channel.unary_unary("/p4.v1.P4Runtime/Write").future
+        self._read_bytes = channel.unary_stream("/p4.v1.P4Runtime/Read")
+        return channel
+
+    def _wait_ready(self) -> None:
+        # Any call would do; one that has no effect, and whose answer does not matter.
+        request = p4r.CapabilitiesRequest()
+        try:
+            self._stub.Capabilities(request, timeout=self._deadline, wait_for_ready=True)
+        except grpc.RpcError as error:
+            if error.code() not in _NOBODY_ANSWERED:
+                return
+            how = "with TLS" if self._tls is not None else "without TLS"
+            raise SwitchUnreachableError(
+                f"No switch answers at {self.address} ({how}) within {self._deadline:g} s: start "
+                "it, or give the address of its P4Runtime server (--address HOST:PORT)."
+            ) from error
+
+    def _finish(
+        self,
+        request: Request,
+        call: Any,  # noqa: ANN401
+        progress: Callable[[int], None] | None,
+    ) -> int:
+        try:
+            call.result()
+        except grpc.RpcError as error:
+            message = p4r.WriteRequest.FromString(request.updates)
+            raise explain_write(self.address, message, error, self.layout) from error
+        if progress is not None:
+            progress(request.count)
+        return request.count
+
+
+def _read(path: Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ControllerError(
+            f"Cannot read the TLS file {path}: {error.strerror}: give the path of a PEM file."
+        ) from error

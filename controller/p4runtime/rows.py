@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries as a matrix of bytes, one row each, and what differs between two of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Field, Table
+
+Bytes = NDArray[np.uint8]
+Numbers = NDArray[np.integer]
+Value = int | list[int] | Numbers
+Column = NDArray[np.uint64] | list[int]
+
+# A key is compared as one machine word.
+_WORD_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Entries of one table.
+
+    Attributes:
+        table: whose entries they are.
+        data: uint8[N, table.row_width]; see ``layout``.
+    """
+
+    table: Table
+    data: Bytes
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """The keys as numbers, uint64[N]."""
+        return _numbers(self.data[:, : self.table.key_width])
+
+    @property
+    def action_ids(self) -> NDArray[np.uint64]:
+        """The P4Runtime id of each entry's action, uint64[N]."""
+        start = self.table.key_width
+        return _numbers(self.data[:, start : start + ACTION_ID_BYTES])
+
+    def select(self, which: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Rows":
+        """Return some of the rows."""
+        return Rows(self.table, self.data[which])
+
+    def key_columns(self) -> dict[str, Column]:
+        """Return the key fields by name."""
+        return {field.name: _column(self.data, 0, field) for field in self.table.keys}
+
+    def param_columns(self, action: Action) -> dict[str, Column]:
+        """Return the parameters by name, as if every entry had this action."""
+        start = self.table.key_width + ACTION_ID_BYTES
+        return {field.name: _column(self.data, start, field) for field in action.params}
+
+
+def no_rows(table: Table) -> Rows:
+    """Return no entries of ``table``."""
+    return Rows(table, np.zeros((0, table.row_width), np.uint8))
+
+
+def make_rows(table: Table, action_name: str, values: Mapping[str, Value], count: int) -> Rows:
+    """Return ``count`` entries with one action.
+
+    Args:
+        table: whose entries they are.
+        action_name: its action.
+        values: for every key field and every parameter an array of ``count``
+            numbers, or one number for all.
+        count: number of entries.
+
+    Raises:
+        PlanRefusedError: a number does not fit its field.
+    """
+    action = table.action(action_name)
+    data = np.zeros((count, table.row_width), np.uint8)
+    params_start = table.key_width + ACTION_ID_BYTES
+    data[:, table.key_width : params_start] = np.frombuffer(
+        action.id.to_bytes(ACTION_ID_BYTES, "big"), np.uint8
+    )
+    for start, fields in ((0, table.keys), (params_start, action.params)):
+        for field in fields:
+            at = start + field.offset
+            data[:, at : at + field.width] = _big_endian(table, field, values[field.name])
+    return Rows(table, data)
+
+
+def concatenate(table: Table, *parts: Rows) -> Rows:
+    """Return all entries of ``parts``."""
+    return Rows(table, np.concatenate([part.data for part in parts]))
+
+
+def require_unique(rows: Rows) -> None:
+    """Refuse rows that name an entry twice.
+
+    Raises:
+        PlanRefusedError: two rows have the same key.
+    """
+    keys, counts = np.unique(rows.keys, return_counts=True)
+    if len(keys) == len(rows):
+        return
+    first = np.flatnonzero(rows.keys == keys[counts > 1][0])[:1]
+    raise PlanRefusedError(
+        f"The plan names an entry of table {rows.table.name} twice: "
+        f"{describe_key(rows.select(first))}. Make the plan again."
+    )
+
+
+def describe_key(rows: Rows) -> str:
+    """Return the key of the first row in words."""
+    columns = rows.key_columns()
+    return ", ".join(f"{name} {int(column[0])}" for name, column in columns.items())
+
+
+@dataclass(frozen=True)
+class RowsDifference:
+    """What makes one table's entries into others: delete, then modify, then insert."""
+
+    delete: Rows
+    modify: Rows
+    insert: Rows
+
+    def __len__(self) -> int:
+        return len(self.delete) + len(self.modify) + len(self.insert)
+
+
+def difference(present: Rows, desired: Rows) -> RowsDifference:
+    """Return what makes ``present`` into ``desired``; keys are unique in each."""
+    _, here, there = np.intersect1d(
+        present.keys, desired.keys, assume_unique=True, return_indices=True
+    )
+    changed = (present.data[here] != desired.data[there]).any(axis=1)
+    gone = np.ones(len(present), np.bool_)
+    gone[here] = False
+    fresh = np.ones(len(desired), np.bool_)
+    fresh[there] = False
+    return RowsDifference(
+        delete=present.select(gone),
+        modify=desired.select(there[changed]),
+        insert=desired.select(fresh),
+    )
+
+
+def _big_endian(table: Table, field: Field, value: Value) -> Bytes:
+    if isinstance(value, int | np.integer):
+        return np.frombuffer(_number_bytes(table, field, int(value)), np.uint8)
+    if field.width > _WORD_BYTES:
+        joined = b"".join(_number_bytes(table, field, int(number)) for number in value)
+        return np.frombuffer(joined, np.uint8).reshape(-1, field.width)
+    numbers = np.asarray(value)
+    if len(numbers) and (int(numbers.max()) >> field.bits or int(numbers.min()) < 0):
+        _refuse(table, field, int(numbers.max()))
+    words = np.ascontiguousarray(numbers, dtype=">u8").view(np.uint8)
+    return words.reshape(-1, _WORD_BYTES)[:, _WORD_BYTES - field.width :]
+
+
+def _number_bytes(table: Table, field: Field, number: int) -> bytes:
+    if number < 0 or number >> field.bits:
+        _refuse(table, field, number)
+    return number.to_bytes(field.width, "big")
+
+
+def _refuse(table: Table, field: Field, number: int) -> None:
+    raise PlanRefusedError(
+        f"{field.name} of table {table.name} has {field.bits} bits, too few for {number}."
+    )
+
+
+def _numbers(data: Bytes) -> NDArray[np.uint64]:
+    words = np.zeros((len(data), _WORD_BYTES), np.uint8)
+    words[:, _WORD_BYTES - data.shape[1] :] = data
+    return words.view(">u8").reshape(-1).astype(np.uint64)
+
+
+def _column(data: Bytes, start: int, field: Field) -> Column:
+    part = data[:, start + field.offset : start + field.offset + field.width]
+    if field.width <= _WORD_BYTES:
+        return _numbers(part)
+    return [int.from_bytes(row.tobytes(), "big") for row in part]

@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""gRPC's errors as sentences: which switch, which entry, why, and what to do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from finsy.proto import p4r, rpc_code, rpc_status
+
+from switchgnn.controller.errors import (
+    ControllerError,
+    NotPrimaryError,
+    PipelineMissingError,
+    ReadRefusedError,
+    SwitchUnreachableError,
+    UpdateFailure,
+    WriteRefusedError,
+)
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.messages import describe_entity
+
+_DETAILS_KEY = "grpc-status-details-bin"
+
+_MEANINGS: dict[int, tuple[str, str]] = {
+    rpc_code.ALREADY_EXISTS: (
+        "it is there already",
+        "Something else writes to this switch: stop it and install again.",
+    ),
+    rpc_code.NOT_FOUND: (
+        "it is not there",
+        "Something else writes to this switch: stop it and install again.",
+    ),
+    rpc_code.RESOURCE_EXHAUSTED: (
+        "there is no room for it",
+        "Make a plan with fewer entries, or compile the program with larger tables.",
+    ),
+    rpc_code.INVALID_ARGUMENT: (
+        "the switch does not take it for valid",
+        "Check that the switch runs the program of this installation.",
+    ),
+    rpc_code.UNIMPLEMENTED: (
+        "the switch does not support it",
+        "Use simple_switch_grpc 1.15 or the embedded switch.",
+    ),
+}
+_OTHER_MEANING = ("it was refused", "The log of the switch may say more.")
+
+
+@contextmanager
+def explained(address: str, doing: str) -> Iterator[None]:
+    """Turn gRPC errors inside the block into ControllerErrors.
+
+    Args:
+        address: of the switch.
+        doing: what fails, such as "reading table fanout".
+    """
+    try:
+        yield
+    except grpc.RpcError as error:
+        raise explain(address, doing, error) from error
+
+
+def explain(address: str, doing: str, error: Any) -> ControllerError:  # noqa: ANN401
+    """Return the ControllerError for a gRPC error that is not about single updates."""
+    code, words = error.code(), error.details() or "no reason given"
+    if code is grpc.StatusCode.UNAVAILABLE:
+        return SwitchUnreachableError(
+            f"Switch {address} went away while {doing} ({words}): see whether it still runs, "
+            "then try again."
+        )
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return SwitchUnreachableError(
+            f"Switch {address} did not answer in time while {doing}: it hangs or is "
+            "overloaded; restart it and try again."
+        )
+    if code is grpc.StatusCode.PERMISSION_DENIED:
+        return not_primary(address, words)
+    if code is grpc.StatusCode.FAILED_PRECONDITION:
+        return PipelineMissingError(
+            f"Switch {address} runs no P4 program ({words}): install a plan first."
+        )
+    if code is grpc.StatusCode.NOT_FOUND and "device" in words.lower():
+        return SwitchUnreachableError(
+            f"Switch {address} has no device of that id ({words}): give the id that it was "
+            "started with (--device-id)."
+        )
+    return ReadRefusedError(f"Switch {address} failed {doing}: {code.name}: {words}.")
+
+
+def not_primary(address: str, words: str) -> NotPrimaryError:
+    """Return the error for a controller that may not write."""
+    return NotPrimaryError(
+        f"Switch {address} is under the control of somebody else ({words}): stop the other "
+        "controller, such as a running `watch`, and try again."
+    )
+
+
+def explain_write(
+    address: str,
+    request: p4r.WriteRequest,
+    error: Any,  # noqa: ANN401
+    layout: Layout | None,
+) -> ControllerError:
+    """Return the ControllerError for a write request that failed, wholly or in part."""
+    failures = _failures(request, error, layout)
+    if failures:
+        return _refused(address, len(request.updates), failures)
+    if error.code() in _ABOUT_THE_REQUEST:
+        return WriteRefusedError(
+            f"Switch {address} refused a request of {len(request.updates)} updates, the first "
+            f"of them {_first(request, layout)}: {error.code().name}: "
+            f"{error.details() or 'no reason given'}. {_OTHER_MEANING[1]}"
+        )
+    return explain(address, f"writing {_first(request, layout)}", error)
+
+
+_ABOUT_THE_REQUEST = (
+    grpc.StatusCode.UNKNOWN,
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.UNIMPLEMENTED,
+    grpc.StatusCode.INTERNAL,
+    grpc.StatusCode.ALREADY_EXISTS,
+    grpc.StatusCode.NOT_FOUND,
+)
+
+
+def _first(request: p4r.WriteRequest, layout: Layout | None) -> str:
+    return describe_entity(request.updates[0].entity, layout)
+
+
+def _refused(address: str, total: int, failures: tuple[UpdateFailure, ...]) -> WriteRefusedError:
+    first = failures[0]
+    why, what_to_do = _MEANINGS.get(first.code, _OTHER_MEANING)
+    return WriteRefusedError(
+        f"Switch {address} refused {len(failures)} of {total} updates, the first of them "
+        f"{first.entry}: {why} ({_code_name(first.code)}: {first.reason}). {what_to_do}",
+        failures,
+    )
+
+
+def _code_name(code: int) -> str:
+    # A switch may send numbers that gRPC does not know.
+    names: dict[int, str] = {number: name for name, number in rpc_code.Code.items()}
+    return names.get(code, str(code))
+
+
+def _failures(
+    request: p4r.WriteRequest,
+    error: Any,  # noqa: ANN401
+    layout: Layout | None,
+) -> tuple[UpdateFailure, ...]:
+    """Return the updates that failed; P4Runtime sends one status per update, OK or not."""
+    details = _details(error)
+    if len(details) != len(request.updates):
+        return ()
+    return tuple(
+        UpdateFailure(
+            index=index,
+            entry=describe_entity(request.updates[index].entity, layout),
+            code=detail.canonical_code,
+            reason=detail.message or "no reason given",
+        )
+        for index, detail in enumerate(details)
+        if detail.canonical_code != rpc_code.OK
+    )
+
+
+def _details(error: Any) -> list[p4r.Error]:  # noqa: ANN401
+    for key, value in error.trailing_metadata() or ():
+        if key == _DETAILS_KEY:
+            status = rpc_status.Status.FromString(value)
+            return [p4r.Error.FromString(detail.value) for detail in status.details]
+    return []

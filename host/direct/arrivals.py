@@ -1,0 +1,237 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the other workers sent: staged, acknowledged, and kept when it is early.
+
+A worker may send frames of a round that we have not entered. They are kept and acknowledged
+at once, so that nobody's window stands still, with one exception: to a worker that exchanges
+with us one way only, the acknowledgement tells that we have entered the round. Nobody enters
+a round before the one before the last is complete, so nobody is ever more than two rounds
+ahead of whom it sends to.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.direct.data_frames import join_fragments
+from switchgnn.host.direct.frames import ALL_OF_A_GROUP, GROUP, UNASKED, Envelopes, Packet
+from switchgnn.host.direct.tally import HostTally
+from switchgnn.host.wire.header import FRAGMENT_BYTES, Header, Kind
+from switchgnn.host.wire.link import Link
+
+# How many rounds a worker is in at most, and how far it may be ahead of the others.
+MOST_OPEN = 2
+_EARLY_AT_MOST = 1 << 20
+
+
+class Incoming:
+    """The rows of one round that other workers send.
+
+    It belongs to the thread that exchanges, but for `arrived` and `rows`.
+
+    Args:
+        mark: what the frames must carry.
+        rows: int64[W], how many each worker sends.
+        fragments: frames per row.
+    """
+
+    def __init__(self, mark: int, rows: NDArray[np.int64], fragments: int) -> None:
+        self.mark = mark
+        self._fragments = fragments
+        sizes = rows * fragments
+        self.frames: list[int] = sizes.tolist()
+        self._first: list[int] = (np.cumsum(sizes) - sizes).tolist()
+        self._left = int(sizes.sum())
+        self._seen = bytearray(self._left)
+        self._payloads = bytearray(self._left * FRAGMENT_BYTES)
+        self._view = memoryview(self._payloads)
+        self._whole = bytearray(int(rows.sum()))
+        self._left_of_row = [fragments] * len(self._whole)
+
+    @property
+    def done(self) -> bool:
+        """Whether all rows have arrived."""
+        return self._left == 0
+
+    @property
+    def waiting_for(self) -> set[int]:
+        """The workers of which frames are missing."""
+        return {
+            peer
+            for peer, (first, size) in enumerate(zip(self._first, self.frames, strict=True))
+            if not all(self._seen[first : first + size])
+        }
+
+    def arrived(self, rows: NDArray[np.int64]) -> bool:
+        """Whether these rows are here, counted through all workers."""
+        return self.done or bool(np.frombuffer(self._whole, dtype=np.bool_)[rows].all())
+
+    def rows(self, rows: NDArray[np.int64], width: int) -> NDArray[np.float32]:
+        """Return float32[len(rows), width] of rows that have arrived."""
+        return join_fragments(self._payloads, rows, width)
+
+    def seen(self, peer: int, number: int) -> bool:
+        """Whether a frame is here."""
+        return bool(self._seen[self._first[peer] + number])
+
+    def put(self, peer: int, number: int, body: bytes | memoryview) -> None:
+        """Take a frame that is not here yet."""
+        place = self._first[peer] + number
+        self._seen[place] = 1
+        self._view[place * FRAGMENT_BYTES : (place + 1) * FRAGMENT_BYTES] = body
+        row = place // self._fragments
+        self._left_of_row[row] -= 1
+        if not self._left_of_row[row]:
+            self._whole[row] = 1
+        self._left -= 1
+
+    def bits(self, peer: int, first: int) -> int:
+        """One bit for each frame of a group that is here."""
+        size = min(GROUP, self.frames[peer] - first)
+        start = self._first[peer] + first
+        return sum(1 << place for place in range(size) if self._seen[start + place])
+
+    def whole(self, peer: int, first: int) -> int:
+        """The bits of a group of which nothing is missing."""
+        return (1 << max(0, min(GROUP, self.frames[peer] - first))) - 1
+
+
+class Arrivals:
+    """The receiving side of one worker, through all rounds.
+
+    Args:
+        link: for acknowledgements.
+        envelopes: around them.
+        one_way: the workers that only send to us, or only receive.
+        round_number: the last round, before the first.
+        tally: counters.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        envelopes: Envelopes,
+        *,
+        one_way: frozenset[int],
+        round_number: int,
+        tally: HostTally,
+    ) -> None:
+        self._link = link
+        self._envelopes = envelopes
+        self._one_way = one_way
+        self._tally = tally
+        self._newest = round_number
+        self._rounds: dict[int, Incoming] = {}
+        self._early: dict[int, dict[tuple[int, int], tuple[int, bytes]]] = {}
+        self._queues: set[int] = set()
+
+    def done(self, round_number: int) -> bool:
+        """Whether all rows of an open round have arrived."""
+        return self._rounds[round_number].done
+
+    def waiting_for(self, round_number: int) -> set[int]:
+        """The workers of which frames of an open round are missing."""
+        return self._rounds[round_number].waiting_for
+
+    def open_round(self, round_number: int, incoming: Incoming) -> None:
+        """Enter a round, and take what has come for it already.
+
+        Args:
+            round_number: one more than the last one.
+            incoming: where its rows go.
+        """
+        self._newest = round_number
+        self._rounds[round_number] = incoming
+        early = self._early.pop(round_number, {})
+        for (peer, number), (frame_mark, body) in early.items():
+            self._stage(incoming, peer, number, frame_mark, body)
+        for peer, first in {(p, n - n % GROUP) for p, n in early if p in self._one_way}:
+            self._acknowledge(peer, first, UNASKED, incoming.bits(peer, first), round_number)
+
+    def close_round(self, round_number: int) -> None:
+        """Leave a round of which everything has arrived."""
+        del self._rounds[round_number]
+
+    def take(self, packet: Packet) -> bool:
+        """Take a FEATURE or a RECALL, answer it; tell whether it is progress."""
+        if packet.marked and packet.kind is Kind.FEATURE:
+            self._tally.marked += 1
+            self._queues.add(packet.sender)
+        first = packet.number - packet.number % GROUP
+        incoming = self._rounds.get(packet.round)
+        if incoming is not None:
+            return self._take_now(incoming, packet, first)
+        if packet.round <= self._newest:
+            # We would not have left the round without it.
+            if packet.echo or packet.kind is Kind.RECALL:
+                self._answer(packet, first, ALL_OF_A_GROUP)
+        elif packet.round <= self._newest + MOST_OPEN:
+            self._take_early(packet, first)
+        else:
+            self._tally.wrong += 1
+        return False
+
+    def _take_now(self, incoming: Incoming, packet: Packet, first: int) -> bool:
+        news = False
+        if packet.kind is Kind.FEATURE:
+            news = self._stage(incoming, packet.sender, packet.number, packet.tag, packet.body)
+        elif packet.tag != incoming.mark:
+            self._tally.foreign += 1
+        if packet.tag != incoming.mark:
+            return False
+        bits = incoming.bits(packet.sender, first)
+        if packet.echo or packet.kind is Kind.RECALL:
+            self._answer(packet, first, bits)
+        elif news and bits == incoming.whole(packet.sender, first):
+            self._acknowledge(packet.sender, first, UNASKED, bits, packet.round)
+        return news
+
+    def _take_early(self, packet: Packet, first: int) -> None:
+        early = self._early.setdefault(packet.round, {})
+        if packet.kind is Kind.FEATURE and len(early) < _EARLY_AT_MOST:
+            key = (packet.sender, packet.number)
+            self._tally.early += key not in early
+            early[key] = (packet.tag, bytes(packet.body))
+        if packet.sender in self._one_way:
+            return
+        bits = sum(1 << place for place in range(GROUP) if (packet.sender, first + place) in early)
+        if packet.echo or packet.kind is Kind.RECALL:
+            self._answer(packet, first, bits)
+        elif bits == ALL_OF_A_GROUP:
+            self._acknowledge(packet.sender, first, UNASKED, bits, packet.round)
+
+    def _stage(
+        self, incoming: Incoming, peer: int, number: int, mark: int, body: bytes | memoryview
+    ) -> bool:
+        if mark != incoming.mark:
+            self._tally.foreign += 1
+            return False
+        if number >= incoming.frames[peer]:
+            self._tally.wrong += 1
+            return False
+        if incoming.seen(peer, number):
+            self._tally.repeated += 1
+            return False
+        incoming.put(peer, number, body)
+        self._tally.data_received += 1
+        return True
+
+    def _answer(self, packet: Packet, first: int, bits: int) -> None:
+        question = packet.question if packet.kind is Kind.RECALL else 0
+        self._acknowledge(packet.sender, first, question, bits, packet.round)
+
+    def _acknowledge(
+        self, peer: int, first: int, question: int, bits: int, round_number: int
+    ) -> None:
+        header = Header(
+            kind=Kind.ACK,
+            is_ack=True,
+            ecn=peer in self._queues,
+            src_id=first,
+            dst_id=bits,
+            count=bits.bit_count(),
+            fragment=question,
+            round=round_number,
+        )
+        self._queues.discard(peer)
+        self._link.send(self._envelopes.control(peer, header))
+        self._tally.acks_sent += 1

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Drives an exchange in a thread of its own, while others compute."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from switchgnn.host.direct.exchange import HostExchange
+
+# What is given while the thread waits for a frame leaves after so many seconds at most.
+# Nothing is given by who waits for the thread.
+_GLANCE = 0.001
+_FOREVER = float("inf")
+_JOIN = 5.0
+
+
+class Driver:
+    """A thread that steps while a round is under way. A context manager.
+
+    Args:
+        exchange: what is driven; nobody else steps it meanwhile.
+    """
+
+    def __init__(self, exchange: HostExchange) -> None:
+        self._exchange = exchange
+        self._changed = threading.Condition()
+        self._error: BaseException | None = None
+        self._stopping = False
+        self._waited_for = False
+        self._seconds = 0.0
+        self._since: float | None = None
+        self._thread = threading.Thread(target=self._run, name="exchange", daemon=True)
+
+    def __enter__(self) -> "Driver":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping = True
+        self._exchange.wake()
+        self._thread.join(_JOIN)
+
+    @property
+    def seconds(self) -> float:
+        """How long a round was under way so far."""
+        since = self._since
+        return self._seconds + (0.0 if since is None else time.perf_counter() - since)
+
+    def wait_until(self, ready: Callable[[], bool]) -> None:
+        """Wait until something is there, or the exchange has stopped.
+
+        Raises:
+            SwitchGNNError: what stopped it; see ``HostExchange.step``.
+        """
+        with self._changed:
+            try:
+                while not ready():
+                    if self._error is not None:
+                        raise self._error
+                    self._waited_for = True
+                    self._changed.wait()
+            finally:
+                self._waited_for = False
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                self._exchange.sleep()
+                self._since = time.perf_counter()
+                while self._exchange.under_way and not self._stopping:
+                    if self._exchange.step(_FOREVER if self._waited_for else _GLANCE):
+                        self._tell()
+                self._seconds += time.perf_counter() - self._since
+                self._since = None
+        except BaseException as error:
+            # It surfaces where somebody waits.
+            self._error = error
+            self._tell()
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._waited_for = False
+            self._changed.notify_all()

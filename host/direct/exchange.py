@@ -1,0 +1,407 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One worker's exchange with the others, round after round."""
+
+import queue
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.congestion import Congestion
+from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
+from switchgnn.host.direct.data_frames import data_frames, send_order
+from switchgnn.host.direct.errors import SilentWorkerError
+from switchgnn.host.direct.frames import (
+    CONTROL_FRAME_BYTES,
+    DATA_FRAME_BYTES,
+    Envelopes,
+    Packet,
+    Station,
+    unpack,
+)
+from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
+from switchgnn.host.direct.tally import HostTally
+from switchgnn.host.errors import LinkError
+from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.header import Header, Kind, fragments_of
+from switchgnn.host.wire.link import Link, Traffic
+
+# How long a worker that leaves answers those that may have missed its last acknowledgement.
+_LINGER = 2.0
+_AT_ONCE = 16
+
+
+class Round:
+    """One round of one worker.
+
+    Attributes:
+        number: counted from the first one.
+        width: F, the elements of a row.
+        mark: 32 bits in which all workers must agree.
+        out_indptr: int64[W + 1], the rows for each worker.
+        incoming: the rows of the others.
+        complete: whether they have arrived, and ours have been acknowledged.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        width: int,
+        mark: int,
+        out_indptr: NDArray[np.int64],
+        in_indptr: NDArray[np.int64],
+    ) -> None:
+        self.number = number
+        self.width = width
+        self.mark = mark
+        self.out_indptr = out_indptr
+        self.incoming = Incoming(mark, np.diff(in_indptr), fragments_of(width))
+        self.complete = False
+
+
+class HostExchange:
+    """Sends rows to other workers and collects theirs.
+
+    Rounds begin one after another, and two of them may be under way. One thread begins
+    rounds, gives rows and waits; `step` may be called by another, and by one only.
+
+    Args:
+        worker: its number.
+        stations: where the workers are.
+        link: an open link to the switch, for ``wire.PROTOCOL``.
+        pace: bounds on sending and waiting.
+        peers: the workers with which rows are exchanged.
+        one_way: those of them that only send to us, or only receive.
+        session: what DONE carries; the same for all workers.
+        first_round: number of the first round; must grow on the same links.
+    """
+
+    def __init__(
+        self,
+        worker: int,
+        stations: tuple[Station, ...],
+        link: Link,
+        *,
+        pace: Pace,
+        peers: frozenset[int],
+        one_way: frozenset[int],
+        session: int,
+        first_round: int,
+    ) -> None:
+        self.tally = HostTally()
+        self._worker = worker
+        self._link = link
+        self._pace = pace
+        self._peers = peers
+        self._session = session
+        self._begun: list[Round] = []
+        self._next_round = first_round
+        self._handed: queue.SimpleQueue[Round | Cargo | None] = queue.SimpleQueue()
+        # From here on all belongs to the thread that steps.
+        self._rounds: dict[int, Round] = {}
+        self._finished = first_round - 1
+        self._envelopes = Envelopes(worker, stations)
+        self._round_trip = RoundTrip(pace.shortest_timeout)
+        self._congestion = Congestion(pace, self._round_trip)
+        self._deadline = 0.0
+        self._gone: dict[int, int] = {}
+        self._closing = False
+        self._heard: dict[int, float] = {}
+        self._arrivals = Arrivals(
+            link,
+            self._envelopes,
+            one_way=one_way,
+            round_number=first_round - 1,
+            tally=self.tally,
+        )
+        self._outbox = Outbox(
+            link,
+            self._envelopes,
+            congestion=self._congestion,
+            round_trip=self._round_trip,
+            tally=self.tally,
+        )
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a round has begun and is not complete; for the thread that steps."""
+        return bool(self._rounds) or not self._handed.empty()
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether the round before the last is complete."""
+        self._begun = [each for each in self._begun if not each.complete]
+        return not self._begun or self._begun[0].number > self._next_round - MOST_OPEN
+
+    @property
+    def all_complete(self) -> bool:
+        """Whether every round that has begun is complete."""
+        return all(each.complete for each in self._begun)
+
+    def begin(
+        self, width: int, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64], mark: int
+    ) -> Round:
+        """Begin a round, when `may_begin`.
+
+        Args:
+            width: F, the elements of a row.
+            out_indptr: int64[W + 1], the rows for each worker.
+            in_indptr: int64[W + 1], the rows that each worker sends.
+            mark: 32 bits in which all workers must agree.
+        """
+        begun = Round(self._next_round, width, mark, out_indptr, in_indptr)
+        self._next_round += 1
+        self._begun.append(begun)
+        self._handed.put(begun)
+        return begun
+
+    def give(
+        self,
+        to: Round,
+        places: NDArray[np.int64],
+        rows: NDArray[np.float32],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Give some rows of a round, none of them twice; they leave when somebody steps.
+
+        Args:
+            to: the round.
+            places: int64[K], ascending, which of the round's rows, receiver by receiver.
+            rows: float32[K, F].
+            counts: int64[K], how many rows of vertices each of them adds up.
+        """
+        order = send_order(self._worker, to.out_indptr, fragments_of(to.width), places)
+        asking = asking_frames(order, self._pace)
+        frames = data_frames(
+            order,
+            rows,
+            counts,
+            worker=self._worker,
+            envelopes=self._envelopes,
+            round_number=to.number,
+            mark=to.mark,
+            asking=asking,
+        )
+        self._handed.put(Cargo(to.number, order, frames, asking))
+
+    def wait_until(self, ready: Callable[[], bool]) -> None:
+        """Exchange until something is there.
+
+        Raises:
+            SilentWorkerError: nothing new for ``Pace.patience`` seconds, or a worker left.
+            LinkError: the link is gone.
+        """
+        self._deadline = time.monotonic() + self._pace.patience
+        while not ready():
+            self.step()
+
+    def step(self, longest: float = float("inf")) -> bool:
+        """Send and receive a little; tell whether there is news.
+
+        Args:
+            longest: seconds to wait for a frame at most.
+
+        Raises:
+            SilentWorkerError: nothing new for ``Pace.patience`` seconds, or a worker left.
+            LinkError: the link is gone.
+        """
+        self._take_handed()
+        now = time.monotonic()
+        # Whoever exchanges nothing is through at once.
+        news = self._close_rounds()
+        more = self._outbox.send_some(now) or news
+        frame = self._link.receive(0.0 if more else min(longest, self._wait(now)))
+        now = time.monotonic()
+        budget = _AT_ONCE
+        while frame is not None:
+            news |= self._take(frame, now)
+            budget -= 1
+            frame = self._link.receive(0.0) if budget else None
+        news |= self._close_rounds()
+        if news or self._nothing_awaited:
+            self._deadline = now + self._pace.patience
+        self._check_patience(now)
+        self._outbox.ask_about_what_is_late(now)
+        return news
+
+    def sleep(self) -> None:
+        """Wait for `begin` or `wake`, and receive nothing meanwhile; for who steps."""
+        self._accept(self._handed.get())
+
+    def wake(self) -> None:
+        """End a `sleep`."""
+        self._handed.put(None)
+
+    def expected_traffic(
+        self, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64], fragments: int
+    ) -> Traffic:
+        """Count the frames of one round without losses: rows, and what acknowledges them.
+
+        Args:
+            out_indptr: int64[W + 1], the rows for each worker.
+            in_indptr: int64[W + 1], the rows that each worker sends.
+            fragments: frames per row.
+        """
+        sent, acks_down = self._frames_and_acks(out_indptr, fragments)
+        awaited, acks_up = self._frames_and_acks(in_indptr, fragments)
+        return Traffic(
+            frames_up=sent + acks_up,
+            bytes_up=sent * DATA_FRAME_BYTES + acks_up * CONTROL_FRAME_BYTES,
+            frames_down=awaited + acks_down,
+            bytes_down=awaited * DATA_FRAME_BYTES + acks_down * CONTROL_FRAME_BYTES,
+        )
+
+    def _frames_and_acks(self, indptr: NDArray[np.int64], fragments: int) -> tuple[int, int]:
+        rows = np.arange(int(indptr[-1]))
+        asking = asking_frames(send_order(self._worker, indptr, fragments, rows), self._pace)
+        return len(asking), int(asking.sum())
+
+    def close(self) -> None:
+        """Tell the others that nothing is missing here, and wait for as much from them.
+
+        Whoever misses an acknowledgement asks again meanwhile; after two seconds at most
+        this worker is gone.
+        """
+        if self._closing:
+            return
+        self._closing = True
+        deadline = time.monotonic() + _LINGER
+        try:
+            for peer in sorted(self._peers):
+                self._say_farewell(peer)
+            attempts = 0
+            while self._peers - self._gone.keys() and time.monotonic() < deadline:
+                again = time.monotonic() + self._round_trip.backed_off(attempts)
+                self._linger(min(again, deadline))
+                for peer in sorted(self._peers - self._gone.keys()):
+                    self._say_farewell(peer, echo=True)
+                attempts += 1
+        except LinkError:
+            # Nobody can be told any more.
+            return
+
+    def _wait(self, now: float) -> float:
+        left = max(0.001, self._deadline - now)
+        return left if self._outbox.idle else min(left, max(0.001, self._outbox.next_timer(now)))
+
+    def _take_handed(self) -> None:
+        while not self._handed.empty():
+            self._accept(self._handed.get())
+
+    def _accept(self, order: Round | Cargo | None) -> None:
+        self._deadline = time.monotonic() + self._pace.patience
+        if isinstance(order, Cargo):
+            self._outbox.load(order)
+        elif order is not None:
+            frames = np.diff(order.out_indptr) * fragments_of(order.width)
+            self._rounds[order.number] = order
+            self._outbox.open_round(order.number, order.mark, frames.tolist())
+            self._arrivals.open_round(order.number, order.incoming)
+
+    def _close_rounds(self) -> bool:
+        """Leave the rounds that are complete; tell whether there are any."""
+        complete = [
+            number
+            for number in self._rounds
+            if self._outbox.done(number) and self._arrivals.done(number)
+        ]
+        for number in complete:
+            self._outbox.close_round(number)
+            self._arrivals.close_round(number)
+            closed = self._rounds.pop(number)
+            self._finished = min(self._rounds, default=max(self._finished + 1, number + 1)) - 1
+            closed.complete = True
+        return bool(complete)
+
+    @property
+    def _nothing_awaited(self) -> bool:
+        """Whether the others have done all that can be done without more rows from here."""
+        return self._outbox.idle and all(map(self._arrivals.done, self._rounds))
+
+    def _take(self, frame: memoryview, now: float) -> bool:
+        """Hand a frame on; tell whether it is progress."""
+        packet = unpack(frame, self._worker)
+        if packet is None or packet.sender not in self._peers:
+            self.tally.malformed += 1
+            return False
+        self._heard[packet.sender] = now
+        if packet.kind is Kind.DONE:
+            return self._take_farewell(packet)
+        if packet.kind is Kind.ACK:
+            return self._outbox.take_ack(packet, now)
+        return self._arrivals.take(packet)
+
+    def _take_farewell(self, packet: Packet) -> bool:
+        if packet.tag != self._session:
+            self.tally.foreign += 1
+            return False
+        self._gone[packet.sender] = packet.round
+        if packet.echo and self._closing:
+            self._say_farewell(packet.sender)
+        return self._outbox.take_farewell(packet.sender, packet.round)
+
+    def _linger(self, until: float) -> None:
+        """Answer the others until all have taken leave, or until then."""
+        while self._peers - self._gone.keys() and (left := until - time.monotonic()) > 0:
+            frame = self._link.receive(left)
+            if frame is not None:
+                self._take(frame, time.monotonic())
+
+    def _say_farewell(self, peer: int, *, echo: bool = False) -> None:
+        header = Header(
+            kind=Kind.DONE,
+            is_ack=True,
+            echo=echo,
+            src_id=self._worker,
+            dst_id=self._session,
+            round=self._finished,
+        )
+        self._link.send(self._envelopes.control(peer, header))
+        self.tally.farewells += 1
+
+    def _check_patience(self, now: float) -> None:
+        late = now > self._deadline
+        newest = max(self._rounds, default=self._finished)
+        if not late and all(last >= newest for last in self._gone.values()):
+            return
+        for number in sorted(self._rounds):
+            owing = self._arrivals.waiting_for(number)
+            deaf = self._outbox.waiting_for(number)
+            left = sorted(
+                peer for peer, last in self._gone.items() if last < number and peer in owing | deaf
+            )
+            if left:
+                raise SilentWorkerError(
+                    f"Round {number}: {_workers(left)} left after round {self._gone[left[0]]}."
+                )
+            if late and (owing or deaf):
+                raise SilentWorkerError(self._complaint(number, owing, deaf, now))
+
+    def _complaint(self, number: int, owing: set[int], deaf: set[int], now: float) -> str:
+        long_ago = now - self._pace.patience
+        # Who owes rows may itself wait for somebody; who was asked and does not answer is gone.
+        silent = sorted(
+            peer for peer in deaf or owing if self._heard.get(peer, float("-inf")) <= long_ago
+        )
+        parts = []
+        if owing:
+            parts.append(f"rows of {_workers(sorted(owing))} are missing")
+        if deaf:
+            parts.append(f"{_workers(sorted(deaf))} did not acknowledge theirs")
+        told = f"Nothing was heard of {_workers(silent)}." if silent else "All of them answer."
+        if self.tally.foreign:
+            told += (
+                " Frames of another schedule came: do all workers have the same graph, "
+                "partition, sampling, epoch and direction?"
+            )
+        return (
+            f"Round {number}: {' and '.join(parts)} after {self._pace.patience:g} s "
+            f"without progress. {told}"
+        )
+
+
+def _workers(numbers: list[int]) -> str:
+    return f"worker{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames between workers: the SwitchGNN header under another protocol number.
+
+The switch forwards them by their MAC address like any packet. docs/transports.md says what
+the fields mean here.
+"""
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from switchgnn.host.wire.addresses import ECN_CAPABLE, ipv4_envelope
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    CHECKED_BYTES,
+    FRAGMENT_BYTES,
+    HEADER,
+    HEADER_AT,
+    HEADER_BYTES,
+    VERSION,
+    Header,
+    Kind,
+)
+
+# The other protocol number for experiments (RFC 3692).
+PROTOCOL = 254
+# Frames that are acknowledged together; the bits of an ACK.
+GROUP = 8
+ALL_OF_A_GROUP = (1 << GROUP) - 1
+# What an ACK answers that nobody asked for.
+UNASKED = 0xFFFF
+DATA_FRAME_BYTES = BODY_AT + FRAGMENT_BYTES
+CONTROL_FRAME_BYTES = BODY_AT
+
+_ECN_AT = 15
+_MARKED = 3
+_BODY_BYTES = {Kind.FEATURE: FRAGMENT_BYTES, Kind.ACK: 0, Kind.RECALL: 0, Kind.DONE: 0}
+
+
+@dataclass(frozen=True)
+class Station:
+    """Where a worker is.
+
+    Attributes:
+        mac: like ``02:00:00:00:00:01``.
+        ip: IPv4 in dotted form.
+    """
+
+    mac: str
+    ip: str
+
+
+class Packet(NamedTuple):
+    """What a sound frame says.
+
+    Attributes:
+        kind: FEATURE (a row's fragment), ACK, RECALL (what of a group has arrived?) or DONE
+            (everything has arrived, and I leave).
+        sender: the worker that sent it.
+        number: FEATURE: of the frame, from 0 for each receiver and round. ACK, RECALL: of
+            the first frame of the group.
+        tag: ACK: one bit for each frame of the group. Otherwise the schedule's mark.
+        question: ACK, RECALL: which question it is or answers; 0 is a FEATURE with `echo`.
+        echo: FEATURE: an ACK is wanted.
+        marked: FEATURE: a queue on the way was long. ACK: one was, for the frames it covers.
+        round: the round.
+        body: FEATURE: 128 bytes.
+    """
+
+    kind: Kind
+    sender: int
+    number: int
+    tag: int
+    question: int
+    echo: bool
+    marked: bool
+    round: int
+    body: memoryview
+
+
+def unpack(frame: memoryview, receiver: int) -> Packet | None:
+    """Parse a frame; None when it is no sound frame for this receiver.
+
+    Sound means: Ethernet, IPv4 without options and no fragment, our protocol and version, a
+    known kind, a whole body, and a right checksum.
+    """
+    if len(frame) < BODY_AT or frame[12] != 8 or frame[13] != 0 or frame[14] != 0x45:
+        return None
+    if frame[23] != PROTOCOL or frame[20] & 0x3F or frame[21]:
+        return None
+    number, tag, pair, _, flags, extension, fragment, _, round_number, checksum = (
+        HEADER.unpack_from(frame, HEADER_AT)
+    )
+    size = _BODY_BYTES.get(flags & 0xF)
+    if extension >> 4 != VERSION or size is None or len(frame) < BODY_AT + size:
+        return None
+    body = frame[BODY_AT : BODY_AT + size]
+    if zlib.crc32(body, zlib.crc32(frame[HEADER_AT : HEADER_AT + CHECKED_BYTES])) != checksum:
+        return None
+    if pair & 0xFF != receiver:
+        return None
+    kind = Kind(flags & 0xF)
+    marked = bool(flags & 0x20) or (kind is Kind.FEATURE and frame[_ECN_AT] & 3 == _MARKED)
+    echo = bool(extension & 1)
+    return Packet(kind, pair >> 8, number, tag, fragment, echo, marked, round_number, body)
+
+
+def pair_number(sender: int, receiver: int) -> int:
+    """Return both workers in 16 bits."""
+    return sender << 8 | receiver
+
+
+class Envelopes:
+    """Ethernet and IPv4 headers from one worker to the others.
+
+    Args:
+        worker: the sender.
+        stations: all workers.
+    """
+
+    def __init__(self, worker: int, stations: tuple[Station, ...]) -> None:
+        self._worker = worker
+        own = (stations[worker].mac, stations[worker].ip)
+        self._data, self._control = [], []
+        for peer in stations:
+            to = (peer.mac, peer.ip)
+            self._data.append(
+                ipv4_envelope(
+                    own, to, HEADER_BYTES + FRAGMENT_BYTES, protocol=PROTOCOL, ecn=ECN_CAPABLE
+                )
+            )
+            # As pure acknowledgements of TCP are, these are not to be marked.
+            self._control.append(ipv4_envelope(own, to, HEADER_BYTES, protocol=PROTOCOL, ecn=0))
+
+    def data(self, peer: int) -> bytes:
+        """Return the 34 bytes before a FEATURE."""
+        return self._data[peer]
+
+    def control(self, peer: int, header: Header) -> bytes:
+        """Return a whole frame of 60 bytes."""
+        to = pair_number(self._worker, peer)
+        return self._control[peer] + replace(header, block_id=to).pack(b"")

@@ -1,0 +1,385 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sends the data frames of the open rounds and sees to it that each worker has its own.
+
+Frames go in groups of 8, each to one worker. Some frames ask for an acknowledgement; it has
+a bit for each frame of the group. Frames that are not there though later ones are, or
+though they were asked about afterwards, are sent again. When no acknowledgement comes, a
+question of 60 bytes goes out, not a feature.
+
+A round's rows may be handed over bit by bit. Within a group the frames leave in the order of
+their numbers, so a group whose first rows are still to come waits for them; groups leave as
+their frames come, those of an older round first.
+
+A worker that has not answered several questions is busy or gone. What was sent to it waits in
+its socket, not in the network, so it does not count as in flight, and the others go first.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.congestion import Congestion
+from switchgnn.host.direct.data_frames import SendOrder
+from switchgnn.host.direct.frames import ALL_OF_A_GROUP, GROUP, UNASKED, Envelopes, Packet
+from switchgnn.host.direct.tally import HostTally
+from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.header import Header, Kind
+from switchgnn.host.wire.link import Link
+
+_BURST = 8
+# A network that is merely slow answers by then.
+_BUSY_AFTER = 3
+
+
+def asking_frames(order: SendOrder, pace: Pace) -> NDArray[np.bool_]:
+    """Return bool[S]: the last frame of each run asks, with a narrow window more do."""
+    asking: NDArray[np.bool_] = (order.number % GROUP + 1) % pace.group_size == 0
+    asking[order.run_start[1:] - 1] = True
+    return asking
+
+
+@dataclass(frozen=True, eq=False)
+class Cargo:
+    """Some frames of a round, packed.
+
+    Attributes:
+        round: the round.
+        order: what the frames are.
+        frames: uint8[S, 188], in sending order.
+        asking: bool[S], which of them ask for an acknowledgement.
+    """
+
+    round: int
+    order: SendOrder
+    frames: NDArray[np.uint8]
+    asking: NDArray[np.bool_]
+
+
+@dataclass
+class _Sending:
+    """What is to be sent in one round.
+
+    Attributes:
+        mark: the mark of the schedule.
+        frames: how many each worker gets.
+        unconfirmed: those of all workers that have not been acknowledged.
+        groups: by worker and number of the first frame, as far as something was handed over.
+    """
+
+    mark: int
+    frames: list[int]
+    unconfirmed: int
+    groups: dict[tuple[int, int], "_Group"] = field(default_factory=dict)
+
+
+@dataclass
+class _Group:
+    """Some frames for one worker.
+
+    Attributes:
+        round: the round.
+        peer: the worker.
+        number: of the first frame, among those for the worker.
+        missing: a bit for each that has not been acknowledged.
+        frames: those that were handed over.
+        asks: a bit for each that asks for an acknowledgement.
+        queued: how many may leave: the first that were handed over without a gap.
+        sent: how many have left.
+        asked_at: when an acknowledgement was asked for last, or the first frame left; 0 before.
+        question: how often something was asked or sent again.
+        sent_before: how many had left by then.
+        attempts: questions since the last answer.
+    """
+
+    round: int
+    peer: int
+    number: int
+    missing: int
+    frames: list[memoryview | None]
+    asks: int = 0
+    queued: int = 0
+    sent: int = 0
+    asked_at: float = 0.0
+    question: int = 0
+    sent_before: int = 0
+    attempts: int = 0
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """What tells groups apart."""
+        return self.round, self.peer, self.number
+
+    @property
+    def in_flight(self) -> int:
+        """Frames that have left and are not acknowledged."""
+        return (self.missing & ((1 << self.sent) - 1)).bit_count()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the worker does not answer."""
+        return self.in_flight != 0 and self.attempts >= _BUSY_AFTER
+
+    def ask_again(self, now: float) -> None:
+        """From now on older answers say nothing about what is lost."""
+        self.question = min(self.question + 1, UNASKED - 1)
+        self.asked_at = now
+        self.sent_before = self.sent
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The frames of a group up to `end`, and their turn among all of the round."""
+
+    turn: int
+    group: _Group
+    end: int
+
+
+class Outbox:
+    """One worker's data frames on their way, in all rounds that are open.
+
+    Args:
+        link: where they go.
+        envelopes: for questions.
+        congestion: window and rate.
+        round_trip: time-outs.
+        tally: counters.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        envelopes: Envelopes,
+        *,
+        congestion: Congestion,
+        round_trip: RoundTrip,
+        tally: HostTally,
+    ) -> None:
+        self._link = link
+        self._envelopes = envelopes
+        self._congestion = congestion
+        self._round_trip = round_trip
+        self._tally = tally
+        self._rounds: dict[int, _Sending] = {}
+        self._to_send: dict[tuple[int, int], deque[_Run]] = {}
+        self._open: dict[tuple[int, int, int], _Group] = {}
+        self._again: deque[tuple[_Group, int]] = deque()
+        self._turn = 0
+        self._left = 0
+        self._nothing_late_before = 0.0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be sent and nothing to be acknowledged."""
+        return not self._left and not self._open
+
+    def open_round(self, round_number: int, mark: int, frames: list[int]) -> None:
+        """Enter a round.
+
+        Args:
+            round_number: its number.
+            mark: the mark of the schedule.
+            frames: how many each worker gets.
+        """
+        self._rounds[round_number] = _Sending(mark, frames, sum(frames))
+
+    def close_round(self, round_number: int) -> None:
+        """Forget a round in which everything has arrived."""
+        del self._rounds[round_number]
+
+    def done(self, round_number: int) -> bool:
+        """Whether everything has been handed over, and has arrived."""
+        return not self._rounds[round_number].unconfirmed
+
+    def waiting_for(self, round_number: int) -> set[int]:
+        """The workers that have not acknowledged what was sent to them."""
+        return {peer for number, peer, _ in self._open if number == round_number}
+
+    def load(self, cargo: Cargo) -> None:
+        """Take frames that may leave; none of them twice."""
+        order = cargo.order
+        rows = [memoryview(row) for row in cargo.frames]
+        asking = cargo.asking.tolist()
+        peers, numbers = order.peer.tolist(), order.number.tolist()
+        sending = self._rounds[cargo.round]
+        for start, end in zip(
+            order.run_start[:-1].tolist(), order.run_start[1:].tolist(), strict=True
+        ):
+            group = self._group(cargo.round, sending, peers[start], numbers[start])
+            bit = numbers[start] - group.number
+            for place in range(start, end):
+                group.frames[bit] = rows[place]
+                group.asks |= asking[place] << bit
+                bit += 1
+            self._queue(group)
+
+    def send_some(self, now: float) -> bool:
+        """Send what window and rate allow, a burst at most; tell whether more may go."""
+        budget = _BURST
+        while self._again and budget:
+            # What is sent again is in flight already, so it is outside the window.
+            group, bit = self._again.popleft()
+            self._send(group, bit)
+            self._tally.data_resent += 1
+            budget -= 1
+        if not self._left:
+            return bool(self._again)
+        busy = {(group.peer, group.round) for group in self._open.values() if group.busy}
+        in_flight = sum(group.in_flight for group in self._open.values() if not group.busy)
+        allowed = self._congestion.allowance(in_flight, now)
+        fresh = self._send_fresh(min(allowed, budget), busy, now)
+        self._congestion.sent(fresh)
+        return bool(self._again) or (0 < fresh < allowed and fresh == budget)
+
+    def take_ack(self, packet: Packet, now: float) -> bool:
+        """Take an acknowledgement; tell whether it is news."""
+        sending = self._rounds.get(packet.round)
+        if sending is None:
+            return False
+        group = sending.groups.get((packet.sender, packet.number))
+        if group is None:
+            self._tally.wrong += 1
+            return False
+        self._tally.acks_received += 1
+        if packet.marked:
+            self._tally.slowed += 1
+            self._congestion.slow_down(now)
+        group.attempts = 0
+        answered = packet.question == group.question
+        if answered and group.in_flight:
+            self._round_trip.measured(now - group.asked_at)
+        news = self._confirm(group, packet.tag, marked=packet.marked)
+        if answered:
+            self._send_again(group, packet, now)
+        return news
+
+    def take_farewell(self, peer: int, round_number: int) -> bool:
+        """Take word that a worker has all up to a round; tell whether it is news."""
+        theirs = [
+            group
+            for group in self._open.values()
+            if group.peer == peer and group.round <= round_number
+        ]
+        return sum(self._confirm(group, ALL_OF_A_GROUP, marked=False) for group in theirs) > 0
+
+    def ask_about_what_is_late(self, now: float) -> None:
+        """Ask about groups whose acknowledgement is overdue."""
+        if now < self._nothing_late_before:
+            return
+        self._nothing_late_before = now + self._round_trip.timeout
+        for group in self._open.values():
+            due = group.asked_at + self._round_trip.backed_off(group.attempts)
+            if now >= due:
+                self._ask(group, now)
+            else:
+                self._nothing_late_before = min(self._nothing_late_before, due)
+
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until something is overdue, or may be sent."""
+        timer = max(0.0, self._nothing_late_before - now)
+        return min(timer, self._congestion.wait() or timer) if self._left else timer
+
+    def _group(self, round_number: int, sending: _Sending, peer: int, number: int) -> _Group:
+        first = number - number % GROUP
+        group = sending.groups.get((peer, first))
+        if group is None:
+            size = min(GROUP, sending.frames[peer] - first)
+            group = _Group(round_number, peer, first, (1 << size) - 1, [None] * size)
+            sending.groups[peer, first] = group
+        return group
+
+    def _queue(self, group: _Group) -> None:
+        """Let leave what has come without a gap."""
+        end = group.queued
+        while end < len(group.frames) and group.frames[end] is not None:
+            end += 1
+        if end > group.queued:
+            queue = self._to_send.setdefault((group.round, group.peer), deque())
+            queue.append(_Run(self._turn, group, end))
+            self._turn += 1
+            self._left += end - group.queued
+            group.queued = end
+
+    def _send_fresh(self, most: int, busy: set[tuple[int, int]], now: float) -> int:
+        """Send so many frames at most, in order, but not to those who are busy."""
+        sent = 0
+        while sent < most:
+            ready = [
+                (number, queue[0].turn, peer)
+                for (number, peer), queue in self._to_send.items()
+                # Who is late in a round may well wait for our frames of an older one.
+                if not any(peer == other and since <= number for other, since in busy)
+            ]
+            if not ready:
+                break
+            number, _, peer = min(ready)
+            queue = self._to_send[number, peer]
+            sent += self._send_run(queue[0], most - sent, now)
+            if queue[0].group.sent == queue[0].end:
+                queue.popleft()
+                if not queue:
+                    del self._to_send[number, peer]
+        self._left -= sent
+        self._tally.data_sent += sent
+        return sent
+
+    def _send_run(self, run: _Run, most: int, now: float) -> int:
+        group = run.group
+        if not group.in_flight:
+            group.asked_at = 0.0
+        self._open[group.key] = group
+        count = min(most, run.end - group.sent)
+        for bit in range(group.sent, group.sent + count):
+            self._send(group, bit)
+            # A group that cannot go on is asked about in the end, too.
+            if group.asks >> bit & 1 or not group.asked_at:
+                group.asked_at = now
+        group.sent += count
+        return count
+
+    def _send(self, group: _Group, bit: int) -> None:
+        frame = group.frames[bit]
+        assert frame is not None  # noqa: S101  only what has come is queued
+        self._link.send(frame)
+
+    def _confirm(self, group: _Group, arrived: int, *, marked: bool) -> bool:
+        news = group.missing & arrived & ((1 << group.sent) - 1)
+        if not news:
+            return False
+        group.missing &= ~news
+        count = news.bit_count()
+        self._rounds[group.round].unconfirmed -= count
+        if not group.in_flight:
+            # Open again when more of it has come and leaves.
+            del self._open[group.key]
+        if not marked:
+            self._congestion.acknowledged(count)
+        return True
+
+    def _send_again(self, group: _Group, packet: Packet, now: float) -> None:
+        """Queue what was sent before the question and has not arrived."""
+        # Unless it was asked about, only what later frames have overtaken is lost.
+        until = group.sent_before if packet.question else packet.tag.bit_length()
+        lost = [(group, bit) for bit in range(until) if group.missing >> bit & 1]
+        if lost:
+            self._congestion.lost(now)
+            self._again.extend(lost)
+            group.ask_again(now)
+
+    def _ask(self, group: _Group, now: float) -> None:
+        group.ask_again(now)
+        group.attempts += 1
+        header = Header(
+            kind=Kind.RECALL,
+            is_fetch=True,
+            src_id=group.number,
+            dst_id=self._rounds[group.round].mark,
+            fragment=group.question,
+            round=group.round,
+        )
+        self._link.send(self._envelopes.control(group.peer, header))
+        self._tally.questions += 1

@@ -1,0 +1,227 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who sends what to whom, and what becomes of it, when only hosts add.
+
+Every boundary edge u→v is served either by a copy of u's row, which the worker of v adds,
+or by a partial sum for v, which the worker of u makes. That choice, one bit per edge, is
+all in which `host` and `host-partial` differ.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.direct.errors import ScheduleError
+from switchgnn.host.direct.operator import RowSums, row_sums
+from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.graphs.graph import Graph
+
+# Worker numbers have 8 bits on the wire.
+MOST_WORKERS = 256
+
+EdgeChoice = Callable[[BoundaryEdges], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class HostSchedule:
+    """One worker's part.
+
+    Attributes:
+        worker: its number, from 0.
+        vertices: int64[n], the ids of its vertices, ascending.
+        out_indptr: int64[W + 1]; the rows for worker b are those from out_indptr[b] to
+            out_indptr[b + 1], and that worker awaits them in the same order.
+        send: makes the S outgoing rows of the worker's n rows.
+        in_indptr: int64[W + 1], the same for the rows that worker b sends.
+        add: adds the R incoming rows into the worker's n rows.
+        digest: uint8[32], SHA-256 of the schedule of all workers.
+    """
+
+    worker: int
+    vertices: NDArray[np.int64]
+    out_indptr: NDArray[np.int64]
+    send: RowSums
+    in_indptr: NDArray[np.int64]
+    add: RowSums
+    digest: NDArray[np.uint8]
+
+    @property
+    def workers(self) -> int:
+        """The number of workers, W."""
+        return len(self.out_indptr) - 1
+
+    def transposed(self) -> "HostSchedule":
+        """Return the schedule of the sums over the transposed edges.
+
+        Whatever was copied is now added up where it went to, and comes back as one row: the
+        same pairs of workers exchange the same number of rows, in the other direction. With
+        `send` and `add` as matrices, the gradient of add·(exchange)·send.
+        """
+        return replace(
+            self,
+            out_indptr=self.in_indptr,
+            send=self.add.transposed(),
+            in_indptr=self.out_indptr,
+            add=self.send.transposed(),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """All rows that travel, sorted by sender, receiver, turn, kind and vertex."""
+
+    sender: NDArray[np.int64]
+    receiver: NDArray[np.int64]
+    of_edge: NDArray[np.int64]
+
+
+def copies(boundary: BoundaryEdges) -> NDArray[np.bool_]:
+    """Choose a copy for every edge: the method `host`, as in BNS-GCN (MLSys 2022)."""
+    return np.ones(len(boundary), dtype=np.bool_)
+
+
+def host_schedules(
+    graph: Graph, assignment: NDArray[np.int32], workers: int, *, choose: EdgeChoice
+) -> tuple[HostSchedule, ...]:
+    """Cut the exchange into one schedule per worker.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+        choose: gives bool[E] for the boundary edges: whether a copy of the source serves the
+            edge, or a partial sum for the destination.
+
+    Raises:
+        ScheduleError: too many workers, or an assignment that does not fit.
+    """
+    check_workers(graph, assignment, workers)
+    boundary = boundary_edges(graph, assignment)
+    turn = np.zeros(graph.vertices, dtype=np.int64)
+    return cut_schedules(boundary, assignment, workers, by_copy=choose(boundary), turn=turn)
+
+
+def check_workers(graph: Graph, assignment: NDArray[np.int32], workers: int) -> None:
+    """Refuse what no schedule can be made for.
+
+    Raises:
+        ScheduleError: too many workers, or an assignment that does not fit.
+    """
+    if not 1 <= workers <= MOST_WORKERS:
+        raise ScheduleError(f"Between 1 and {MOST_WORKERS} workers can exchange, not {workers}.")
+    if assignment.shape != (graph.vertices,) or np.any((assignment < 0) | (assignment >= workers)):
+        raise ScheduleError(
+            f"The assignment must give one of {workers} workers to each of "
+            f"{graph.vertices} vertices."
+        )
+
+
+def cut_schedules(
+    boundary: BoundaryEdges,
+    assignment: NDArray[np.int32],
+    workers: int,
+    *,
+    by_copy: NDArray[np.bool_],
+    turn: NDArray[np.int64],
+) -> tuple[HostSchedule, ...]:
+    """Cut the exchange along some edges into one schedule per worker.
+
+    Args:
+        boundary: E edges.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+        by_copy: bool[E], whether a copy of the source serves the edge.
+        turn: int64[V], when the row of a vertex is there; a pair's rows travel in the order in
+            which their last source is.
+    """
+    rows = _rows(boundary, by_copy, turn)
+    digest = _digest(boundary, assignment, by_copy, turn)
+    return tuple(
+        _schedule(worker, workers, assignment, boundary, rows=rows, digest=digest)
+        for worker in range(workers)
+    )
+
+
+def rows_per_pair(schedules: tuple[HostSchedule, ...]) -> NDArray[np.int64]:
+    """Return int64[W, W]: the rows that travel from worker a to worker b.
+
+    Each costs one data frame of 188 bytes per fragment of 32 lanes.
+    """
+    return np.stack([np.diff(schedule.out_indptr) for schedule in schedules])
+
+
+def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.int64]) -> _Rows:
+    vertex = np.where(by_copy, boundary.source, boundary.destination).astype(np.int64)
+    pair = boundary.source_worker.astype(np.int64) * MOST_WORKERS + boundary.destination_worker
+    key = (pair << 33) | (~by_copy).astype(np.int64) << 32 | vertex
+    unique, of_edge = np.unique(key, return_inverse=True)
+    of_edge = of_edge.reshape(-1)
+    ready = np.full(len(unique), np.iinfo(np.int64).min)
+    np.maximum.at(ready, of_edge, turn[boundary.source])
+    order = np.lexsort((ready, unique >> 33))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    sender, receiver = np.divmod(unique[order] >> 33, MOST_WORKERS)
+    return _Rows(sender, receiver, place[of_edge])
+
+
+def _schedule(
+    worker: int,
+    workers: int,
+    assignment: NDArray[np.int32],
+    boundary: BoundaryEdges,
+    *,
+    rows: _Rows,
+    digest: NDArray[np.uint8],
+) -> HostSchedule:
+    vertices = np.flatnonzero(assignment == worker).astype(np.int64)
+    sent, received = rows.sender == worker, rows.receiver == worker
+    send_entries = _entries(sent, rows.of_edge, vertices, boundary.source)
+    add_entries = _entries(received, rows.of_edge, vertices, boundary.destination)
+    count_out, count_in = int(sent.sum()), int(received.sum())
+    return HostSchedule(
+        worker=worker,
+        vertices=vertices,
+        out_indptr=_indptr(rows.receiver[sent], workers),
+        send=row_sums(*send_entries, len_results=count_out, width=len(vertices)),
+        in_indptr=_indptr(rows.sender[received], workers),
+        add=row_sums(*reversed(add_entries), len_results=len(vertices), width=count_in),
+        digest=digest,
+    )
+
+
+def _entries(
+    mine: NDArray[np.bool_],
+    row_of_edge: NDArray[np.int64],
+    vertices: NDArray[np.int64],
+    end: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The different pairs (place of a travelling row, row of the vertex at this end)."""
+    place = np.cumsum(mine) - 1
+    edges = mine[row_of_edge]
+    row = np.searchsorted(vertices, end[edges])
+    key = np.unique(place[row_of_edge[edges]] * max(1, len(vertices)) + row)
+    return key // max(1, len(vertices)), key % max(1, len(vertices))
+
+
+def _indptr(peer: NDArray[np.int64], workers: int) -> NDArray[np.int64]:
+    indptr = np.zeros(workers + 1, dtype=np.int64)
+    np.cumsum(np.bincount(peer, minlength=workers), out=indptr[1:])
+    return indptr
+
+
+def _digest(
+    boundary: BoundaryEdges,
+    assignment: NDArray[np.int32],
+    by_copy: NDArray[np.bool_],
+    turn: NDArray[np.int64],
+) -> NDArray[np.uint8]:
+    sha = hashlib.sha256(b"switchgnn-host-schedule 2\n")
+    for array in (assignment, boundary.source, boundary.destination):
+        sha.update(np.ascontiguousarray(array, dtype="<i4").data)
+    sha.update(by_copy.tobytes())
+    sha.update(np.ascontiguousarray(turn, dtype="<i8").data)
+    return np.frombuffer(sha.digest(), dtype=np.uint8)

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One round, bit by bit: rows go out as they are made, sums come as their rows arrive."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.direct.errors import TransportError
+from switchgnn.host.direct.exchange import HostExchange, Round
+from switchgnn.host.direct.operator import RowSums
+from switchgnn.host.direct.sampling import Sample
+
+Waiter = Callable[[Callable[[], bool]], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What a worker does in every round of a direction, with the same sample.
+
+    Attributes:
+        worker: its number.
+        send: makes the S outgoing rows of the worker's n rows.
+        needed_by: which outgoing rows each of the n rows is part of.
+        out_indptr: int64[W + 1], the outgoing rows for each worker.
+        add: adds the scheduled incoming rows into the worker's n rows.
+        in_indptr: int64[W + 1], the rows that each worker sends.
+        arrival: int64[M], for each scheduled incoming row which of those that are sent it is;
+            -1 for one that was not drawn.
+        scale: float32[R], by which the R rows that are sent are multiplied.
+    """
+
+    worker: int
+    send: RowSums
+    needed_by: RowSums
+    out_indptr: NDArray[np.int64]
+    add: RowSums
+    in_indptr: NDArray[np.int64]
+    arrival: NDArray[np.int64]
+    scale: NDArray[np.float32]
+
+
+def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: Sample) -> Side:
+    """Put a schedule and its samples together.
+
+    Args:
+        worker: its number.
+        send: of the schedule.
+        sent: which of the rows to send are drawn.
+        add: of the schedule.
+        awaited: which of the rows to come are drawn.
+    """
+    drawn = send.rows(sent.place)
+    arrival = np.full(add.width, -1, dtype=np.int64)
+    arrival[awaited.place] = np.arange(len(awaited.place))
+    return Side(
+        worker=worker,
+        send=drawn,
+        needed_by=drawn.transposed(),
+        out_indptr=sent.indptr,
+        add=add,
+        in_indptr=awaited.indptr,
+        arrival=arrival,
+        scale=awaited.scale,
+    )
+
+
+class Stream:
+    """One round of one worker, of which all rows must be fed in the end.
+
+    What is sent does not depend on how it was fed, but for the order.
+
+    Args:
+        exchange: takes the outgoing rows.
+        begun: the round.
+        side: what is done in it.
+        wait_until: exchanges until something is there.
+    """
+
+    def __init__(
+        self, exchange: HostExchange, begun: Round, side: Side, wait_until: Waiter
+    ) -> None:
+        self._exchange = exchange
+        self._round = begun
+        self._side = side
+        self._wait_until = wait_until
+        self._rows = np.zeros((side.send.width, begun.width), dtype=np.float32)
+        self._fed = np.zeros(side.send.width, dtype=np.bool_)
+        self._lacks = side.send.sizes
+        self._incoming = np.zeros((side.add.width, begun.width), dtype=np.float32)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows have arrived, ours at the others, too."""
+        return self._round.complete
+
+    def feed(self, places: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
+        """Send what can be sent with these rows.
+
+        Args:
+            places: int64[K], different rows of this worker that were not fed before.
+            rows: float32[K, F].
+
+        Raises:
+            TransportError: wrong shape or type, or rows that were fed before.
+        """
+        if rows.shape != (len(places), self._round.width) or rows.dtype != np.float32:
+            raise TransportError(
+                f"Worker {self._side.worker} feeds {len(places)} rows of "
+                f"{self._round.width} float32, not {rows.dtype}{list(rows.shape)}."
+            )
+        if self._fed[places].any():
+            twice = places[np.argmax(self._fed[places])]
+            raise TransportError(f"Worker {self._side.worker} feeds row {twice} twice in a round.")
+        self._fed[places] = True
+        self._rows[places] = rows
+        touched, times = np.unique(self._side.needed_by.rows(places).column, return_counts=True)
+        self._lacks[touched] -= times
+        ready = touched[self._lacks[touched] == 0]
+        if len(ready):
+            send = self._side.send.rows(ready)
+            self._exchange.give(self._round, ready, send.apply(self._rows), send.sizes)
+
+    def needs(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return which incoming rows the sums at some places are made of, for `wait_any`."""
+        needed = self._side.arrival[self._side.add.rows(places).column]
+        return np.unique(needed[needed >= 0])
+
+    def wait_any(self, needs: Sequence[NDArray[np.int64]]) -> int:
+        """Wait until one of several lots of incoming rows is here; return the first that is.
+
+        Raises:
+            SilentWorkerError: another worker is gone, or calls with other arguments.
+            LinkError: the link is gone.
+        """
+        found = -1
+
+        def one_is_here() -> bool:
+            nonlocal found
+            arrived = map(self._round.incoming.arrived, needs)
+            found = next((place for place, here in enumerate(arrived) if here), -1)
+            return found >= 0
+
+        self._wait_until(one_is_here)
+        return found
+
+    def sums(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Wait for the sums over the remote neighbours of some rows.
+
+        Args:
+            places: int64[K], rows of this worker.
+
+        Returns:
+            float32[K, F], added in float32; 0 without remote neighbours.
+
+        Raises:
+            SilentWorkerError: another worker is gone, or calls with other arguments.
+            LinkError: the link is gone.
+        """
+        needs = self.needs(places)
+        self.wait_any([needs])
+        add = self._side.add.rows(places)
+        received = self._round.incoming.rows(needs, self._round.width)
+        scheduled = np.flatnonzero(self._side.arrival >= 0)[needs]
+        self._incoming[scheduled] = received * self._side.scale[needs, np.newaxis]
+        return add.apply(self._incoming)

@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange without help from the switch: workers send rows to each other."""
+
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.direct.driver import Driver
+from switchgnn.host.direct.errors import TransportError
+from switchgnn.host.direct.exchange import HostExchange
+from switchgnn.host.direct.frames import Station
+from switchgnn.host.direct.sampling import Sampling, sample_rows
+from switchgnn.host.direct.schedule import HostSchedule, copies, host_schedules
+from switchgnn.host.direct.stream import Side, Stream, Waiter, make_side
+from switchgnn.host.direct.tally import HostTally
+from switchgnn.host.pace import Pace
+from switchgnn.host.transport import check_rows, traffic_since
+from switchgnn.host.wire.header import fragments_of
+from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.graph import Graph
+
+_EXACT = Sampling()
+
+
+def copy_schedules(
+    graph: Graph, assignment: NDArray[np.int32], workers: int
+) -> tuple[HostSchedule, ...]:
+    """The schedules of `host`: one copy per vertex and remote worker that needs it.
+
+    Raises:
+        ScheduleError: as ``host_schedules``.
+    """
+    return host_schedules(graph, assignment, workers, choose=copies)
+
+
+class HostTransport:
+    """One worker of `host` or `host-partial`, as its schedule says.
+
+    BACKWARD is the transpose of FORWARD, also of a sampled one: it is the gradient of the
+    sums of the same epoch.
+
+    Args:
+        schedule: this worker's part.
+        link: an open link, for ``wire.PROTOCOL``; the caller closes it, after ``close``.
+        stations: where the workers are.
+        pace: bounds on sending and waiting.
+        backward: this worker's part of the way back, if its rows are numbered in another
+            order than those of ``schedule.transposed()``.
+        sampling: which rows travel; by default all.
+        first_round: number of the first round; must grow where links are used again.
+
+    Raises:
+        TransportError: stations for another number of workers, or sampling with a schedule
+            for the way back.
+    """
+
+    def __init__(
+        self,
+        schedule: HostSchedule,
+        link: Link,
+        stations: tuple[Station, ...],
+        *,
+        pace: Pace | None = None,
+        backward: HostSchedule | None = None,
+        sampling: Sampling = _EXACT,
+        first_round: int = 1,
+    ) -> None:
+        if len(stations) != schedule.workers:
+            raise TransportError(
+                f"The schedule is for {schedule.workers} workers, but {len(stations)} have "
+                "addresses."
+            )
+        if backward is not None and sampling.rate < 1:
+            raise TransportError(
+                "Rows that travel in an order of their own cannot be sampled: take all of them, "
+                "or the transport host."
+            )
+        self._schedules = {
+            Direction.FORWARD: schedule,
+            Direction.BACKWARD: schedule.transposed() if backward is None else backward,
+        }
+        self._vertices, self._worker = len(schedule.vertices), schedule.worker
+        self._sampling = sampling
+        self._epoch = 0
+        self._sides = self._draw()
+        self._link = link
+        self._start = link.traffic
+        self._agreement = zlib.crc32(
+            f"{sampling.rate}/{sampling.seed}/{first_round}".encode(),
+            zlib.crc32(schedule.digest.tobytes()),
+        )
+        sends, gets = np.diff(schedule.out_indptr) > 0, np.diff(schedule.in_indptr) > 0
+        self._exchange = HostExchange(
+            schedule.worker,
+            stations,
+            link,
+            pace=pace or Pace(),
+            peers=_numbers(sends | gets),
+            one_way=_numbers(sends ^ gets),
+            session=self._agreement,
+            first_round=first_round,
+        )
+        self._wait_until: Waiter = self._exchange.wait_until
+
+    @property
+    def tally(self) -> HostTally:
+        """What was counted so far."""
+        return self._exchange.tally
+
+    @property
+    def traffic(self) -> Traffic:
+        """Frames and bytes so far, acknowledgements included."""
+        return traffic_since(self._start, self._link.traffic)
+
+    def expected_traffic(self, width: int, direction: Direction) -> Traffic:
+        """What the schedule and the sample predict for one exchange; see ``Transport``."""
+        side = self._sides[direction]
+        return self._exchange.expected_traffic(side.out_indptr, side.in_indptr, fragments_of(width))
+
+    def next_epoch(self) -> None:
+        """Draw another sample from now on; the first epoch is 0."""
+        self._epoch += 1
+        if self._sampling.rate < 1:
+            self._sides = self._draw()
+
+    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+        """Return float32[n, F], added in float32; see ``Transport``.
+
+        Raises:
+            TransportError: wrong shape or type.
+            SilentWorkerError: another worker is gone, or calls with other arguments.
+            LinkError: the link is gone.
+        """
+        check_rows(rows, self._vertices, self._worker)
+        stream = self.begin(rows.shape[1], direction)
+        everything = np.arange(self._vertices)
+        stream.feed(everything, rows)
+        self._wait_until(lambda: stream.complete)
+        return stream.sums(everything)
+
+    def begin(self, width: int, direction: Direction) -> Stream:
+        """Begin a round that is fed bit by bit; all workers begin the same in the same order.
+
+        Waits until the round before the last is complete, so its rows must have been fed.
+
+        Args:
+            width: F, the elements of a row.
+            direction: which neighbours.
+
+        Raises:
+            SilentWorkerError: another worker is gone, or calls with other arguments.
+            LinkError: the link is gone.
+        """
+        side = self._sides[direction]
+        self._wait_until(lambda: self._exchange.may_begin)
+        begun = self._exchange.begin(
+            width,
+            side.out_indptr,
+            side.in_indptr,
+            zlib.crc32(f"{self._epoch}/{direction.value}".encode(), self._agreement),
+        )
+        return Stream(self._exchange, begun, side, self._wait_until)
+
+    def finish(self) -> None:
+        """Wait until all rounds are complete.
+
+        Raises:
+            SilentWorkerError: another worker is gone, or calls with other arguments.
+            LinkError: the link is gone.
+        """
+        self._wait_until(lambda: self._exchange.all_complete)
+
+    @contextmanager
+    def in_background(self) -> Iterator[Driver]:
+        """Exchange in a thread of its own meanwhile, so that rows travel while others are made."""
+        foreground = self._wait_until
+        with Driver(self._exchange) as driver:
+            self._wait_until = driver.wait_until
+            try:
+                yield driver
+            finally:
+                self._wait_until = foreground
+
+    def close(self) -> None:
+        """Take leave of the other workers; takes two seconds at most."""
+        self._exchange.close()
+
+    def _draw(self) -> dict[Direction, Side]:
+        """The rows that are sent forward and those that come; backward it is the reverse."""
+        ahead = self._schedules[Direction.FORWARD]
+        draw = partial(sample_rows, self._sampling, self._epoch, ahead.worker)
+        out = draw(ahead.out_indptr, outgoing=True)
+        back = draw(ahead.in_indptr, outgoing=False)
+        samples = {Direction.FORWARD: (out, back), Direction.BACKWARD: (back, out)}
+        return {
+            direction: make_side(schedule.worker, schedule.send, sent, schedule.add, awaited)
+            for direction, schedule in self._schedules.items()
+            for sent, awaited in [samples[direction]]
+        }
+
+
+def _numbers(chosen: NDArray[np.bool_]) -> frozenset[int]:
+    return frozenset(np.flatnonzero(chosen).tolist())

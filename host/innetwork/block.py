@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One fragment of one block: send the features, collect the sums."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.congestion import Congestion
+from switchgnn.host.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.inbox import Inbox, Packet
+from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.schedule import BlockSchedule
+from switchgnn.host.innetwork.sender import FeatureSender
+from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.link import Link
+
+_NAMED_AT_MOST = 10
+
+
+class BlockExchange:
+    """Exchanges the fragments of blocks, one at a time.
+
+    `repeat_barrier` repeats the last `done`; a worker whose sums do not come calls it.
+    `receiver` makes the sums of one fragment.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        inbox: Inbox,
+        addresses: Addresses,
+        *,
+        pace: Pace,
+        round_trip: RoundTrip,
+        congestion: Congestion,
+        tally: Tally,
+        repeat_barrier: Callable[[], None],
+        receiver: type[SumReceiver] = SumReceiver,
+    ) -> None:
+        self._link = link
+        self._inbox = inbox
+        self._addresses = addresses
+        self._pace = pace
+        self._round_trip = round_trip
+        self._congestion = congestion
+        self._tally = tally
+        self._repeat_barrier = repeat_barrier
+        self._receiver = receiver
+
+    def run(
+        self, schedule: BlockSchedule, round_number: int, fragment: int, lanes: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Exchange one fragment of one block.
+
+        Args:
+            schedule: the block.
+            round_number: the round, from 1.
+            fragment: the fragment's number, from 0.
+            lanes: int32[S, 32], the fixed-point slices in send order.
+
+        Returns:
+            int32[Q, 32], one sum per awaited vertex.
+
+        Raises:
+            ExchangeTimeoutError: nothing arrived for ``Pace.patience`` seconds.
+        """
+        place = (round_number, schedule.block_id, fragment)
+        schedule.frames.fill(round_number, fragment, lanes)
+        sender = FeatureSender(
+            self._link,
+            schedule.frames,
+            self._pace.group_size,
+            congestion=self._congestion,
+            round_trip=self._round_trip,
+            tally=self._tally,
+        )
+        receiver = self._receiver(
+            self._link,
+            self._addresses,
+            schedule,
+            place=place,
+            began=time.monotonic(),
+            round_trip=self._round_trip,
+            tally=self._tally,
+        )
+        self._drive(place, sender, receiver)
+        return receiver.sums()
+
+    def _drive(
+        self, place: tuple[int, int, int], sender: FeatureSender, receiver: SumReceiver
+    ) -> None:
+        now = time.monotonic()
+        deadline = now + self._pace.patience
+        for kept in self._inbox.take_kept():
+            self._take(place, kept, sender, receiver, now)
+        while not (sender.done and receiver.done):
+            now = time.monotonic()
+            more = sender.send_some(now)
+            packet = self._inbox.receive(0.0 if more else self._wait(sender, receiver, now))
+            now = time.monotonic()
+            while packet is not None:
+                if self._take(place, packet, sender, receiver, now):
+                    deadline = now + self._pace.patience
+                packet = self._inbox.receive(0.0)
+            if now > deadline:
+                raise ExchangeTimeoutError(self._complaint(place, sender, receiver))
+            sender.repeat_what_is_late(now)
+            if sender.done and receiver.ask_for_what_is_late(now):
+                self._repeat_barrier()
+
+    def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
+        timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)
+        return max(0.001, min(timer, self._congestion.wait() or timer))
+
+    def _take(
+        self,
+        place: tuple[int, int, int],
+        packet: Packet,
+        sender: FeatureSender,
+        receiver: SumReceiver,
+        now: float,
+    ) -> bool:
+        """Hand a packet on; tell whether it is progress."""
+        header, frame = packet
+        if (header.round, header.block_id, header.fragment) != place:
+            self._tally.late += 1
+            return False
+        if header.kind is Kind.SUM:
+            return receiver.take_sum(header, frame, now)
+        if header.kind is Kind.FEATURE:
+            take = receiver.take_feature if header.resend else receiver.take_overflow
+            return take(header, frame, now)
+        if header.kind is Kind.ACK:
+            self._tally.heard += 1
+            return sender.take_ack(header, now)
+        if header.kind is Kind.MISSING:
+            self._tally.heard += 1
+            return receiver.take_missing(header, now)
+        self._tally.ignored += 1
+        return False
+
+    def _complaint(
+        self, place: tuple[int, int, int], sender: FeatureSender, receiver: SumReceiver
+    ) -> str:
+        where = "Round {}, block {}, fragment {}".format(*place)
+        after = f"after {self._pace.patience:g} s without progress"
+        if not sender.done:
+            return (
+                f"{where}: the switch on {self._link.name} has not acknowledged "
+                f"{sender.unconfirmed} features {after}. Is it running, with the plan installed "
+                "(`switchgnn controller show`)?"
+            )
+        vertices = receiver.missing_vertices
+        named = ", ".join(map(str, vertices[:_NAMED_AT_MOST]))
+        more = ", …" if len(vertices) > _NAMED_AT_MOST else ""
+        silent = receiver.silent_workers
+        blame = (
+            f"Worker{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))} did not answer."
+            if silent
+            else "The switch did not answer."
+        )
+        return (
+            f"{where}: {len(vertices)} sums are missing (vertices {named}{more}) {after}. {blame}"
+        )

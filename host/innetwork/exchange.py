@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The exchange: features in, sums over remote neighbours out, in either direction."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.congestion import Congestion
+from switchgnn.host.errors import FeatureError, PlanMismatchError
+from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.block import BlockExchange
+from switchgnn.host.innetwork.expected_traffic import expected_traffic
+from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
+from switchgnn.host.innetwork.inbox import Inbox
+from switchgnn.host.innetwork.notice import Notifier
+from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.responder import Responder
+from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import LANES, fragments_of
+from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.plan.plan import WorkerPart
+
+BlockListener = Callable[[int, int, int], None]
+
+
+@dataclass(frozen=True)
+class FixedSums:
+    """Sums as the switch made them.
+
+    Attributes:
+        values: int32[n, F], one row per vertex of the worker; 0 without remote neighbours.
+        fixed_point: the scale of this round.
+    """
+
+    values: NDArray[np.int32]
+    fixed_point: FixedPoint
+
+    def decode(self) -> NDArray[np.float32]:
+        """Return the sums as float32[n, F]."""
+        return self.fixed_point.decode(self.values)
+
+
+class Exchange:
+    """One worker's part in the neighbour aggregation of all workers.
+
+    All workers of the plan call :meth:`aggregate` together, once per round and with the
+    same direction.
+
+    Args:
+        manifest: the plan's manifest.
+        part: this worker's part of the plan.
+        link: an open link to the switch.
+        addresses: this worker's addresses.
+        pace: bounds on sending and waiting.
+        first_round: number of the first round; must grow within a session.
+        on_block: called with (round, block, fragment) after each one.
+
+    Raises:
+        PlanMismatchError: the plan is for the other kind of switch.
+    """
+
+    _strawman = False
+    _receiver: type[SumReceiver] = SumReceiver
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        part: WorkerPart,
+        link: Link,
+        addresses: Addresses,
+        *,
+        pace: Pace | None = None,
+        first_round: int = 1,
+        on_block: BlockListener | None = None,
+    ) -> None:
+        if manifest.strawman != self._strawman:
+            raise PlanMismatchError(
+                f"The plan is {'' if manifest.strawman else 'not '}the strawman's, but worker "
+                f"{part.worker} is started {'for' if self._strawman else 'without'} it: plan again "
+                "for the transport that is wanted."
+            )
+        pace = pace or Pace()
+        self.tally = Tally()
+        self._manifest = manifest
+        self._part = part
+        self._group_size = pace.group_size
+        self._round = first_round
+        self._on_block = on_block
+        self._responder = Responder(link, addresses, part.vertices, self.tally)
+        round_trip = RoundTrip(pace.shortest_timeout)
+        congestion = Congestion(pace, round_trip)
+        notifier = Notifier(link, addresses, part.worker, round_trip, self.tally)
+        inbox = Inbox(link, self._responder, congestion, notifier, self.tally)
+        self._schedules = block_schedules(part, addresses, pace.group_size)
+        self._barrier = Barrier(
+            link,
+            inbox,
+            addresses,
+            pace,
+            round_trip,
+            tally=self.tally,
+            worker=part.worker,
+            workers=manifest.workers,
+            plan_id=plan_id(manifest),
+        )
+        self._block = BlockExchange(
+            link,
+            inbox,
+            addresses,
+            pace=pace,
+            round_trip=round_trip,
+            congestion=congestion,
+            tally=self.tally,
+            repeat_barrier=self._barrier.repeat_last,
+            receiver=self._receiver,
+        )
+
+    def aggregate(
+        self, features: NDArray[np.float32], direction: Direction = Direction.FORWARD
+    ) -> NDArray[np.float32]:
+        """Sum the features of each vertex's remote in-neighbours, or out-neighbours.
+
+        Args:
+            features: float32[n, F], one row per vertex of this worker, in the order
+                of ``WorkerPart.vertices``; any F from 1, the same for all workers.
+            direction: FORWARD sums in-neighbours; BACKWARD out-neighbours, which the
+                gradients of forward sums flow from. The same for all workers.
+
+        Returns:
+            float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element.
+
+        Raises:
+            FeatureError: wrong shape or type, NaN, infinity, or an overflow.
+            ExchangeTimeoutError: a packet was lost or a worker is gone.
+            PlannerError: the plan was made without that direction.
+        """
+        return self.aggregate_fixed(features, direction).decode()
+
+    def aggregate_fixed(
+        self, features: NDArray[np.float32], direction: Direction = Direction.FORWARD
+    ) -> FixedSums:
+        """Like :meth:`aggregate`, but return the integers that the switch summed."""
+        self._check(features)
+        blocks = self._manifest.direction(direction).block_numbers
+        round_number = self._round
+        bits = self._barrier.open_round(round_number, largest_magnitude(features))
+        fixed_point = FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(bits))
+        lanes = _pad_to_fragments(fixed_point.encode(features))
+        self._responder.serve(round_number, blocks, lanes)
+        sums = np.zeros_like(lanes)
+        for schedule in self._schedules[blocks.start - 1 : blocks.stop - 1]:
+            for fragment in range(lanes.shape[1]):
+                received = self._block.run(
+                    schedule, round_number, fragment, schedule.payloads(lanes[:, fragment])
+                )
+                sums[schedule.receive_row, fragment] += received
+                self._barrier.close_block(round_number, schedule.block_id, fragment)
+                if self._on_block is not None:
+                    self._on_block(round_number, schedule.block_id, fragment)
+        self._round += 1
+        width = features.shape[1]
+        return FixedSums(sums.reshape(len(sums), -1)[:, :width], fixed_point)
+
+    def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
+        """Return what one exchange of that width puts on the link when nothing is lost."""
+        blocks = self._manifest.direction(direction).block_numbers
+        return expected_traffic(self._part, blocks, width, self._group_size)
+
+    def _check(self, features: NDArray[np.float32]) -> None:
+        rows = len(self._part.vertices)
+        if features.ndim != 2 or features.shape[0] != rows or features.shape[1] < 1:
+            raise FeatureError(
+                f"Worker {self._part.worker} holds {rows} vertices: features must have the shape "
+                f"({rows}, F) with F from 1, not {features.shape}."
+            )
+        if features.dtype != np.float32:
+            raise FeatureError(f"Features must be float32, not {features.dtype}.")
+
+
+def plan_id(manifest: Manifest) -> int:
+    """Return the 32 bits of the plan's digest that barrier packets carry."""
+    return int(manifest.digest[:8], 16)
+
+
+def _pad_to_fragments(values: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return int32[n, F] as int32[n, fragments, 32], padded with zeros."""
+    rows, width = values.shape
+    fragments = fragments_of(width)
+    padded = np.zeros((rows, fragments * LANES), dtype=np.int32)
+    padded[:, :width] = values
+    return padded.reshape(rows, fragments, LANES)

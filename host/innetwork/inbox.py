@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What arrives at a worker: served at once, handed on, or kept for later.
+
+A fetch is answered, and a sign of congestion heeded, wherever the worker happens to
+wait. When the `advance` for
+this worker is late or lost, the others have moved on and the first sums of the
+next block may overtake it. They come only once: whoever waits at the barrier
+keeps them for the block that follows.
+"""
+
+import time
+from collections import deque
+
+from switchgnn.host.congestion import Congestion
+from switchgnn.host.innetwork.notice import Notifier
+from switchgnn.host.innetwork.responder import Responder
+from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.wire.header import Header, Kind, unpack_header
+from switchgnn.host.wire.link import Link
+
+_KEPT_AT_MOST = 1 << 17
+
+Packet = tuple[Header, memoryview]
+
+
+class Inbox:
+    """Receives sound packets from a link and keeps early ones."""
+
+    def __init__(
+        self,
+        link: Link,
+        responder: Responder,
+        congestion: Congestion,
+        notifier: Notifier,
+        tally: Tally,
+    ) -> None:
+        self._link = link
+        self._responder = responder
+        self._congestion = congestion
+        self._notifier = notifier
+        self._tally = tally
+        self._kept: deque[tuple[Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
+
+    def receive(self, seconds: float) -> Packet | None:
+        """Return the next packet, valid until the next call, or None after ``seconds``."""
+        while True:
+            frame = self._link.receive(seconds)
+            if frame is None:
+                return None
+            header = unpack_header(frame)
+            if header is None:
+                self._tally.malformed += 1
+            else:
+                if header.ecn or header.kind is Kind.NOTICE:
+                    self._heed(header)
+                if header.kind is Kind.FETCH:
+                    self._responder.answer(header)
+                elif header.kind is not Kind.NOTICE:
+                    return header, frame
+            seconds = 0.0
+
+    def _heed(self, header: Header) -> None:
+        self._congestion.slow_down(time.monotonic())
+        if header.kind is Kind.NOTICE:
+            self._tally.noticed += 1
+        if header.ecn:
+            self._tally.marked += 1
+            if header.kind is not Kind.NOTICE:
+                self._notifier.notify(header)
+
+    def keep(self, packet: Packet) -> None:
+        """Keep a packet that is not for now."""
+        self._kept.append((packet[0], bytes(packet[1])))
+
+    def take_kept(self) -> list[Packet]:
+        """Return the kept packets in the order of arrival, and forget them."""
+        packets = [(header, memoryview(frame)) for header, frame in self._kept]
+        self._kept.clear()
+        return packets

@@ -1,0 +1,303 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Collects the sums of one block, and gets those that do not come by themselves.
+
+Three steps, each only when the one before did not help:
+
+1. A sum that the network lost is still in its slot: a *recall* makes the switch
+   send it again. One is recalled first, and most often it turns out that others are slow.
+   If a sum comes on request, packets get lost: the others follow, and partial sums of the
+   leaves are asked for as well.
+2. If the slot is not complete, and stays as it is, a contribution was lost inside
+   the switch. The worker *fetches* the features of that sum's sources from their
+   owners, which releases the slot, and adds them itself.
+3. A feature that was fetched serves every sum of this worker that needs it.
+
+A sum is either one result of the switch with the expected count, or the worker's
+own sum of all raw features: never a mixture (invariant 2).
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.innetwork.schedule import BlockSchedule
+from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, LANES, Header, Kind
+from switchgnn.host.wire.link import Link
+
+# A slot must have stood still for so long before its features are fetched raw:
+# fetching gives the switch's work up, and a slow worker is no lost packet.
+_STANDSTILL = 0.25
+# How slow the others are shows in the time that has passed. Whoever asks in shares of it
+# asks a number of times that grows with its logarithm, and is late by that share at most.
+_RECALL_SHARE = 0.25
+_FETCH_SHARE = 0.5
+_LONGEST_QUIET = 1.0
+# Questions without an answer, at most.
+_AT_ONCE = 16
+# A sum that comes on request lets so many more be asked for.
+_NEXT = 2
+
+
+@dataclass
+class _Doubt:
+    """What is known of a sum that was recalled."""
+
+    count: int = -1
+    since: float = 0.0
+    awaited: set[int] = field(default_factory=set)
+    fetching: bool = False
+
+
+class SumReceiver:
+    """The sums of one fragment of one block, as they come in."""
+
+    def __init__(
+        self,
+        link: Link,
+        addresses: Addresses,
+        schedule: BlockSchedule,
+        *,
+        place: tuple[int, int, int],
+        began: float,
+        round_trip: RoundTrip,
+        tally: Tally,
+    ) -> None:
+        self._link = link
+        self._addresses = addresses
+        self._schedule = schedule
+        self._place = place
+        self._round_trip = round_trip
+        self._tally = tally
+        self._staging = bytearray(FRAGMENT_BYTES * len(schedule.receive_vertex))
+        self._missing = dict.fromkeys(range(len(schedule.receive_vertex)))
+        self._doubts: dict[int, _Doubt] = {}
+        self._features: dict[int, NDArray[np.int32]] = {}
+        self._wanted: dict[int, set[int]] = {}
+        self._attempts = 0
+        self._late: deque[int] = deque()
+        self._unanswered: set[int] = set()
+        self._lossy = False
+        self._quiet_since = 0.0
+        self._began = began
+
+    @property
+    def done(self) -> bool:
+        """Whether all sums are here."""
+        return not self._missing
+
+    @property
+    def missing_vertices(self) -> list[int]:
+        """The vertices whose sums are not here."""
+        return [int(self._schedule.receive_vertex[place]) for place in self._missing]
+
+    @property
+    def silent_workers(self) -> list[int]:
+        """The workers that owe features which were fetched and have not come."""
+        owners = self._schedule.neighbour_owner
+        return sorted({owners[source] for source in self._wanted})
+
+    @property
+    def received(self) -> NDArray[np.bool_]:
+        """One bit per (sum, neighbour): what of each sum is here (paper, section 3.4).
+
+        A sum brings all its neighbours at once, a fetched feature itself only; so the bits
+        follow from what is missing, and need not be kept for every packet.
+
+        Returns:
+            bool[C], in the order of the schedule's ``neighbour_vertex``.
+        """
+        bits = np.ones(len(self._schedule.neighbour_vertex), dtype=np.bool_)
+        fetched = np.fromiter(self._features, dtype=np.int64)
+        for place in self._missing:
+            span = self._schedule.neighbour_slice(place)
+            bits[span] = np.isin(self._schedule.neighbour_vertex[span], fetched)
+        return bits
+
+    def sums(self) -> NDArray[np.int32]:
+        """Return int32[Q, 32], one sum per awaited vertex."""
+        return np.frombuffer(self._staging, dtype=">i4").reshape(-1, LANES).astype(np.int32)
+
+    def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Take a sum of the switch; tell whether it is news."""
+        place = self._schedule.receive_place.get(header.dst_id)
+        if place is None or header.count != self._schedule.receive_count[place]:
+            self._tally.wrong += 1
+            return False
+        if place not in self._missing:
+            self._tally.repeated += 1
+            return False
+        if place in self._doubts:
+            self._tally.sums_recalled += 1
+        self._tally.sums_received += 1
+        self._finish(place, frame[BODY_AT : BODY_AT + FRAGMENT_BYTES], now)
+        if header.is_fetch:
+            self._lossy = True
+            self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
+        return True
+
+    def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Take a feature that found no slot, which only the strawman's switch sends."""
+        self._tally.ignored += 1
+        return False
+
+    def take_missing(self, header: Header, now: float) -> bool:
+        """Take the switch's word that a sum is not complete; tell whether it has grown."""
+        place = self._schedule.receive_place.get(header.dst_id)
+        if place is None or place not in self._missing:
+            return False
+        self._attempts = self._round_trip.answered(self._attempts)
+        doubt = self._doubts.setdefault(place, _Doubt())
+        if doubt.fetching:
+            return False
+        if doubt.count != header.count:
+            doubt.count, doubt.since = header.count, now
+            return True
+        standstill = max(
+            _STANDSTILL, 8 * self._round_trip.timeout, _FETCH_SHARE * (now - self._began)
+        )
+        if now - doubt.since > standstill:
+            self._start_fetching(place, doubt)
+        return False
+
+    def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Take a fetched feature; tell whether it is news."""
+        source = header.src_id
+        if source not in self._wanted:
+            self._tally.repeated += 1
+            return False
+        self._tally.features_fetched += 1
+        # What is still awaited was asked for at the same time, so it is overdue soon.
+        self._attempts = 0
+        self._quiet_since = now
+        lanes = np.frombuffer(frame, dtype=">i4", count=LANES, offset=BODY_AT).astype(np.int32)
+        self._keep_feature(source, lanes, now)
+        return True
+
+    def _keep_feature(self, source: int, lanes: NDArray[np.int32], now: float) -> None:
+        """Keep a raw feature, and add up the sums that waited for it last."""
+        self._features[source] = lanes
+        for place in self._wanted.pop(source, ()):
+            doubt = self._doubts.get(place)
+            if doubt is None or place not in self._missing:
+                continue
+            doubt.awaited.discard(source)
+            if not doubt.awaited:
+                self._add_up(place, now)
+
+    def ask_for_what_is_late(self, now: float) -> bool:
+        """Recall or fetch when nothing has come for a while; tell whether it was so."""
+        if self._quiet_since == 0.0:
+            self._quiet_since = now
+        if not self._missing or now - self._quiet_since < self._patience(now):
+            return False
+        self._attempts += 1
+        self._quiet_since = now
+        self._late = deque(self._missing)
+        self._unanswered.clear()
+        self._ask_some(_AT_ONCE if self._in_earnest else 1)
+        return True
+
+    @property
+    def _in_earnest(self) -> bool:
+        """Whether more is known than that nothing has come for a while."""
+        return self._lossy or self._attempts > 1
+
+    def _ask_some(self, most: int) -> None:
+        """Ask for what is late, until so many questions are out."""
+        asked = 0
+        while asked < most and self._late:
+            place = self._late.popleft()
+            if place not in self._missing:
+                continue
+            # To the end of the queue: the next time others have their turn.
+            self._missing.pop(place)
+            self._missing[place] = None
+            asked += self._ask(place)
+
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until something is overdue."""
+        return max(0.0, self._quiet_since + self._patience(now) - now)
+
+    def _patience(self, now: float) -> float:
+        share = min(_LONGEST_QUIET, _RECALL_SHARE * (now - self._began))
+        return max(share, self._round_trip.backed_off(self._attempts))
+
+    def _ask(self, place: int) -> int:
+        doubt = self._doubts.setdefault(place, _Doubt())
+        vertex = int(self._schedule.receive_vertex[place])
+        if not doubt.fetching:
+            self._send(Kind.RECALL, 0, vertex, resend=self._in_earnest)
+            self._unanswered.add(place)
+            self._tally.recalls += 1
+            return 1
+        for source in doubt.awaited:
+            self._send(Kind.FETCH, source, vertex)
+        self._tally.fetches += len(doubt.awaited)
+        return len(doubt.awaited)
+
+    def _fetch_all(self, place: int, now: float) -> bool:
+        """Fetch the features of a sum, unless that is under way; tell whether it was not."""
+        doubt = self._doubts.setdefault(place, _Doubt())
+        if doubt.fetching:
+            return False
+        doubt.since = now
+        self._start_fetching(place, doubt)
+        return True
+
+    def _start_fetching(self, place: int, doubt: _Doubt) -> None:
+        doubt.fetching = True
+        vertex = int(self._schedule.receive_vertex[place])
+        neighbours = self._schedule.neighbours_of(place)
+        released = False
+        for source in neighbours:
+            if source in self._features:
+                continue
+            doubt.awaited.add(source)
+            asked = source in self._wanted
+            self._wanted.setdefault(source, set()).add(place)
+            if not asked:
+                self._send(Kind.FETCH, source, vertex)
+                self._tally.fetches += 1
+                released = True
+        if not released:
+            # All are here or on their way for another sum, but the slot must go.
+            self._send(Kind.FETCH, neighbours[0], vertex)
+            self._tally.fetches += 1
+        if not doubt.awaited:
+            self._add_up(place, doubt.since)
+
+    def _add_up(self, place: int, now: float) -> None:
+        total = np.zeros(LANES, dtype=np.int32)
+        for source in self._schedule.neighbours_of(place):
+            total += self._features[source]
+        self._tally.sums_made += 1
+        self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
+
+    def _finish(self, place: int, lanes: memoryview, now: float) -> None:
+        at = place * FRAGMENT_BYTES
+        self._staging[at : at + FRAGMENT_BYTES] = lanes
+        del self._missing[place]
+        self._unanswered.discard(place)
+        self._doubts.pop(place, None)
+        self._attempts = 0
+        self._quiet_since = now
+
+    def _send(self, kind: Kind, source: int, vertex: int, *, resend: bool = False) -> None:
+        round_number, block_id, fragment = self._place
+        header = Header(
+            kind=kind,
+            src_id=source,
+            dst_id=vertex,
+            block_id=block_id,
+            fragment=fragment,
+            round=round_number,
+            is_fetch=True,
+            resend=resend,
+        )
+        self._link.send(self._addresses.frame(header.pack(b"")))

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Answers other workers' fetches from this round's features."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import Header, Kind
+from switchgnn.host.wire.link import Link
+
+
+class Responder:
+    """Holds the fixed-point features of the current round.
+
+    Args:
+        link: to the switch.
+        addresses: this worker's.
+        vertices: int64[n], the worker's vertices, ascending.
+        tally: counts what is served.
+    """
+
+    def __init__(
+        self, link: Link, addresses: Addresses, vertices: NDArray[np.int64], tally: Tally
+    ) -> None:
+        self._link = link
+        self._addresses = addresses
+        self._row = {int(vertex): row for row, vertex in enumerate(vertices)}
+        self._tally = tally
+        self._round = 0
+        self._blocks = range(0)
+        self._lanes: NDArray[np.int32] | None = None
+
+    def serve(self, round_number: int, blocks: range, lanes: NDArray[np.int32]) -> None:
+        """Serve this round's features from now on.
+
+        Args:
+            round_number: the round.
+            blocks: the blocks of the round. Who asks in another block sums in another
+                direction, and gets no answer.
+            lanes: int32[n, fragments, 32].
+        """
+        self._round, self._blocks, self._lanes = round_number, blocks, lanes
+
+    def answer(self, request: Header) -> None:
+        """Send the feature that a fetch asks for, if it is of this round."""
+        row = self._row.get(request.src_id)
+        if row is None or self._lanes is None or request.round != self._round:
+            self._tally.late += 1
+            return
+        if request.block_id not in self._blocks or request.fragment >= self._lanes.shape[1]:
+            self._tally.wrong += 1
+            return
+        header = Header(
+            kind=Kind.FEATURE,
+            src_id=request.src_id,
+            dst_id=request.dst_id,
+            block_id=request.block_id,
+            count=1,
+            resend=True,
+            fragment=request.fragment,
+            round=request.round,
+        )
+        body = self._lanes[row, request.fragment].astype(">i4").tobytes()
+        self._link.send(self._addresses.frame(header.pack(body)))
+        self._tally.features_served += 1

@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sends the features of one block and sees to it that the switch has them all.
+
+Features go in groups. The last of a group asks for an acknowledgement, which
+carries the number of the group's features that the switch has let through. When
+that is fewer than the group has, the group is sent again: the switch counts each
+once. When no acknowledgement comes, the last feature alone is repeated, as a
+question.
+"""
+
+import time
+from collections import deque
+
+from switchgnn.host.congestion import Congestion
+from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.frames import FeatureFrames
+from switchgnn.host.wire.header import Header
+from switchgnn.host.wire.link import Link
+
+_BURST = 8
+# GROUPS_PER_WORKER of p4src/accepted.p4.
+_GROUPS_APART = 32
+
+
+class FeatureSender:
+    """One fragment of one block, on its way to the switch."""
+
+    def __init__(
+        self,
+        link: Link,
+        frames: FeatureFrames,
+        group_size: int,
+        *,
+        congestion: Congestion,
+        round_trip: RoundTrip,
+        tally: Tally,
+    ) -> None:
+        self._link = link
+        self._rows = frames.rows
+        self._group_size = group_size
+        self._congestion = congestion
+        self._round_trip = round_trip
+        self._tally = tally
+        groups = -(-len(self._rows) // group_size)
+        self._waiting = set(range(groups))
+        self._asked_at = [0.0] * groups
+        self._attempts = [0] * groups
+        self._accepted = [0] * groups
+        self._sent = 0
+        self._confirmed = 0
+        self._nothing_late_before = 0.0
+        self._again: deque[int] = deque()
+        self._first_asked: dict[int, float] = {}
+        self._doubtful: dict[int, float] = {}
+
+    @property
+    def done(self) -> bool:
+        """Whether the switch has let all features through."""
+        return not self._waiting
+
+    @property
+    def unconfirmed(self) -> int:
+        """Features that no acknowledgement has covered yet."""
+        return len(self._rows) - self._confirmed
+
+    def send_some(self, now: float) -> bool:
+        """Send what window and rate allow, a burst at most; tell whether more may go."""
+        allowed = self._congestion.allowance(self._sent - self._confirmed, now)
+        while self._again and allowed > -self._group_size:
+            # What is sent again is in flight already, so it may exceed the window.
+            place = self._again.popleft()
+            self._link.send(self._rows[place])
+            self._note_if_asking(place, now)
+            self._tally.features_resent += 1
+            allowed -= 1
+        burst = max(0, min(allowed, _BURST, self._furthest() - self._sent))
+        for place in range(self._sent, self._sent + burst):
+            self._link.send(self._rows[place])
+            self._note_if_asking(place, now)
+        self._sent += burst
+        self._tally.features_sent += burst
+        self._congestion.sent(burst)
+        return bool(burst) and self._sent < self._furthest()
+
+    def take_ack(self, header: Header, now: float) -> bool:
+        """Take an acknowledgement; tell whether it is news."""
+        group = header.feature_group
+        if group not in self._waiting:
+            self._measure_doubtful(group)
+            return False
+        size = self._size(group)
+        if header.count < size:
+            self._repeat(group)
+            self._congestion.lost(now)
+            news = header.count > self._accepted[group]
+            self._accepted[group] = header.count
+            return news
+        if self._attempts[group] == 0:
+            self._round_trip.measured(now - self._asked_at[group])
+        elif group in self._first_asked:
+            self._doubtful[group] = now - self._first_asked[group]
+        self._waiting.discard(group)
+        self._confirmed += size
+        if not header.ecn:
+            self._congestion.acknowledged(size)
+        return True
+
+    def repeat_what_is_late(self, now: float) -> None:
+        """Ask again about groups whose acknowledgement is overdue."""
+        if now < self._nothing_late_before:
+            return
+        # Whatever is asked for from now on is not late earlier than this.
+        self._nothing_late_before = now + self._round_trip.timeout
+        for group in sorted(self._waiting):
+            last = group * self._group_size + self._size(group) - 1
+            if last >= self._sent:
+                return
+            due = self._asked_at[group] + self._round_trip.backed_off(self._attempts[group])
+            if now > due:
+                if self._attempts[group] == 0:
+                    self._first_asked[group] = self._asked_at[group]
+                self._attempts[group] += 1
+                self._asked_at[group] = now
+                self._link.send(self._rows[last])
+                self._tally.probes += 1
+            else:
+                self._nothing_late_before = min(self._nothing_late_before, due)
+
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until something is overdue."""
+        first = min(self._waiting, default=None)
+        if first is None or self._asked_at[first] == 0.0:
+            return self._round_trip.timeout
+        due = self._asked_at[first] + self._round_trip.backed_off(self._attempts[first])
+        return max(0.0, due - now)
+
+    def _measure_doubtful(self, group: int) -> None:
+        """Learn from a second answer that the first one was not to the repetition.
+
+        Nothing had been lost: the round trip is longer than was believed, and who leaves out
+        all samples of repeated questions (Karn) would never know. TCP's D-SACK (RFC 3708).
+        """
+        seconds = self._doubtful.pop(group, None)
+        if seconds is not None:
+            self._round_trip.measured(seconds)
+
+    def _furthest(self) -> int:
+        # The switch tells the groups of a worker apart only so far.
+        first = min(self._waiting, default=0)
+        return min(len(self._rows), (first + _GROUPS_APART) * self._group_size)
+
+    def _repeat(self, group: int) -> None:
+        self._attempts[group] += 1
+        first = group * self._group_size
+        places = range(first, first + self._size(group))
+        queued = set(self._again)
+        self._again.extend(place for place in places if place not in queued)
+
+    def _note_if_asking(self, place: int, now: float) -> None:
+        if (place + 1) % self._group_size == 0 or place + 1 == len(self._rows):
+            self._asked_at[place // self._group_size] = now or time.monotonic()
+
+    def _size(self, group: int) -> int:
+        return min(self._group_size, len(self._rows) - group * self._group_size)

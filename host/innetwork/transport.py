@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The sums that the switch makes, behind the interface of the others."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.transport import traffic_since
+from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.planner.direction import Direction
+
+
+class SwitchTransport:
+    """In-network sums.
+
+    Args:
+        exchange: this worker's exchange, of a plan with the directions that are asked for.
+        link: the exchange's link, for its counters.
+    """
+
+    def __init__(self, exchange: Exchange, link: Link) -> None:
+        self._exchange = exchange
+        self._link = link
+        self._start = link.traffic
+
+    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+        """Return float32[n, F], off by at most ``FixedPoint.error_bound()``; see ``Transport``.
+
+        Raises:
+            PlannerError: the plan was made without that direction.
+            HostError: as ``Exchange.aggregate``.
+        """
+        return self._exchange.aggregate(rows, direction)
+
+    def expected_traffic(self, width: int, direction: Direction) -> Traffic:
+        """What the plan predicts for one exchange."""
+        return self._exchange.expected_traffic(width, direction)
+
+    def next_epoch(self) -> None:
+        """Nothing is sampled."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """Frames and bytes of the exchange so far."""
+        return traffic_since(self._start, self._link.traffic)
+
+    def close(self) -> None:
+        """The last barrier was the farewell."""

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses of a worker and of the switch, and the frame around a packet."""
+
+import ipaddress
+import struct
+from dataclasses import dataclass
+
+from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
+
+_IPV4 = struct.Struct(">BBHHHBBH4s4s")
+_TIME_TO_LIVE = 64
+# Features may be marked instead of dropped (RFC 3168).
+ECN_CAPABLE = 2
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where a worker's packets come from and go to.
+
+    Attributes:
+        worker_mac, switch_mac: like ``02:00:00:00:00:01``.
+        worker_ip, switch_ip: IPv4 in dotted form.
+    """
+
+    worker_mac: str
+    worker_ip: str
+    switch_mac: str
+    switch_ip: str
+
+    def envelope(self, packet_bytes: int) -> bytes:
+        """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size."""
+        return ipv4_envelope(
+            (self.worker_mac, self.worker_ip), (self.switch_mac, self.switch_ip), packet_bytes
+        )
+
+    def frame(self, packet: bytes) -> bytes:
+        """Return the whole Ethernet frame around a SwitchGNN packet."""
+        return self.envelope(len(packet)) + packet
+
+
+def ipv4_envelope(
+    sender: tuple[str, str],
+    receiver: tuple[str, str],
+    packet_bytes: int,
+    *,
+    protocol: int = PROTOCOL,
+    ecn: int = ECN_CAPABLE,
+) -> bytes:
+    """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size.
+
+    Args:
+        sender: MAC and IPv4 address as text.
+        receiver: the same of where it goes.
+        packet_bytes: what follows the IPv4 header.
+        protocol: IPv4 protocol number.
+        ecn: ECN field of the IPv4 header.
+    """
+    ethernet = _mac_bytes(receiver[0]) + _mac_bytes(sender[0]) + ETHERTYPE_IPV4.to_bytes(2, "big")
+    fields = (
+        *(0x45, ecn, _IPV4.size + packet_bytes, 0, 0, _TIME_TO_LIVE, protocol, 0),
+        ipaddress.IPv4Address(sender[1]).packed,
+        ipaddress.IPv4Address(receiver[1]).packed,
+    )
+    header = bytearray(_IPV4.pack(*fields))
+    header[10:12] = internet_checksum(header).to_bytes(2, "big")
+    return ethernet + bytes(header)
+
+
+def internet_checksum(data: bytes | bytearray) -> int:
+    """Return the Internet checksum (RFC 1071) of an even number of bytes."""
+    # 2^16 is 1 modulo 2^16 - 1, so the remainder is the end-around-carry sum.
+    total = int.from_bytes(data, "big")
+    return 0xFFFF ^ ((total % 0xFFFF) or (0xFFFF if total else 0))
+
+
+def _mac_bytes(mac: str) -> bytes:
+    return bytes.fromhex(mac.replace(":", ""))

@@ -1,0 +1,273 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Faults on purpose: links that lose, repeat, reorder and corrupt frames.
+
+Those of a worker sit between it and its real link, so they work on every fabric and
+with every switch; those between switches are in ``topologies/relay.py``. Everything is
+drawn from a seed.
+"""
+
+import random
+import re
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+
+from switchgnn.host.errors import HostError
+from switchgnn.host.wire.header import ETHERNET_BYTES
+from switchgnn.host.wire.link import Link, Traffic
+
+DIRECTIONS = ("up", "down")
+WORKERS, CABLES = "workers", "cables"
+_CABLE = re.compile(r"l\d+s\d+")
+_WORKER = re.compile(r"w\d+")
+_LONGEST_DELAY = 4
+
+
+class FaultError(HostError):
+    """A description of faults that cannot be read."""
+
+
+@dataclass(frozen=True)
+class FaultRates:
+    """Probabilities per frame, in one direction of one link.
+
+    Attributes:
+        loss: the frame is dropped.
+        duplicate: it arrives twice.
+        reorder: up to four later frames overtake it.
+        corrupt: one to three of its bits are flipped.
+    """
+
+    loss: float = 0.0
+    duplicate: float = 0.0
+    reorder: float = 0.0
+    corrupt: float = 0.0
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What happens on the links of a run: those of workers, and cables between switches.
+
+    Links have names: ``w3`` is that of worker 3, ``l0s1`` the cable from leaf 0 to spine 1.
+    Up is away from the workers.
+
+    Attributes:
+        seed: all draws follow from it, the link and the direction.
+        rates: by (link, ``workers``, ``cables``, or None for all; direction or None for both),
+            the probabilities that were given, by the names of ``FaultRates``.
+    """
+
+    seed: int = 0
+    rates: Mapping[tuple[str | None, str | None], Mapping[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> "Faults":
+        """Read ``loss=0.01,duplicate=0.005,seed=7``.
+
+        A name may be preceded by a direction, a link or a kind of links, or both, which then
+        replace what holds for all: ``loss=0.01,up.loss=0.05,w3.down.corrupt=0.1,cables.loss=0``.
+
+        Raises:
+            FaultError: an unknown name or a number that is no probability.
+        """
+        seed = 0
+        values: dict[tuple[str | None, str | None], dict[str, float]] = {}
+        for word in filter(None, (part.strip() for part in text.split(","))):
+            name, _, number = word.partition("=")
+            if name == "seed":
+                seed = int(_number(word, number))
+                continue
+            *scope, kind = name.split(".")
+            if kind not in {each.name for each in fields(FaultRates)}:
+                raise FaultError(
+                    f"{word!r} is no fault: write loss, duplicate, reorder or corrupt with a "
+                    "probability, like loss=0.01 or w3.down.loss=0.1, or seed=7."
+                )
+            values.setdefault(_scope(word, scope), {})[kind] = _probability(word, number)
+        return cls(seed, values)
+
+    @property
+    def on_cables(self) -> bool:
+        """Whether anything is said of cables, or of all links."""
+        return any(link is None or _kind(link) == CABLES for link, _ in self.rates)
+
+    def check(self, links: Collection[str]) -> None:
+        """Check that only these links are spoken of.
+
+        Raises:
+            FaultError: another one is named.
+        """
+        known = {*links, *map(_kind, links), None}
+        for link, _ in self.rates:
+            if link not in known:
+                raise FaultError(
+                    f"Faults for {link}, which is not there; the links are {', '.join(links)}."
+                )
+
+    def of(self, link: str, direction: str) -> FaultRates:
+        """Return the rates of one direction of one link: the nearest description wins."""
+        merged: dict[str, float] = {}
+        for scope in (None, _kind(link), link):
+            for way in (None, direction):
+                merged |= self.rates.get((scope, way), {})
+        return FaultRates(**merged)
+
+
+@dataclass
+class FaultCounts:
+    """How many frames met which fault."""
+
+    lost: int = 0
+    duplicated: int = 0
+    reordered: int = 0
+    corrupted: int = 0
+
+
+class FaultyLink(Link):
+    """The link of a worker, with faults in both directions."""
+
+    def __init__(self, link: Link, faults: Faults, worker: int) -> None:
+        self._link = link
+        self._up = FaultyDirection(faults, worker_link(worker), "up")
+        self._down = FaultyDirection(faults, worker_link(worker), "down")
+        self._arrived: deque[bytes] = deque()
+
+    @property
+    def name(self) -> str:
+        """What the link is attached to, for messages."""
+        return self._link.name
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed the real link."""
+        return self._link.traffic
+
+    @property
+    def counts(self) -> dict[str, FaultCounts]:
+        """The faults by direction."""
+        return {"up": self._up.counts, "down": self._down.counts}
+
+    def send(self, frame: bytes | memoryview) -> None:
+        """Send what becomes of the frame."""
+        for each in self._up.disturb(frame):
+            self._link.send(each)
+
+    def receive(self, seconds: float) -> memoryview | None:
+        """Return what becomes of the frames that arrive."""
+        while not self._arrived:
+            frame = self._link.receive(0.0)
+            if frame is None:
+                # Nobody overtakes a delayed frame any more, so it arrives now.
+                for each in self._up.release():
+                    self._link.send(each)
+                self._arrived.extend(self._down.release())
+                if self._arrived or seconds <= 0:
+                    break
+                frame = self._link.receive(seconds)
+                seconds = 0.0
+            if frame is None:
+                break
+            self._arrived.extend(self._down.disturb(frame))
+        return memoryview(self._arrived.popleft()) if self._arrived else None
+
+    def close(self) -> None:
+        """Close the real link."""
+        self._link.close()
+
+
+class FaultyDirection:
+    """What becomes of the frames that go one way over a link.
+
+    Attributes:
+        counts: the faults so far.
+    """
+
+    def __init__(self, faults: Faults, link: str, direction: str) -> None:
+        self.counts = FaultCounts()
+        self._rates = faults.of(link, direction)
+        self._random = random.Random(f"{faults.seed}/{link}/{direction}")  # noqa: S311
+        self._delayed: list[tuple[int, bytes]] = []
+
+    @property
+    def holds(self) -> bool:
+        """Whether a frame waits for others to overtake it."""
+        return bool(self._delayed)
+
+    def disturb(self, frame: bytes | memoryview) -> list[bytes]:
+        """Return the frames that arrive because this one was sent."""
+        rates, draw = self._rates, self._random.random
+        if rates.loss and draw() < rates.loss:
+            self.counts.lost += 1
+            return self._pass_delayed([])
+        whole = bytes(frame)
+        if rates.corrupt and draw() < rates.corrupt:
+            self.counts.corrupted += 1
+            whole = self._corrupt(whole)
+        if rates.reorder and draw() < rates.reorder:
+            self.counts.reordered += 1
+            self._delayed.append((self._random.randint(1, _LONGEST_DELAY), whole))
+            return []
+        frames = [whole]
+        if rates.duplicate and draw() < rates.duplicate:
+            self.counts.duplicated += 1
+            frames.append(whole)
+        return self._pass_delayed(frames)
+
+    def release(self) -> list[bytes]:
+        """Return all delayed frames."""
+        frames = [frame for _, frame in self._delayed]
+        self._delayed.clear()
+        return frames
+
+    def _pass_delayed(self, frames: list[bytes]) -> list[bytes]:
+        due = [frame for wait, frame in self._delayed if wait <= 1]
+        self._delayed = [(wait - 1, frame) for wait, frame in self._delayed if wait > 1]
+        return frames + due
+
+    def _corrupt(self, frame: bytes) -> bytes:
+        changed = bytearray(frame)
+        for _ in range(self._random.randint(1, 3)):
+            bit = self._random.randrange(8 * ETHERNET_BYTES, 8 * len(changed))
+            changed[bit // 8] ^= 1 << bit % 8
+        return bytes(changed)
+
+
+def worker_link(worker: int) -> str:
+    """Return what the link of a worker is called."""
+    return f"w{worker}"
+
+
+def _kind(link: str) -> str:
+    """The kind of a link; a kind itself is its own."""
+    return CABLES if link == CABLES or _CABLE.fullmatch(link) else WORKERS
+
+
+def _scope(word: str, scope: list[str]) -> tuple[str | None, str | None]:
+    link: str | None = None
+    direction: str | None = None
+    for part in scope:
+        if part in DIRECTIONS:
+            direction = part
+        elif part in (WORKERS, CABLES) or _WORKER.fullmatch(part) or _CABLE.fullmatch(part):
+            link = part
+        else:
+            raise FaultError(
+                f"{word!r}: {part!r} is neither up, down, workers, cables, a worker like w3, "
+                "nor a cable like l0s1."
+            )
+    return link, direction
+
+
+def _number(word: str, number: str) -> float:
+    try:
+        return float(number)
+    except ValueError as error:
+        raise FaultError(f"{word!r}: {number!r} is no number.") from error
+
+
+def _probability(word: str, number: str) -> float:
+    value = _number(word, number)
+    if not 0 <= value < 1:
+        raise FaultError(f"{word!r}: a probability is at least 0 and less than 1.")
+    return value

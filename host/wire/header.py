@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The SwitchGNN header: the paper's fields (section 4), then our extension.
+
+``p4src/headers.p4`` defines the same layout and ``docs/protocol.md`` draws it.
+Here control packets are packed and parsed one at a time; features go through
+:mod:`switchgnn.host.wire.frames`, many at a time.
+"""
+
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+
+ETHERTYPE_IPV4 = 0x0800
+PROTOCOL = 253
+VERSION = 1
+LANES = 32
+FRAGMENT_BYTES = 4 * LANES
+
+ETHERNET_BYTES = 14
+IPV4_BYTES = 20
+HEADER = struct.Struct(">IIHHBBHHII")
+HEADER_BYTES = HEADER.size
+CHECKED_BYTES = HEADER_BYTES - 4
+BARRIER = struct.Struct(">III16s")
+
+HEADER_AT = ETHERNET_BYTES + IPV4_BYTES
+BODY_AT = HEADER_AT + HEADER_BYTES
+KIND_AT = HEADER_AT + 12
+# More fragments, and the upper bits of the offset.
+_FRAGMENT_BITS = 0x3F
+KIND_MASK = 0xF
+FEATURE_FRAME_BYTES = BODY_AT + FRAGMENT_BYTES
+BARRIER_FRAME_BYTES = BODY_AT + BARRIER.size
+OPENING_BLOCK = 0
+
+
+class Kind(IntEnum):
+    """Packet kind; ``kind_t`` of the P4 program."""
+
+    FEATURE = 1
+    SUM = 2
+    DONE = 3
+    ADVANCE = 4
+    WAITING = 5
+    ACK = 6
+    RECALL = 7
+    MISSING = 8
+    FETCH = 9
+    NOTICE = 10
+
+
+def fragments_of(width: int) -> int:
+    """Return how many frames a row of so many elements takes."""
+    return -(-width // LANES)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """One SwitchGNN header. Field names and widths are those of the P4 program."""
+
+    kind: Kind
+    src_id: int = 0
+    dst_id: int = 0
+    block_id: int = 0
+    count: int = 0
+    is_ack: bool = False
+    is_fetch: bool = False
+    ecn: bool = False
+    resend: bool = False
+    level: int = 0
+    echo: bool = False
+    fragment: int = 0
+    feature_group: int = 0
+    round: int = 0
+
+    def pack(self, body: bytes) -> bytes:
+        """Return the header with the checksum over itself and ``body``, then ``body``."""
+        flags = self.is_ack << 3 | self.is_fetch << 2 | self.ecn << 1 | self.resend
+        head = HEADER.pack(
+            self.src_id,
+            self.dst_id,
+            self.block_id,
+            self.count,
+            flags << 4 | self.kind,
+            VERSION << 4 | self.level << 1 | self.echo,
+            self.fragment,
+            self.feature_group,
+            self.round,
+            0,
+        )[:CHECKED_BYTES]
+        return head + zlib.crc32(body, zlib.crc32(head)).to_bytes(4, "big") + body
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierBody:
+    """What follows the header of DONE, ADVANCE and WAITING.
+
+    Attributes:
+        magnitude: float32 bits of the largest magnitude of the round.
+        plan: first 32 bits of the plan's digest.
+        round: the round that the switch stands in.
+        workers: who is done, bit w for worker w.
+    """
+
+    magnitude: int = 0
+    plan: int = 0
+    round: int = 0
+    workers: int = 0
+
+    def pack(self) -> bytes:
+        """Return the 28 bytes on the wire."""
+        return BARRIER.pack(self.magnitude, self.plan, self.round, self.workers.to_bytes(16, "big"))
+
+    @classmethod
+    def unpack(cls, data: bytes | memoryview) -> "BarrierBody":
+        """Parse the 28 bytes on the wire."""
+        magnitude, plan, round_number, workers = BARRIER.unpack(data)
+        return cls(magnitude, plan, round_number, int.from_bytes(workers, "big"))
+
+
+def unpack_header(frame: bytes | memoryview) -> Header | None:
+    """Parse the header of a frame; None when it is not a sound SwitchGNN frame.
+
+    Sound means: Ethernet, IPv4 without options and no fragment, our protocol and
+    version, a known kind, a whole body, and a right checksum.
+    """
+    if len(frame) < BODY_AT or frame[12] != 8 or frame[13] != 0 or frame[14] != 0x45:
+        return None
+    if frame[23] != PROTOCOL or frame[20] & _FRAGMENT_BITS or frame[21]:
+        return None
+    src, dst, block, count, flags, extension, fragment, group, number, checksum = (
+        HEADER.unpack_from(frame, HEADER_AT)
+    )
+    if extension >> 4 != VERSION or flags & 0xF not in _BODY_BYTES:
+        return None
+    end = BODY_AT + _BODY_BYTES[flags & 0xF]
+    if len(frame) < end:
+        return None
+    checked = zlib.crc32(frame[HEADER_AT : HEADER_AT + CHECKED_BYTES])
+    if zlib.crc32(frame[BODY_AT:end], checked) != checksum:
+        return None
+    return Header(
+        kind=Kind(flags & 0xF),
+        src_id=src,
+        dst_id=dst,
+        block_id=block,
+        count=count,
+        is_ack=bool(flags & 0x80),
+        is_fetch=bool(flags & 0x40),
+        ecn=bool(flags & 0x20),
+        resend=bool(flags & 0x10),
+        level=extension >> 1 & 7,
+        echo=bool(extension & 1),
+        fragment=fragment,
+        feature_group=group,
+        round=number,
+    )
+
+
+_BODY_BYTES = {
+    int(Kind.FEATURE): FRAGMENT_BYTES,
+    int(Kind.SUM): FRAGMENT_BYTES,
+    int(Kind.DONE): BARRIER.size,
+    int(Kind.ADVANCE): BARRIER.size,
+    int(Kind.WAITING): BARRIER.size,
+    int(Kind.ACK): 0,
+    int(Kind.RECALL): 0,
+    int(Kind.MISSING): 0,
+    int(Kind.FETCH): 0,
+    int(Kind.NOTICE): 0,
+}

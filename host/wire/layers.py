@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Scapy layers: what the packets mean, for people and for tests.
+
+Nothing that runs imports this module. Scapy is GPL-2.0; see the README.
+"""
+
+import zlib
+from typing import Any
+
+from scapy.fields import (
+    BitEnumField,
+    BitField,
+    FieldListField,
+    ShortField,
+    SignedIntField,
+    XIntField,
+)
+from scapy.fields import IntField as ScapyIntField
+from scapy.layers.inet import IP
+from scapy.packet import Packet, bind_layers
+
+from switchgnn.host.wire.header import CHECKED_BYTES, LANES, PROTOCOL, VERSION, Kind
+
+
+class SwitchGNN(Packet):
+    """The SwitchGNN header: the paper's fields, then the extension."""
+
+    name = "SwitchGNN"
+    fields_desc = [  # noqa: RUF012
+        ScapyIntField("Src_id", 0),
+        ScapyIntField("Dst_id", 0),
+        ShortField("Block_id", 0),
+        ShortField("Count", 0),
+        BitField("Is_ACK", 0, 1),
+        BitField("Is_Fetch", 0, 1),
+        BitField("ECN", 0, 1),
+        BitField("Resend", 0, 1),
+        BitEnumField("Kind", int(Kind.FEATURE), 4, {int(kind): kind.name for kind in Kind}),
+        BitField("Version", VERSION, 4),
+        BitField("Level", 0, 3),
+        BitField("Echo", 0, 1),
+        ShortField("Fragment", 0),
+        ShortField("Feature_group", 0),
+        ScapyIntField("Round", 0),
+        XIntField("Checksum", None),
+    ]
+
+    def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        """Fill in the checksum over header and body unless one was given."""
+        if self.Checksum is None:
+            checksum = zlib.crc32(pay, zlib.crc32(pkt[:CHECKED_BYTES]))
+            pkt = pkt[:CHECKED_BYTES] + checksum.to_bytes(4, "big")
+        return pkt + pay
+
+    def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
+        """Return the body that the kind calls for."""
+        if self.Kind in (Kind.FEATURE, Kind.SUM):
+            return Fragment
+        if self.Kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+            return Barrier
+        return super().guess_payload_class(payload)
+
+
+class Fragment(Packet):
+    """32 lanes of a feature or of a sum."""
+
+    name = "Fragment"
+    fields_desc = [  # noqa: RUF012
+        FieldListField(
+            "lanes",
+            [0] * LANES,  # type: ignore[list-item]
+            SignedIntField("lane", 0),
+            count_from=lambda _: LANES,
+        )
+    ]
+
+
+class Barrier(Packet):
+    """Body of DONE, ADVANCE and WAITING."""
+
+    name = "Barrier"
+    fields_desc = [  # noqa: RUF012
+        XIntField("magnitude", 0),
+        XIntField("plan", 0),
+        ScapyIntField("round", 0),
+        BitField("workers", 0, 128),
+    ]
+
+
+bind_layers(IP, SwitchGNN, proto=PROTOCOL)

@@ -1,0 +1,255 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The worker's link to the switch: Ethernet frames over an interface or over UDP.
+
+Both count the bytes of the frames that pass, which is what the report means by
+bytes on the wire where no interface counts them.
+"""
+
+import contextlib
+import ctypes
+import errno
+import select
+import socket
+import struct
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+from switchgnn.host.errors import LinkError
+from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
+
+_RECEIVE_BUFFER = 16 << 20
+_LARGEST_FRAME = 9216
+_SO_ATTACH_FILTER = 26
+_SO_RCVBUFFORCE = 33
+
+
+class Traffic(NamedTuple):
+    """Frames and bytes that passed a link."""
+
+    frames_up: int
+    bytes_up: int
+    frames_down: int
+    bytes_down: int
+
+
+class Link(ABC):
+    """Carries whole Ethernet frames between a worker and the switch. A context manager."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the link is attached to, for messages."""
+
+    @property
+    @abstractmethod
+    def traffic(self) -> Traffic:
+        """What has passed since the link was opened."""
+
+    @abstractmethod
+    def send(self, frame: bytes | memoryview) -> None:
+        """Send one frame; waits while the link is full.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+
+    @abstractmethod
+    def receive(self, seconds: float) -> memoryview | None:
+        """Return the next frame, valid until the next call, or None after ``seconds``.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close it."""
+
+    def __enter__(self) -> "Link":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class SocketLink(Link):
+    """A link over a socket that sends and receives whole frames."""
+
+    def __init__(self, sock: socket.socket, name: str) -> None:
+        self._socket = sock
+        self._name = name
+        self._buffer = bytearray(_LARGEST_FRAME)
+        self._view = memoryview(self._buffer)
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
+        self._writable = select.poll()
+        self._writable.register(sock, select.POLLOUT)
+        self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
+        _enlarge_receive_buffer(sock)
+        sock.setblocking(False)
+
+    @property
+    def name(self) -> str:
+        """What the link is attached to, for messages."""
+        return self._name
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed since the link was opened."""
+        return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)
+
+    def send(self, frame: bytes | memoryview) -> None:
+        """Send one frame; waits while the socket is full.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        while True:
+            try:
+                self._bytes_up += self._socket.send(frame)
+            except (BlockingIOError, InterruptedError):
+                self._writable.poll()
+            except ConnectionRefusedError:
+                # An earlier datagram met a closed port. The caller's time-out tells the user.
+                return
+            except OSError as error:
+                if error.errno == errno.ENOBUFS:
+                    self._writable.poll(1)
+                    continue
+                raise LinkError(f"Cannot send on {self._name}: {error.strerror}.") from error
+            else:
+                self._frames_up += 1
+                return
+
+    def receive(self, seconds: float) -> memoryview | None:
+        """Return the next frame, valid until the next call, or None after ``seconds``.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        while True:
+            try:
+                size = self._socket.recv_into(self._buffer)
+            except (BlockingIOError, InterruptedError):
+                if seconds <= 0 or not self._poll.poll(seconds * 1000):
+                    return None
+                seconds = 0.0
+            except ConnectionRefusedError:
+                if seconds <= 0:
+                    return None
+            except OSError as error:
+                raise LinkError(f"Cannot receive on {self._name}: {error.strerror}.") from error
+            else:
+                self._frames_down += 1
+                self._bytes_down += size
+                return self._view[:size]
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+class InterfaceLink(SocketLink):
+    """A link over a network interface (AF_PACKET; needs CAP_NET_RAW).
+
+    It receives packets of one IPv4 protocol.
+    """
+
+    def __init__(self, interface: str, protocol: int = PROTOCOL) -> None:
+        try:
+            # Protocol 0 receives nothing: until it is bound it would hear all interfaces.
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        except PermissionError as error:
+            raise LinkError(
+                f"Opening {interface} needs root (CAP_NET_RAW): "
+                "run as root, or use the loopback fabric."
+            ) from error
+        _attach_protocol_filter(sock, protocol)
+        try:
+            sock.bind((interface, ETHERTYPE_IPV4))
+        except OSError as error:
+            sock.close()
+            raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
+        super().__init__(sock, interface)
+        self._listener = _silence_kernel(protocol)
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self._socket.close()
+        self._listener.close()
+
+
+class UdpLink(SocketLink):
+    """A link over a loopback UDP socket; one datagram is one Ethernet frame."""
+
+    def __init__(self, local: tuple[str, int], switch: tuple[str, int]) -> None:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            sock.bind(local)
+        except OSError as error:
+            sock.close()
+            raise LinkError(
+                f"UDP port {local[1]} on {local[0]} is taken: {error.strerror}. "
+                "End the program that holds it or choose another port."
+            ) from error
+        sock.connect(switch)
+        super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
+
+
+def open_link(description: str, protocol: int = PROTOCOL) -> Link:
+    """Open ``eth:INTERFACE`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT``.
+
+    Args:
+        description: one of the two.
+        protocol: the IPv4 protocol that is to be received from an interface; over UDP
+            everything arrives.
+
+    Raises:
+        LinkError: the description is malformed, or the link cannot be opened.
+    """
+    kind, _, rest = description.partition(":")
+    fields = rest.split(":")
+    if kind == "eth" and rest:
+        return InterfaceLink(rest, protocol)
+    if kind == "udp" and len(fields) == 4 and fields[1].isdigit() and fields[3].isdigit():
+        return UdpLink((fields[0], int(fields[1])), (fields[2], int(fields[3])))
+    raise LinkError(
+        f"{description!r} is no link: write eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT."
+    )
+
+
+def _enlarge_receive_buffer(sock: socket.socket) -> None:
+    # A burst of sums must wait somewhere while the worker packs features.
+    with contextlib.suppress(PermissionError):
+        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+
+
+def _silence_kernel(protocol: int) -> socket.socket:
+    # Without a listener for the protocol the kernel answers each packet with an
+    # ICMP "protocol unreachable", as much traffic again. It needs no buffer.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
+    _attach(listener, [(0x06, 0, 0, 0)])
+    return listener
+
+
+def _attach_protocol_filter(sock: socket.socket, protocol: int) -> None:
+    # Classic BPF: accept when byte 23 (IPv4 protocol) is the right one.
+    _attach(
+        sock,
+        [
+            (0x30, 0, 0, 23),
+            (0x15, 0, 1, protocol),
+            (0x06, 0, 0, 0xFFFFFFFF),
+            (0x06, 0, 0, 0),
+        ],
+    )
+
+
+def _attach(sock: socket.socket, program: list[tuple[int, int, int, int]]) -> None:
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+    buffer = ctypes.create_string_buffer(code)
+    header = struct.pack("HL", len(program), ctypes.addressof(buffer))
+    sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, header)

@@ -1,7 +1,0 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
-"""The command line, `switchgnn`."""
-
-from switchgnn.cli.main import main
-
-__all__ = ["main"]

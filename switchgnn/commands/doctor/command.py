@@ -1,0 +1,170 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn doctor`: what is installed, what is missing, and what mends it."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from switchgnn.errors import SwitchGNNError
+from switchgnn.p4src import load_program
+from switchgnn.planner.partition.ptscotch_library import load_ptscotch
+from switchgnn.simulator.compile import find_compiler
+from switchgnn.simulator.wheel import find_wheel
+
+_MISSING_REQUIRED = 2
+_PARALLEL = "switchgnn plan --engine ptscotch"
+_SIMULATE = "switchgnn simulate"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for.
+
+    Attributes:
+        name: what.
+        needed_for: what it is good for.
+        required: nothing runs without it.
+        found: its version or place, or None.
+        mend: the command that installs it.
+    """
+
+    name: str
+    needed_for: str
+    required: bool
+    found: str | None
+    mend: str
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what is installed, what is missing, and the command that mends it.
+
+    Exit code 0 when everything required is here, 2 otherwise.
+    """
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings]))
+    else:
+        Console().print(_table(findings))
+    if any(finding.required and finding.found is None for finding in findings):
+        raise typer.Exit(_MISSING_REQUIRED)
+
+
+def examine() -> list[Finding]:
+    """Look for everything that some part of the project uses."""
+    bmv2 = "build and install p4lang/PI, then p4lang/behavioral-model"
+    return [
+        Finding("Python", "everything", True, platform.python_version(), "install Python 3.10+"),
+        Finding("compiled P4 program", "both switches", True, _program(), "make p4"),
+        *(
+            Finding(name, use, True, _package(name), "pip install -e .")
+            for name, use in _PACKAGES.items()
+        ),
+        Finding(
+            "fast protobuf", "installing tables", False, _protobuf(), "pip install -U protobuf"
+        ),
+        Finding("root", "Mininet, packet tests on veth", False, _root(), "sudo"),
+        _program_finding("mnexec", "Mininet", "apt-get install mininet"),
+        Finding(
+            *("mininet", "Mininet", False, _package("mininet")),
+            "pip install -e '.[mininet]'",
+        ),
+        _program_finding("ethtool", "Mininet", "apt-get install ethtool"),
+        _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
+        Finding(*("mpi4py", _PARALLEL, False, _package("mpi4py")), "pip install -e '.[ptscotch]'"),
+        Finding(*("libptscotch", _PARALLEL, False, _ptscotch()), "apt-get install libptscotch-7.0"),
+        Finding(*("ns3", _SIMULATE, False, _ns3()), "pip install -e '.[simulate]'"),
+        Finding(*("C++ compiler", _SIMULATE, False, _compiler()), "apt-get install g++"),
+        _program_finding("simple_switch_grpc", "the bmv2 switch", bmv2),
+        _program_finding("p4c-bm2-ss", "changing the P4 program", "build and install p4lang/p4c"),
+    ]
+
+
+_PACKAGES = {
+    "numpy": "everything",
+    "scipy": "the reference",
+    "pymetis": "the planner",
+    "scikit-learn": "the digits graph",
+    "networkx": "the karate graph and random graphs",
+    "grpcio": "P4Runtime",
+    "finsy": "P4Runtime stubs",
+    "scapy": "packet layers, tests",
+}
+
+
+def _program_finding(name: str, use: str, mend: str) -> Finding:
+    return Finding(name, use, False, shutil.which(name), mend)
+
+
+def _package(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _program() -> str | None:
+    try:
+        program = load_program()
+    except SwitchGNNError:
+        return None
+    return f"{program.digest[:12]}, p4c {program.compiler}"
+
+
+def _ptscotch() -> str | None:
+    try:
+        return load_ptscotch().version
+    except SwitchGNNError:
+        return None
+
+
+def _ns3() -> str | None:
+    try:
+        return find_wheel().version
+    except SwitchGNNError:
+        return None
+
+
+def _compiler() -> str | None:
+    try:
+        return find_compiler()
+    except SwitchGNNError:
+        return None
+
+
+def _protobuf() -> str | None:
+    from google.protobuf.internal import api_implementation  # noqa: PLC0415
+
+    kind: Callable[[], str] = api_implementation.Type
+    return kind() if kind() in ("upb", "cpp") else None
+
+
+def _root() -> str | None:
+    return "yes" if os.geteuid() == 0 else None
+
+
+def _table(findings: list[Finding]) -> Table:
+    table = Table()
+    for name in ("", "what", "needed for", "found", "to mend it"):
+        table.add_column(name, overflow="fold")
+    for finding in findings:
+        if finding.found is not None:
+            mark, found, mend = "[green]ok[/]", finding.found, ""
+        else:
+            mark = "[red]missing[/]" if finding.required else "[yellow]absent[/]"
+            found, mend = "", finding.mend
+        # The brackets of an extra are no markup.
+        table.add_row(mark, finding.name, finding.needed_for, *map(escape, (found, mend)))
+    return table

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn figures`: the paper's figures from simulations."""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from switchgnn.commands.shared.interruption import Interruption
+from switchgnn.experiments import (
+    ExperimentError,
+    Outcome,
+    Store,
+    cells_of,
+    current_versions,
+    load_figures,
+    parse_graphs,
+    run_points,
+    with_graphs,
+    write_figures,
+)
+from switchgnn.experiments.outputs import TABLE, check_matplotlib
+from switchgnn.experiments.table import HEADINGS
+
+_INTERRUPTED = 130
+_RESULTS = Path("results/figures")
+
+
+def figures(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="As figure15; default: all but example.")
+    ] = None,
+    scale: Annotated[str, typer.Option(help="small: minutes; full: the paper's sizes.")] = "small",
+    out: Annotated[
+        Path | None, typer.Option(help=f"Folder for all files; default: {_RESULTS}/SCALE.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Simulations at a time; default: one per core.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Draws of graph and orders; default: the scale's."),
+    ] = None,
+    graph: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=GRAPH",
+            help="Your own in place of a generated one, as Reddit=reddit.npz; repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """Redraw the paper's figures: simulate each point, write CSV, pictures and a table.
+
+    A point that has a result of the same parameters and versions is not simulated again:
+    after Ctrl-C, or with more figures, the same command goes on.
+    """
+    check_matplotlib()
+    described = with_graphs(load_figures(names or []), parse_graphs(graph or []))
+    chosen = [(figure, cells_of(figure, scale, seeds)) for figure in described]
+    folder = out or _RESULTS / scale
+    store = Store(folder, current_versions())
+    points = [cell.point for _, cells in chosen for cell in cells]
+    start = time.monotonic()
+    try:
+        with Interruption() as interruption, store.opened():
+            interruption.at_once()
+            outcome = run_points(points, store, jobs or os.cpu_count() or 1, _tell)
+    except KeyboardInterrupt:
+        _tell(f"Stopped. What is done is in {folder}; the same command goes on.")
+        raise typer.Exit(_INTERRUPTED) from None
+    found = {point: store.find(point) for point in dict.fromkeys(points)}
+    results = {point: result for point, result in found.items() if result is not None}
+    rows = write_figures(chosen, results, scale, folder)
+    _show(rows)
+    word = "figure" if len(chosen) == 1 else "figures"
+    Console(highlight=False, markup=False, soft_wrap=True).print(
+        f"{len(chosen)} {word} of {len(results):,} points, {outcome.run:,} of them simulated in "
+        f"{time.monotonic() - start:,.0f} s. CSV, pictures and {TABLE}: {folder}"
+    )
+    _refuse_failures(outcome)
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _show(rows: list[list[str]]) -> None:
+    """The table; what it leaves out is in the file."""
+    columns = len(HEADINGS) - 2
+    table = Table(*HEADINGS[:columns])
+    for row in rows:
+        table.add_row(*row[:columns])
+    if rows:
+        Console(highlight=False).print(table)
+
+
+def _refuse_failures(outcome: Outcome) -> None:
+    if outcome.failed:
+        point, said = next(iter(outcome.failed.items()))
+        raise ExperimentError(
+            f"{len(outcome.failed)} of {outcome.run} points failed, and are missing from the "
+            f"figures; the first, {point}: {said} The same command tries them again."
+        )

@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the subcommands together and turns errors into a sentence and exit code 2."""
+
+import sys
+
+import typer
+from rich.console import Console
+
+from switchgnn.errors import SwitchGNNError
+
+_FAILED = 2
+
+
+def main() -> None:
+    """Run the program with the arguments of the process.
+
+    Typer answers wrong usage itself, with exit code 2 as well.
+    """
+    try:
+        _application()()
+    except SwitchGNNError as error:
+        console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+        console.print(f"Error: {error}")
+        sys.exit(_FAILED)
+
+
+def _application() -> typer.Typer:
+    # Imported here so that a worker process, started many at a time, loads only its own part.
+    if sys.argv[1:2] == ["worker"]:
+        from switchgnn.commands.worker.command import app as worker_app  # noqa: PLC0415
+
+        return worker_app
+    if sys.argv[1:2] == ["train-worker"]:
+        from switchgnn.commands.train_worker.command import app as train_worker_app  # noqa: PLC0415
+
+        return train_worker_app
+    from switchgnn.commands.application import app  # noqa: PLC0415
+
+    return app

@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn plan`: plan, report, and check plans."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from switchgnn.commands.plan.display import as_json as report_as_json
+from switchgnn.commands.plan.display import (
+    by_blocks,
+    by_tiers,
+    costs,
+    facts,
+    left_out,
+    orders_table,
+    sizes,
+    switches,
+    tiers_table,
+    ways_table,
+)
+from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
+from switchgnn.commands.plan.plots import draw_plan_plots
+from switchgnn.commands.shared.engine import engine_partition
+from switchgnn.commands.shared.size import parse_bytes
+from switchgnn.commands.shared.steps import Steps
+from switchgnn.commands.shared.strategies import (
+    AssignmentOption,
+    BlocksOption,
+    OrderOption,
+    PartitionOption,
+    SendOption,
+    StrategyOption,
+)
+from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_racks
+from switchgnn.planner.check.plan import check_plan, name_of_graph
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.metis_leaf_spine import on_racks
+from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner.presets import PAPER, slots_of_memory
+
+
+def plan(
+    graph: Annotated[
+        str | None,
+        typer.Argument(
+            help="digits, karate, random:VERTICES:EDGES:SEED, reddit-like:SCALE:SEED, "
+            "yelp-like:..., products-like:..., or a file."
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=128, help="Number of workers.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write the plan to.")] = None,
+    strategy: StrategyOption = PAPER,
+    slots: Annotated[
+        int | None,
+        typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Instead of --slots, as 10MB: 128 bytes are a slot.")
+    ] = None,
+    features: Annotated[
+        int | None,
+        typer.Option(min=1, help="Numbers per feature, for the bytes; default: the graph's."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
+    partition: PartitionOption = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="metis (one process, the default) or ptscotch (--ranks)."),
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option(min=1, help="Processes of --engine ptscotch; default: 2.")
+    ] = None,
+    blocks: BlocksOption = None,
+    send: SendOption = None,
+    order: OrderOption = None,
+    assignment: AssignmentOption = None,
+    directions: Annotated[
+        str, typer.Option(help="forward, or both: training sums gradients backward.")
+    ] = "forward",
+    link_rate: Annotated[
+        float | None,
+        typer.Option(help="Packets per second on a worker's link, for `best` to weigh."),
+    ] = None,
+    recirculation_rate: Annotated[
+        float | None, typer.Option(help="Passes per second of the switch, for `best` to weigh.")
+    ] = None,
+    leaves: PlanLeavesOption = None,
+    spines: SpinesOption = None,
+    plots: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the paper's figures 1, 7, 9 and 18 of this graph, and for slots and "
+            "queue over time."
+        ),
+    ] = None,
+    check: Annotated[
+        Path | None, typer.Option(help="Check the plan in this folder, and make none.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Partition GRAPH over workers, form blocks, order them, and say what that costs.
+
+    The switch's tables are installed from the folder OUT with `switchgnn controller
+    install`; each worker reads its own part of it. With --check, a plan on disk is
+    compared with GRAPH, edge by edge.
+    """
+    if check is not None:
+        _check(check, graph, as_json=as_json)
+        return
+    if graph is None or workers is None:
+        raise typer.BadParameter("give a GRAPH and --workers, or a folder to --check")
+    racks = find_plan_racks(workers, leaves, spines)
+    options = PlanOptions(
+        graph=graph,
+        workers=workers,
+        slots=_slots(slots, memory),
+        features=features,
+        asked=Asked(
+            strategy,
+            on_racks(engine_partition(partition, engine, ranks), racks),
+            blocks,
+            send,
+            order,
+            assignment,
+        ).checked(),
+        directions=directions,
+        seed=seed,
+        link_rate=link_rate,
+        recirculation_rate=recirculation_rate,
+        racks=racks,
+    )
+    steps = Steps()
+    with steps:
+        made = make_plan(options, steps.tell)
+        if out is not None:
+            steps.tell(f"write {out}")
+            with steps.finishing():
+                write_plan(made.plan, out)
+        report = report_plan(made, steps.tell)
+        drawn = draw_plan_plots(made, plots, steps.tell) if plots else []
+    if as_json:
+        typer.echo(json.dumps(report_as_json(report)))
+        return
+    _show(report, out, drawn)
+
+
+def _slots(slots: int | None, memory: str | None) -> int | None:
+    if memory is None:
+        return slots
+    if slots is not None:
+        raise PlannerError("give --slots or --memory, not both: a slot has 128 bytes")
+    return slots_of_memory(parse_bytes("--memory", memory))
+
+
+def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(facts(report))
+    for names, each in by_blocks(report):
+        console.print()
+        if len(report.directions) > 1:
+            console.print(f"{names}:")
+        console.print(sizes(each))
+        Console(highlight=False).print(ways_table(each))
+        console.print()
+        order = report.made.plan.manifest.strategy.order
+        Console(highlight=False).print(orders_table(each, order))
+        if missing := left_out(each, order):
+            console.print(missing)
+    for names, tiers in by_tiers(report):
+        console.print()
+        if len(report.tiers or {}) > 1:
+            console.print(f"{names}:")
+        Console(highlight=False).print(tiers_table(tiers))
+        console.print(switches(tiers))
+    console.print()
+    console.print(costs(report))
+    if out is not None:
+        console.print(f"Plan: {out}")
+    if drawn:
+        console.print(f"Plots: {len(drawn)} files in {drawn[0].parent}")
+
+
+def _check(folder: Path, graph: str | None, *, as_json: bool) -> None:
+    """Check a plan; the graph is the one that its manifest names, unless it is given."""
+    name = graph if graph is not None else name_of_graph(folder)
+    steps = Steps()
+    with steps:
+        steps.tell(f"load {name}")
+        try:
+            loaded = load_graph(name)
+        except PlannerError as error:
+            if graph is not None:
+                raise
+            raise PlannerError(
+                f"{error}; name the graph of the plan: switchgnn plan GRAPH --check {folder}"
+            ) from error
+        steps.tell(f"check {folder}")
+        found = check_plan(folder, loaded)
+    if as_json:
+        typer.echo(json.dumps({"right": True, **vars(found)}))
+        return
+    Console(highlight=False, markup=False, soft_wrap=True).print(
+        f"{folder} is right: {found.edges:,} boundary edges, each served once, in {found.blocks:,} "
+        f"blocks by {found.packets:,} packets and {found.sums:,} sums of {found.workers} workers."
+    )

@@ -1,0 +1,265 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `switchgnn plan` shows: tables for people, one object for programs."""
+
+from dataclasses import asdict
+from textwrap import wrap
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from switchgnn.commands.plan.job import PlanReport
+from switchgnn.planner.chosen import strategy_names
+from switchgnn.planner.costs.plan_flow import OWN
+from switchgnn.planner.costs.report import (
+    COVER,
+    HOST,
+    ONCE,
+    PLAN,
+    STRAWMAN,
+    DirectionReport,
+    Load,
+    Way,
+)
+from switchgnn.planner.costs.report_leaf_spine import SINGLE, TierDirection
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.presets import PAPER, SLOT_BYTES
+
+_COLUMNS = 80
+_KILO, _MEGA = 1e3, 1e6
+_ROWS = {
+    PLAN: "this plan",
+    PAPER: "paper",
+    STRAWMAN: "strawman",
+    HOST: "host-based",
+    ONCE: "each once",
+    COVER: "lower bound",
+}
+_TIER_ROWS = {**_ROWS, SINGLE: "sums at spines only"}
+
+
+def as_json(report: PlanReport) -> dict[str, Any]:
+    """The report as plain data; the numbers at its top are those of the forward sums."""
+    made, forward = report.made, report.directions[Direction.FORWARD.value]
+    manifest = made.plan.manifest
+    plan, host = forward.ways[PLAN], forward.ways[HOST]
+    return {
+        "graph": asdict(manifest.graph),
+        "digest": manifest.digest,
+        "strategy": made.options.asked.preset,
+        "why": list(made.choice.because.values()),
+        **strategy_names(manifest),
+        "workers": manifest.workers,
+        "slots": manifest.slots,
+        "memory_bytes": manifest.slots * SLOT_BYTES,
+        "features": report.features,
+        "fragments": report.frames.fragments,
+        "frame_bytes": report.frames.size,
+        "traffic_fraction": plan.traffic_fraction,
+        "packets_up": plan.up.packets,
+        "packets_down": plan.down.packets,
+        "host_packets": host.up.packets + host.down.packets,
+        "boundary_vertices": forward.boundary_vertices,
+        "boundary_edges": forward.boundary_edges,
+        "copies_per_vertex": forward.copies_per_vertex,
+        "blocks": manifest.blocks,
+        "entries": sum(each.entries for _, each in by_blocks(report)),
+        "passes": forward.passes,
+        "contributions": forward.contributions,
+        "seconds": made.seconds,
+        "metis_seconds": made.metis_seconds,
+        "peak_memory_bytes": made.peak_memory_bytes,
+        "memory_before_bytes": made.memory_before_bytes,
+        "graph_bytes": made.graph.indptr.nbytes + made.graph.indices.nbytes,
+        "directions": {name: asdict(each) for name, each in report.directions.items()},
+        "tiers": _tiers_as_json(report),
+    }
+
+
+def _tiers_as_json(report: PlanReport) -> dict[str, Any] | None:
+    if report.tiers is None or report.made.options.racks is None:
+        return None
+    racks = report.made.options.racks
+    return {
+        "leaves": racks.leaves,
+        "spines": racks.spines,
+        "directions": {name: asdict(each) for name, each in report.tiers.items()},
+    }
+
+
+def by_blocks(report: PlanReport) -> list[tuple[str, DirectionReport]]:
+    """The reports and their names; directions that share their blocks come as one."""
+    distinct = {id(each): each for each in report.directions.values()}
+    return [
+        (" and ".join(name for name, other in report.directions.items() if other is each), each)
+        for each in distinct.values()
+    ]
+
+
+def facts(report: PlanReport) -> str:
+    """A few lines about the plan as a whole."""
+    manifest = report.made.plan.manifest
+    graph = manifest.graph
+    memory = _size(manifest.slots * SLOT_BYTES)
+    return "\n".join(
+        (
+            f"{graph.name}: {graph.vertices:,} vertices, {graph.edges:,} directed edges; "
+            f"{manifest.workers} workers ({manifest.partition.method})",
+            f"{manifest.slots:,} slots ({memory}): one fragment of 32 numbers at "
+            "a time uses them, so their",
+            f"number does not depend on the width; {report.features:,} features are "
+            f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
+            *(line for why in report.made.choice.because.values() for line in wrap(why, _COLUMNS)),
+        )
+    )
+
+
+def costs(report: PlanReport) -> str:
+    """One line about what planning took."""
+    made = report.made
+    extra = made.peak_memory_bytes - made.memory_before_bytes
+    return (
+        f"Planned in {made.seconds:.2f} s, {made.metis_seconds:.2f} s of it in METIS; at most "
+        f"{made.peak_memory_bytes / _MEGA:,.0f} MB\n"
+        f"of memory, {extra / _MEGA:,.0f} MB more than before."
+    )
+
+
+def sizes(report: DirectionReport) -> str:
+    """A few lines about a direction's blocks and tables."""
+    return "\n".join(
+        (
+            f"{report.boundary_vertices:,} boundary vertices, {report.boundary_edges:,} boundary "
+            f"edges, {report.copies_per_vertex:.1f} copies per vertex",
+            f"{report.blocks:,} blocks of up to {report.slots_used_max:,} slots (mean "
+            f"{report.slots_used_mean:,.0f}); {report.entries:,} table entries",
+            f"{report.passes:,} passes for {report.contributions:,} contributions: "
+            f"{report.passes_per_contribution:.3f} each",
+        )
+    )
+
+
+def ways_table(report: DirectionReport) -> Table:
+    """The plan beside other ways to exchange the same features."""
+    heaviest = max(max(way.up.bytes_max, way.down.bytes_max) for way in report.ways.values())
+    unit, size = _unit(heaviest)
+    title = f"packets of a fragment; {unit} of whole features: mean and max of the workers"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("of host", "packets up", "down", f"{unit} up", "max", f"{unit} down", "max"):
+        table.add_column(name, justify="right")
+    for name, way in _sorted(report.ways):
+        table.add_row(
+            _ROWS.get(name, name),
+            f"{way.traffic_fraction:.1%}",
+            _short(way.up.packets),
+            _short(way.down.packets),
+            *_loads(way.up, size),
+            *_loads(way.down, size),
+        )
+    return table
+
+
+def orders_table(report: DirectionReport, own: str) -> Table:
+    """Queue and slots over time, for the plan's order and others of the same packets."""
+    title = "steps of a fragment; longest queue; most and mean slots in use"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("order", no_wrap=True)
+    for name in ("steps", "queue", "slots", "of all", "mean", "of all"):
+        table.add_column(name, justify="right")
+    for name, order in report.orders.items():
+        if name == own:
+            continue  # the plan's own, once more
+        table.add_row(
+            f"this plan ({own})" if name == OWN else name,
+            f"{order.steps:,}",
+            f"{order.queue_max:,}",
+            f"{order.slots_max:,}",
+            f"{order.share_max:.1%}",
+            f"{order.slots_mean:,.1f}",
+            f"{order.share_mean:.1%}",
+        )
+    return table
+
+
+def by_tiers(report: PlanReport) -> list[tuple[str, TierDirection]]:
+    """What is between leaves and spines, and its names; directions that are alike come as one."""
+    tiers = report.tiers or {}
+    distinct: list[TierDirection] = []
+    for each in tiers.values():
+        if each not in distinct:
+            distinct.append(each)
+    return [
+        (" and ".join(name for name, other in tiers.items() if other == each), each)
+        for each in distinct
+    ]
+
+
+def tiers_table(tiers: TierDirection) -> Table:
+    """The plan beside other ways, on the links between leaves and spines."""
+    heaviest = max(max(load.bytes_up, load.bytes_down) for load in tiers.ways.values())
+    unit, size = _unit(heaviest)
+    title = "between leaves and spines; packets of a fragment"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("packets up", "down", f"{unit} up", f"{unit} down"):
+        table.add_column(name, justify="right")
+    for name, load in tiers.ways.items():
+        table.add_row(
+            _TIER_ROWS[name],
+            _short(load.packets_up),
+            _short(load.packets_down),
+            f"{load.bytes_up / size:,.2f}",
+            f"{load.bytes_down / size:,.2f}",
+        )
+    return table
+
+
+def switches(tiers: TierDirection) -> str:
+    """A few lines about the links and slots of single switches."""
+    return "\n".join(
+        (
+            f"At most {tiers.packets_max:,} packets of a fragment one way on a link; barriers are "
+            f"{tiers.control_share:.1%} of the bytes",
+            f"Slots in use in the fullest block: {_listed(tiers.leaf_slots)} in the leaves, "
+            f"{_listed(tiers.spine_slots)} in the spines",
+        )
+    )
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(f"{number:,}" for number in numbers)
+
+
+def left_out(report: DirectionReport, own: str) -> str:
+    """One line about what is missing in the table, or nothing."""
+    names = [_ROWS.get(name, name) for name in report.left_out if name != f"order {own}"]
+    return f"Left out, as the graph is too large for it: {', '.join(names)}." if names else ""
+
+
+def _sorted(ways: dict[str, Way]) -> list[tuple[str, Way]]:
+    known = [name for name in _ROWS if name in ways]
+    return [(name, ways[name]) for name in (*known, *(set(ways) - set(known)))]
+
+
+def _short(number: int) -> str:
+    """A number that leaves room for the other columns."""
+    return f"{number:,}" if number < _MEGA else f"{number / _MEGA:,.1f} M"
+
+
+def _loads(load: Load, unit: float) -> tuple[str, str]:
+    """Mean and largest, with two digits where they fit."""
+    mean, largest = load.bytes_mean / unit, load.bytes_max / unit
+    digits = 0 if largest >= 1000 else 2
+    return f"{mean:,.{digits}f}", f"{largest:,.{digits}f}"
+
+
+def _unit(number: float) -> tuple[str, float]:
+    """The unit in which so many bytes are read best, and its size."""
+    return ("MB", _MEGA) if number >= _MEGA else ("kB", _KILO)
+
+
+def _size(number: float) -> str:
+    unit, size = _unit(number)
+    return f"{number / size:,.2f} {unit}"

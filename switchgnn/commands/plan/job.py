@@ -1,0 +1,237 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of `switchgnn plan`: load and plan, then compare."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.commands.shared.memory import PeakMemory
+from switchgnn.host.wire.header import (
+    BARRIER_FRAME_BYTES,
+    FEATURE_FRAME_BYTES,
+    LANES,
+    fragments_of,
+)
+from switchgnn.p4src import load_program
+from switchgnn.planner.blocks.mlgp import MIN_SLOTS
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.costs.bounds import Packets, multicast_packets
+from switchgnn.planner.costs.report import DirectionReport, Frames, report_direction
+from switchgnn.planner.costs.report_leaf_spine import TierDirection, report_tier_direction
+from switchgnn.planner.costs.stopwatch import METIS_TIME
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.partition.workers import partition_workers
+from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import PAPER, Choice, Situation, choose
+from switchgnn.planner.strategies import BLOCK_STRATEGIES
+
+# The comparison with the paper's plan cuts the boundary graph once more, level by level.
+_COMPARED_EDGES = 20_000_000
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What to plan.
+
+    Attributes:
+        graph: as load_graph takes it.
+        workers: their number.
+        slots: aggregators that a block may use; None: all of the switch.
+        features: width F of what is exchanged; None: the graph's own, or as many as a
+            fragment holds.
+        asked: the preset, and strategies in place of its choices.
+        directions: a key of DIRECTIONS.
+        seed: for partition, blocks and order.
+        link_rate: packets per second on each worker's link, or None.
+        recirculation_rate: passes per second that the switch can make, or None.
+        racks: the leaves that the workers hang on, and spines; None: one switch.
+    """
+
+    graph: str
+    workers: int
+    slots: int | None
+    features: int | None
+    asked: Asked
+    directions: str
+    seed: int
+    link_rate: float | None
+    recirculation_rate: float | None
+    racks: Racks | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class MadePlan:
+    """A plan, and what it took to make it.
+
+    Attributes:
+        options: what was asked for.
+        choice: what the strategy stands for.
+        graph: what it is for.
+        plan: the plan.
+        seconds: of planning, without loading the graph.
+        metis_seconds: of those, inside METIS.
+        peak_memory_bytes: the most that the process held while planning, graph included.
+        memory_before_bytes: what it held before.
+    """
+
+    options: PlanOptions
+    choice: Choice
+    graph: Graph
+    plan: Plan
+    seconds: float
+    metis_seconds: float
+    peak_memory_bytes: int
+    memory_before_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class PlanReport:
+    """A plan in numbers.
+
+    Attributes:
+        made: the plan, and what it took.
+        directions: the numbers, by direction.
+        features: width F of the bytes.
+        frames: what a packet weighs.
+        tiers: the links between leaves and spines, by direction; None with one switch.
+    """
+
+    made: MadePlan
+    directions: dict[str, DirectionReport]
+    features: int
+    frames: Frames
+    tiers: dict[str, TierDirection] | None
+
+
+def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
+    """Load the graph and plan.
+
+    Args:
+        options: what to plan.
+        tell: called with a few words at the start of each step.
+
+    Raises:
+        PlannerError: options or a graph that do not do.
+    """
+    tell(f"load {options.graph}")
+    graph = load_graph(options.graph)
+    program = load_program()
+    situation = Situation(
+        workers=options.workers,
+        slots=options.slots or program.slots,
+        link_rate=options.link_rate,
+        recirculation_rate=options.recirculation_rate,
+        racks=options.racks,
+    )
+    choice = choose_asked(options.asked, graph, situation)
+    assignment = options.asked.load_assignment()
+    memory, start, metis = PeakMemory(), time.perf_counter(), METIS_TIME.seconds
+    plan = build_chosen(
+        graph,
+        choice,
+        situation,
+        program=program.digest,
+        seed=options.seed,
+        directions=options.directions,
+        assignment=assignment,
+        progress=tell,
+    )
+    return MadePlan(
+        options=options,
+        choice=choice,
+        graph=graph,
+        plan=plan,
+        seconds=time.perf_counter() - start,
+        metis_seconds=METIS_TIME.seconds - metis,
+        peak_memory_bytes=memory.peak(),
+        memory_before_bytes=memory.before,
+    )
+
+
+def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
+    """Count what the plan costs, and what other ways would.
+
+    Args:
+        made: the plan.
+        tell: called with a few words at the start of each step.
+    """
+    own = made.graph.features.shape[1] if made.graph.features is not None else LANES
+    features = made.options.features or own
+    frames = Frames(FEATURE_FRAME_BYTES, fragments_of(features))
+    boundary = boundary_edges(made.graph, made.plan.assignment)
+    directions = _report(made.graph, made.plan, boundary, frames, tell)
+    tiers = None
+    if made.options.racks is not None:
+        tell("share the plan out to leaves and spines")
+        tiers = _tiers(made.plan, boundary, made.options.racks, frames)
+    return PlanReport(made, directions, features, frames, tiers)
+
+
+def _tiers(
+    plan: Plan, boundary: BoundaryEdges, racks: Racks, frames: Frames
+) -> dict[str, TierDirection]:
+    """What is between leaves and spines, by direction."""
+    tiers = make_tiers(plan, racks)
+    edges = {Direction.FORWARD: boundary, Direction.BACKWARD: boundary.transposed()}
+    return {
+        direction.value: report_tier_direction(
+            tiers, plan.manifest.direction(direction), edges[direction], frames, BARRIER_FRAME_BYTES
+        )
+        for direction in map(Direction, plan.manifest.directions)
+    }
+
+
+def _report(
+    graph: Graph, plan: Plan, boundary: BoundaryEdges, frames: Frames, tell: Progress
+) -> dict[str, DirectionReport]:
+    """The numbers of each direction; directions with the same edges share them."""
+    shared: dict[tuple[int, int], DirectionReport] = {}
+    reports = {}
+    for direction in map(Direction, plan.manifest.directions):
+        record = plan.manifest.direction(direction)
+        key = record.first_block, record.last_block
+        if key not in shared:
+            edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+            tell(f"compare the {direction.value} sums with other ways")
+            paper = {PAPER: _paper_packets(graph, plan, edges, direction)}
+            shared[key] = report_direction(plan, direction, edges, frames, paper)
+        reports[direction.value] = shared[key]
+    return reports
+
+
+def _paper_packets(
+    graph: Graph, plan: Plan, boundary: BoundaryEdges, direction: Direction
+) -> Packets | None:
+    """What the paper's plan sends: METIS, MLGP, all sources multicast."""
+    manifest = plan.manifest
+    if len(boundary) > _COMPARED_EDGES or manifest.slots < MIN_SLOTS:
+        return None
+    paper = choose(PAPER, graph, Situation(manifest.workers, manifest.slots))
+    if manifest.partition.method != paper.partition:
+        owner: NDArray[np.int32] = partition_workers(
+            graph, manifest.workers, manifest.partition.seed
+        )
+        boundary = boundary_edges(graph, owner)
+        if direction is Direction.BACKWARD:
+            boundary = boundary.transposed()
+    elif (manifest.strategy.blocks, manifest.strategy.send) == (paper.blocks, paper.send):
+        said = manifest.direction(direction).prediction
+        return Packets(np.array(said.packets_up), np.array(said.packets_down))
+    make_blocks = BLOCK_STRATEGIES[paper.blocks]
+    try:
+        block = make_blocks(boundary, manifest.slots, manifest.strategy.seed)
+    except PlannerError:  # too many blocks: the paper has no plan here
+        return None
+    return multicast_packets(boundary, block, manifest.workers)

@@ -1,0 +1,241 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The paper's figures 1, 7, 9 and 18 for the graph of a plan, and its queue over time."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.commands.plan.job import MadePlan
+from switchgnn.commands.train.plots import PlotError
+from switchgnn.planner.costs.flow import Flow
+from switchgnn.planner.costs.plan_flow import OWN, plan_flows
+from switchgnn.planner.costs.study import (
+    MemoryPoint,
+    PartitionPoint,
+    neighbour_counts,
+    share_of_most,
+    study_memory,
+    study_partitions,
+)
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.presets import PRESETS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SIZE = (7.0, 4.0)
+_FORMATS = ("png", "svg")
+_SLOT_BYTES = 128
+# The paper's measure of skew: what the first fifth has.
+_FIRST = 0.2
+# More points than that would lie on each other.
+_POINTS = 600
+# Up to so many blocks lines between them can be told apart.
+_MOST_LINES = 12
+
+Draw = Callable[["Figure"], None]
+
+
+def draw_plan_plots(made: MadePlan, folder: Path, tell: Callable[[str], None]) -> list[Path]:
+    """Draw all figures, as PNG and SVG.
+
+    Args:
+        made: the plan whose graph, workers and seed they are for.
+        folder: made if it is not there.
+        tell: called at each step; each number of partitions and each size of memory is one.
+
+    Returns:
+        The files.
+
+    Raises:
+        PlotError: matplotlib is missing, or the folder cannot be written.
+    """
+    try:
+        import matplotlib  # noqa: F401, PLC0415 - before the work that it would be for
+
+        folder.mkdir(parents=True, exist_ok=True)
+        return [
+            path
+            for name, title, draw in _figures(made, tell)
+            for path in _save(draw, f"{title}: {made.graph.name}", folder / name)
+        ]
+    except OSError as error:
+        raise PlotError(f"Cannot write plots to {folder}: {error.strerror}.") from error
+    except ImportError as error:
+        raise PlotError(
+            f"Plots need {error.name}: pip install 'switchgnn[plots]', or leave out --plots."
+        ) from error
+
+
+def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str, Draw]]:
+    """(file name, title, how to draw it) of each figure; the work is done here."""
+    graph, owner = made.graph, made.plan.assignment
+    workers, seed = made.plan.manifest.workers, made.options.seed
+    points = study_partitions(graph, workers, seed, tell)
+    counts = neighbour_counts(boundary_edges(graph, owner))
+    memory = study_memory(graph, owner, dict(PRESETS), seed, tell)
+    place = f"{workers} workers"
+    figures: list[tuple[str, str, Draw]] = [
+        (
+            "boundary-and-traffic",
+            "Boundary and traffic (figure 1)",
+            lambda f: _boundary(f.subplots(), points),
+        ),
+        (
+            "neighbour-counts",
+            f"Remote neighbours, {place} (figure 7)",
+            lambda f: _skew(f.subplots(), counts),
+        ),
+        (
+            "connected-boundary",
+            "Connected boundary (figure 9)",
+            lambda f: _connected(f.subplots(), points),
+        ),
+        (
+            "traffic-and-memory",
+            f"Traffic, {place} (figure 18)",
+            lambda f: _memory(f.subplots(), memory),
+        ),
+    ]
+    tell("follow the packets through the switch")
+    flows = _flows(made)
+    if flows:
+        title = f"Slots and queue, {place}, forward sums"
+        slots = made.plan.manifest.slots
+        figures.append(("slots-and-queue", title, lambda f: _over_time(f, flows, slots)))
+    return figures
+
+
+def _flows(made: MadePlan) -> dict[str, Flow]:
+    """By what the legend calls them; those without a step or too large are left out."""
+    found = plan_flows(made.plan, Direction.FORWARD)
+    order = made.plan.manifest.strategy.order
+    return {
+        f"this plan ({order})" if name == OWN else name: flow
+        for name, flow in found.items()
+        # The plan's own order need not be drawn twice.
+        if flow is not None and flow.steps and name != order
+    }
+
+
+def _save(draw: Draw, title: str, base: Path) -> list[Path]:
+    from matplotlib.figure import Figure  # noqa: PLC0415  only who draws needs it
+
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure.suptitle(title, fontsize=10)
+    draw(figure)
+    paths = [base.with_name(f"{base.name}.{ending}") for ending in _FORMATS]
+    for path in paths:
+        figure.savefig(path, dpi=150)
+    return paths
+
+
+def _boundary(axes: "Axes", points: list[PartitionPoint]) -> None:
+    workers = [point.workers for point in points]
+    copies = [point.copies for point in points]
+    axes.plot(workers, copies, marker="o", label="copies, host-based")
+    axes.plot(workers, [p.boundary_vertices for p in points], marker="s", label="boundary vertices")
+    _partitions_axis(axes, workers)
+    axes.set_ylabel("features")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+
+
+def _connected(axes: "Axes", points: list[PartitionPoint]) -> None:
+    at = np.arange(len(points))
+    whole = [point.boundary_vertices for point in points]
+    largest = [point.largest_component for point in points]
+    axes.bar(at - 0.2, whole, 0.4, label="boundary vertices")
+    bars = axes.bar(at + 0.2, largest, 0.4, label="largest connected part")
+    shares = [f"{a / b:.1%}" if b else "-" for a, b in zip(largest, whole, strict=True)]
+    axes.bar_label(bars, shares, fontsize=7)
+    axes.set_xticks(at, [str(point.workers) for point in points])
+    axes.set_xlabel("partitions")
+    axes.set_ylabel("vertices")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.margins(y=0.25)
+    axes.legend(loc="upper left")
+
+
+def _skew(axes: "Axes", counts: NDArray[np.int64]) -> None:
+    ascending = counts[::-1]
+    axes.step(ascending, np.arange(1, len(counts) + 1) / max(1, len(counts)), where="post")
+    if len(counts):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    share = share_of_most(counts, _FIRST)
+    axes.text(
+        0.97,
+        0.05,
+        f"the {_FIRST:.0%} of vertices with the most\nhave {share:.0%} of the remote neighbours",
+        transform=axes.transAxes,
+        ha="right",
+    )
+    axes.set_xlabel("remote neighbours of a vertex")
+    axes.set_ylabel("share of the boundary vertices")
+    axes.set_ylim(0, 1)
+
+
+def _memory(axes: "Axes", points: list[MemoryPoint]) -> None:
+    names = list(dict.fromkeys(name for point in points for name in point.fractions))
+    for place, name in enumerate(names):
+        with_it = [point for point in points if name in point.fractions]
+        megabytes = [point.slots * _SLOT_BYTES / 1e6 for point in with_it]
+        # A line that lies on an earlier one leaves the rim of that one to be seen.
+        size = 3 * (len(names) - place)
+        fractions = [point.fractions[name] for point in with_it]
+        axes.plot(megabytes, fractions, marker="o", markersize=size, label=name)
+    axes.axhline(1, color="grey", linewidth=0.8, linestyle="--", label="host-based")
+    if points:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("memory of the switch in MB, one fragment at a time")
+    axes.set_ylabel("traffic, as a share of host-based")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+
+
+def _over_time(figure: "Figure", flows: dict[str, Flow], slots: int) -> None:
+    above, below = figure.subplots(2, sharex=True)
+    for place, (name, flow) in enumerate(flows.items()):
+        # The plan itself is in front of the others.
+        style = {"label": name, "linewidth": 1.0, "color": f"C{place}", "zorder": 3 - place}
+        above.plot(*_thinned(flow.occupancy), **style)
+        below.plot(*_thinned(flow.queue), **style)
+    blocks = next(iter(flows.values())).block_indptr[1:-1]
+    if 0 < len(blocks) <= _MOST_LINES:
+        for axes in (above, below):
+            across = axes.get_xaxis_transform()
+            axes.vlines(
+                blocks, 0, 1, "grey", ":", label="next block of this plan", transform=across
+            )
+    above.set_ylabel(f"slots in use of {slots:,}")
+    below.set_ylabel("sums that wait")
+    below.set_xlabel("steps, in each as many packets as workers")
+    for axes in (above, below):
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+    below.xaxis.set_major_formatter("{x:,.0f}")
+    figure.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+
+
+def _thinned(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Steps and values to draw: of many steps that would lie on each other the highest."""
+    width = -(-len(values) // _POINTS)
+    starts = np.arange(0, len(values), width)
+    highest: NDArray[np.int64] = np.maximum.reduceat(values, starts)
+    return starts, highest
+
+
+def _partitions_axis(axes: "Axes", workers: list[int]) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(workers, [str(number) for number in workers])
+    axes.set_xlabel("partitions")

@@ -1,0 +1,332 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn run`: the whole way from a graph to verified sums."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+from switchgnn.commands.run import RunOptions, RunReport, run_job
+from switchgnn.commands.shared.leaf_spine_display import tier_table
+from switchgnn.commands.shared.strategies import (
+    AssignmentOption,
+    BlocksOption,
+    OrderOption,
+    PartitionOption,
+    SendOption,
+    StrategyOption,
+    strategies_line,
+)
+from switchgnn.commands.shared.topology import (
+    LeavesOption,
+    SpinesOption,
+    Topology,
+    TopologyOption,
+    find_racks,
+)
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.host.pace import Pace
+from switchgnn.p4src import load_program
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.partition.metis_leaf_spine import on_racks
+from switchgnn.planner.presets import PAPER
+from switchgnn.topologies import Fabric
+
+_WRONG = 1
+
+
+class TargetOption(str, Enum):
+    """Values of --target."""
+
+    AUTO = "auto"
+    BMV2 = "bmv2"
+    EMBEDDED = "embedded"
+
+
+class FabricOption(str, Enum):
+    """Values of --fabric."""
+
+    AUTO = "auto"
+    MININET = "mininet"
+    LOOPBACK = "loopback"
+
+
+def run(
+    graph: Annotated[
+        str,
+        typer.Option(help="digits, karate, random:VERTICES:EDGES:SEED, or a file."),
+    ] = "digits",
+    workers: Annotated[int, typer.Option(min=1, max=128, help="Number of workers.")] = 4,
+    features: Annotated[
+        int | None,
+        typer.Option(min=1, help="Feature width; default: the graph's own, or 32."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of exchanges.")] = 3,
+    topology: TopologyOption = Topology.STAR,
+    leaves: LeavesOption = None,
+    spines: SpinesOption = None,
+    target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
+    fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
+    slots: Annotated[
+        int | None,
+        typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
+    ] = None,
+    strategy: StrategyOption = PAPER,
+    partition: PartitionOption = None,
+    blocks: BlocksOption = None,
+    send: SendOption = None,
+    order: OrderOption = None,
+    assignment: AssignmentOption = None,
+    bandwidth: Annotated[
+        float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
+    ] = None,
+    window: Annotated[int, typer.Option(min=1, help="Features in flight per worker.")] = 16,
+    patience: Annotated[
+        float, typer.Option(min=0.1, help="Seconds without progress before a worker gives up.")
+    ] = 20.0,
+    ecn_threshold: Annotated[
+        int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
+    ] = DEFAULT_ECN_THRESHOLD,
+    congestion_control: Annotated[
+        bool, typer.Option(help="Send more slowly when packets come marked.")
+    ] = True,
+    background: Annotated[
+        int, typer.Option(min=0, help="TCP flows from each worker to the next (Mininet only).")
+    ] = 0,
+    faults: Annotated[
+        str,
+        typer.Option(
+            help="Faults on links and cables, like loss=0.01,w3.up.loss=0.1,cables.loss=0,seed=7."
+        ),
+    ] = "",
+    grpc_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the switch's P4Runtime; 0: any.")
+    ] = 0,
+    tls: Annotated[
+        Path | None,
+        typer.Option(help="Folder with ca, switch, switch-key, controller, controller-key .pem."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For the planner and made-up features.")] = 0,
+    keep: Annotated[
+        bool, typer.Option(help="Keep the switch running afterwards, until Ctrl-C.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Exchange features through the switch and compare every sum with a reference.
+
+    Partitions the graph over the workers, plans blocks and order, starts a switch
+    with the P4 program, installs the tables over P4Runtime, and sends every
+    boundary vertex's feature through it, block by block. Exit code 0 when every
+    sum is exact, 1 when one is not, 2 when the run could not be done.
+    """
+    racks = find_racks(topology, workers, leaves, spines)
+    options = RunOptions(
+        graph=graph,
+        workers=workers,
+        features=features,
+        rounds=rounds,
+        slots=slots or load_program().slots,
+        target=target.value,
+        fabric=fabric.value,
+        bandwidth=bandwidth,
+        seed=seed,
+        grpc_port=grpc_port,
+        ecn_threshold=ecn_threshold,
+        pace=Pace(window=window, patience=patience, congestion_control=congestion_control),
+        background=background,
+        faults=faults,
+        tls=tls,
+        asked=Asked(
+            strategy, on_racks(partition, racks), blocks, send, order, assignment
+        ).checked(),
+        racks=racks,
+    )
+    console = Console(stderr=True)
+    # A terminated run cleans up like an interrupted one.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with _progress(console) as progress:
+
+        def hold(running: Fabric) -> None:
+            progress.stop()
+            _wait_for_interrupt(console, running)
+
+        steps = _Steps(progress)
+        report = run_job(options, steps, hold=hold if keep else None)
+        steps.finish()
+    if as_json:
+        typer.echo(json.dumps(report.to_dict()))
+    else:
+        _print_report(Console(), report)
+    if not report.exact:
+        raise typer.Exit(_WRONG)
+
+
+class _Steps:
+    """One progress bar per step."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._bars: dict[str, TaskID] = {}
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        name, _, detail = step.partition(": ")
+        if name not in self._bars:
+            self.finish()
+            self._bars[name] = self._progress.add_task(name, total=None)
+        self._progress.update(
+            self._bars[name],
+            description=f"{name}: {detail}" if detail else name,
+            completed=done,
+            total=total or None,
+        )
+
+    def finish(self) -> None:
+        """Show the last step as done."""
+        for name, bar in list(self._bars.items())[-1:]:
+            total = self._progress.tasks[bar].total or 1
+            self._progress.update(bar, description=name, completed=total, total=total)
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Progress]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=False) as progress:
+        yield progress
+
+
+def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
+    console.print(
+        f"{_serving(fabric)}; Ctrl-C ends it.",
+        soft_wrap=True,
+    )
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        return
+
+
+def _serving(fabric: Fabric) -> str:
+    addresses = [switch.grpc_address for switch in fabric.site.switches]
+    if len(addresses) == 1:
+        return f"The switch serves P4Runtime on {addresses[0]}"
+    return f"The switches serve P4Runtime on {', '.join(addresses)}"
+
+
+def _print_report(console: Console, report: RunReport) -> None:
+    console.print(
+        f"{report.graph}: {report.vertices:,} vertices, {report.edges:,} directed edges, "
+        f"{report.boundary_vertices:,} boundary vertices; {report.workers} workers, "
+        f"{report.blocks} block{'s' if report.blocks != 1 else ''} of at most "
+        f"{report.slots:,} slots; "
+        f"{report.rounds} rounds of {report.features} features",
+        soft_wrap=True,
+    )
+    console.print(f"Ran on: {report.reason}.", soft_wrap=True)
+    console.print(f"Plan: {strategies_line(report)}.", soft_wrap=True, highlight=False)
+    if report.strategy != PAPER:
+        for why in report.why:
+            console.print(f"  {why}", soft_wrap=True, highlight=False)
+    console.print(_worker_table(report))
+    if report.tiers is not None:
+        console.print(tier_table(report.tiers))
+    console.print(
+        f"Switch{'' if report.tiers is None else 'es'}: {report.passes:,} passes "
+        f"for {report.contributions:,} contributions "
+        f"({report.passes / max(1, report.contributions):.2f} passes each), "
+        f"{report.table_entries:,} table entries; "
+        f"plan {report.plan_seconds:.2f} s, install {report.install_seconds:.2f} s, "
+        f"exchange {report.seconds:.2f} s",
+        soft_wrap=True,
+    )
+    if report.marked or report.background_bytes:
+        console.print(_queues(report), soft_wrap=True)
+    if report.faults_injected:
+        console.print(counted("Faults injected", report.faults_injected), soft_wrap=True)
+        console.print(counted("Repairs", report.repairs), soft_wrap=True)
+    within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
+    if report.exact:
+        console.print(
+            f"[bold green]Every sum equals the reference[/]: fixed point to the bit, float off "
+            f"by {report.max_error:.3g}, {within} the bound {report.error_bound:.3g}.",
+            soft_wrap=True,
+        )
+    else:
+        console.print(
+            f"[bold red]{report.wrong_sums:,} sums differ from the reference[/]; float off by "
+            f"{report.max_error:.3g}, {within} the bound {report.error_bound:.3g}.",
+            soft_wrap=True,
+        )
+
+
+def _worker_table(report: RunReport) -> Table:
+    table = Table(
+        title=f"Bytes on the wire, counted by {report.wires}; beside them host-based exchange"
+    )
+    names = ("worker", "sent", "sums", "bytes up", "host-based", "bytes down", "host-based", "s")
+    for name in names:
+        table.add_column(name, justify="right")
+    for worker in report.per_worker:
+        table.add_row(
+            str(worker.worker),
+            *(
+                f"{value:,}"
+                for value in (
+                    worker.features_sent,
+                    worker.sums_received,
+                    worker.bytes_up,
+                    worker.host_bytes_up,
+                    worker.bytes_down,
+                    worker.host_bytes_down,
+                )
+            ),
+            f"{worker.seconds:.2f}",
+        )
+    table.add_section()
+    table.add_row(
+        "all",
+        f"{sum(worker.features_sent for worker in report.per_worker):,}",
+        f"{sum(worker.sums_received for worker in report.per_worker):,}",
+        f"{report.bytes_up:,}",
+        f"{report.host_bytes_up:,}",
+        f"{report.bytes_down:,}",
+        f"{report.host_bytes_down:,}",
+        f"{report.seconds:.2f}",
+    )
+    return table
+
+
+def _queues(report: RunReport) -> str:
+    longest = max((length for length, count in enumerate(report.port_queue) if count), default=0)
+    more = " or more" if longest == len(report.port_queue) - 1 else ""
+    text = f"Queues: {report.marked:,} packets marked; the longest held {longest}{more} packets"
+    if not report.background_bytes:
+        return f"{text}."
+    rate = report.background_bytes * 8 / report.seconds / 1e6
+    return f"{text}; background TCP received {rate:.1f} Mbit/s in all."
+
+
+def counted(title: str, counts: dict[str, int]) -> str:
+    """Return the counts that are not 0 as a sentence."""
+    words = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items() if number)
+    return f"{title}: {', '.join(words) or 'none'}."

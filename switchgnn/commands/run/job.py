@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a run, one after another."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.commands.run.make_report import Measured, Prepared, make_report
+from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.run.reference import RoundResult, Verdict, judge
+from switchgnn.commands.run.report import RunReport
+from switchgnn.commands.shared.addresses import worker_addresses
+from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
+from switchgnn.commands.shared.site import faults_on_cables, make_site, shares_of
+from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
+from switchgnn.controller import (
+    Counters,
+    P4RuntimeClient,
+    TlsOptions,
+    install_each,
+    read_counters,
+)
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.wire.header import LANES
+from switchgnn.host.worker import WorkerTask
+from switchgnn.host.workload import features_of_round
+from switchgnn.p4src import load_program
+from switchgnn.planner.chosen import build_chosen, choose_asked
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.plan.files import read_assignment, write_plan
+from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.presets import Situation
+from switchgnn.topologies import (
+    BackgroundTraffic,
+    Fabric,
+    TlsFolder,
+    WireBytes,
+    build_fabric,
+    carried,
+    choose,
+)
+
+# The last step: behind it a run only cleans up.
+COMPARING = "comparing with the reference"
+
+StepListener = Callable[[str, int, int], None]
+
+
+def run_job(
+    options: RunOptions,
+    step: StepListener,
+    *,
+    hold: Callable[[Fabric], None] | None = None,
+) -> RunReport:
+    """Plan, build, install, exchange and verify.
+
+    Args:
+        options: what to run.
+        step: called with (name of the step, done, total; total 0 when unknown).
+        hold: called with the running fabric after the exchanges.
+
+    Raises:
+        SwitchGNNError: with a sentence for the user; nothing is left behind.
+    """
+    cable_faults = faults_on_cables(options.faults, options.workers, options.racks)
+    choice = choose(options.target, options.fabric)
+    with TemporaryDirectory(prefix="switchgnn-") as name:
+        folder = Path(name)
+        prepared = _prepare(options, folder, step)
+        site = make_site(
+            options.workers,
+            options.racks,
+            choice.target,
+            grpc_port=options.grpc_port,
+            bandwidth=options.bandwidth,
+            tls=_tls_folder(options),
+        )
+        step("starting the switch" if options.racks is None else "starting the switches", 0, 0)
+        with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
+            measured = _install_and_exchange(options, prepared, fabric, folder, step)
+            step(COMPARING, 0, 0)
+            verdicts = _verify(options, prepared, folder)
+            report = make_report(options, choice, prepared, measured, verdicts)
+            if hold is not None:
+                hold(fabric)
+    return report
+
+
+def _tls_folder(options: RunOptions) -> TlsFolder | None:
+    if options.tls is None:
+        return None
+    folder = TlsFolder(options.tls.absolute())
+    folder.check()
+    return folder
+
+
+def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
+    started = time.perf_counter()
+    step("planning: load the graph", 0, 0)
+    graph = load_graph(options.graph)
+    features = _features(graph, options)
+    situation = Situation(options.workers, options.slots, racks=options.racks)
+    strategies = choose_asked(options.asked, graph, situation)
+    plan = build_chosen(
+        graph,
+        strategies,
+        situation,
+        program=load_program().digest,
+        seed=options.seed,
+        assignment=options.asked.load_assignment(),
+        progress=lambda what: step(f"planning: {what}", 0, 0),
+    )
+    write_plan(plan, folder / "plan")
+    tiers = make_tiers(plan, options.racks) if options.racks else None
+    seconds = time.perf_counter() - started
+    return Prepared(graph, features, folder / "plan", strategies, plan.manifest, tiers, seconds)
+
+
+def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
+    """Return the graph's own features if their width is asked for, or seeded ones."""
+    own = graph.features
+    if own is not None and options.features in (None, own.shape[1]):
+        return np.ascontiguousarray(own, dtype=np.float32)
+    width = options.features or LANES
+    generator = np.random.default_rng(options.seed)
+    return generator.standard_normal((graph.vertices, width), dtype=np.float32)
+
+
+def _install_and_exchange(
+    options: RunOptions, prepared: Prepared, fabric: Fabric, folder: Path, step: StepListener
+) -> Measured:
+    tls = fabric.site.tls
+    credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
+    started = time.perf_counter()
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
+            for switch in fabric.site.switches
+        ]
+        report = install_each(
+            shares_of(prepared.plan, prepared.tiers, fabric.site, clients),
+            program=load_program(),
+            ecn_threshold=options.ecn_threshold,
+            new_session=True,
+            progress=lambda _address, done, total: step("installing", done, total),
+        )
+        install_seconds = time.perf_counter() - started
+        tasks = _tasks(options, prepared, fabric, folder)
+        with BackgroundTraffic(fabric, options.background) as background:
+            before = [read_counters(client) for client in clients]
+            wire_before, cables_before = fabric.wire_bytes(), fabric.cable_bytes()
+            foreign = background.received_bytes()
+            outcomes = run_workers(
+                fabric, tasks, lambda done, total: step("exchanging", done, total)
+            )
+            foreign = background.received_bytes() - foreign
+            wire_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
+            after = [read_counters(client) for client in clients]
+            cable_faults = fabric.cable_injected()
+    if options.background:
+        # The interfaces count those flows as well.
+        wire_before = wire_after = cables_before = None
+    wire, wires = _wire_bytes(outcomes, wire_before, wire_after)
+    queues = [
+        [late - early for early, late in zip(old.port_queue, new.port_queue, strict=True)]
+        for old, new in zip(before, after, strict=True)
+    ]
+    return Measured(
+        outcomes=outcomes,
+        wire=wire,
+        wires=wires,
+        counters=_grown(before, after),
+        port_queue=tuple(map(sum, zip(*queues, strict=True))),
+        background_bytes=foreign,
+        entries=sum(sum(switch.entries.values()) for switch in report.switches),
+        install_seconds=install_seconds,
+        partial_sums=partial_sums_taken(options.racks, before, after),
+        cables=all_cables(cables_before, cables_after),
+        cable_faults=cable_faults,
+    )
+
+
+def _grown(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, int]:
+    """By how much the counters of all switches together have grown."""
+    grown: dict[str, int] = {}
+    for old, new in zip(before, after, strict=True):
+        for name, number in new.named().items():
+            grown[name] = grown.get(name, 0) + number - old.named()[name]
+    return grown
+
+
+def _wire_bytes(
+    outcomes: list[WorkerOutcome],
+    before: list[WireBytes] | None,
+    after: list[WireBytes] | None,
+) -> tuple[list[WireBytes], str]:
+    counted = carried(before, after)
+    if counted is not None:
+        return counted, "interfaces"
+    heard = [
+        WireBytes(outcome.traffic["bytes_up"], outcome.traffic["bytes_down"])
+        for outcome in outcomes
+    ]
+    return heard, "sockets"
+
+
+def _tasks(
+    options: RunOptions, prepared: Prepared, fabric: Fabric, folder: Path
+) -> list[WorkerTask]:
+    assignment = read_assignment(prepared.plan)
+    tasks = []
+    for worker, (_, place) in enumerate(fabric.site.places):
+        path = folder / f"features-{worker}.npy"
+        np.save(path, prepared.features[assignment == worker])
+        tasks.append(
+            WorkerTask(
+                plan=prepared.plan,
+                worker=worker,
+                link=fabric.worker_link(worker),
+                addresses=worker_addresses(fabric.site.network_of(worker), place),
+                features=path,
+                rounds=options.rounds,
+                output=_output(folder, worker),
+                pace=options.pace,
+                faults=options.faults,
+            )
+        )
+    return tasks
+
+
+def _output(folder: Path, worker: int) -> Path:
+    return folder / f"sums-{worker}.npz"
+
+
+def _verify(options: RunOptions, prepared: Prepared, folder: Path) -> list[Verdict]:
+    assignment = read_assignment(prepared.plan)
+    results = [np.load(_output(folder, w), allow_pickle=False) for w in range(options.workers)]
+    verdicts = []
+    for index in range(options.rounds):
+        features = features_of_round(prepared.features, index)
+        fixed = np.zeros(features.shape, dtype=np.int32)
+        sums = np.zeros(features.shape, dtype=np.float32)
+        scales = {float(result["scale"][index]) for result in results}
+        for worker, result in enumerate(results):
+            fixed[assignment == worker] = result["fixed"][index]
+            sums[assignment == worker] = result["sums"][index]
+        if len(scales) != 1:
+            raise SwitchGNNError(f"Round {index + 1}: the workers used different scales: {scales}.")
+        verdicts.append(
+            judge(prepared.graph, assignment, features, RoundResult(fixed, sums, scales.pop()))
+        )
+    return verdicts

@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run has planned and measured, put together for its report."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.run.reference import Verdict
+from switchgnn.commands.run.report import RunReport, WorkerReport
+from switchgnn.commands.shared.leaf_spine_report import Exchanges, TierReport, report_tiers
+from switchgnn.commands.shared.workers import WorkerOutcome
+from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, fragments_of
+from switchgnn.planner.chosen import strategy_names
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.plan.files import read_assignment
+from switchgnn.planner.plan.leaf_spine import Tiers
+from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.presets import Choice as Strategies
+from switchgnn.topologies import Choice, WireBytes
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known before a packet is sent.
+
+    Attributes:
+        graph, features: what is summed; float32[n, F].
+        plan: its folder.
+        strategies, manifest: of the plan.
+        tiers: the parts of leaves and spines; None for a star.
+        seconds: that planning took.
+    """
+
+    graph: Graph
+    features: NDArray[np.float32]
+    plan: Path
+    strategies: Strategies
+    manifest: Manifest
+    tiers: Tiers | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the exchanges gave.
+
+    Attributes:
+        outcomes: of each worker.
+        wire, wires: the bytes of each worker, and who counted them.
+        counters, port_queue: those of all switches together, by what they have grown.
+        background_bytes: that background flows have brought.
+        entries, install_seconds: of the install.
+        partial_sums: that the spines have taken.
+        cables: bytes between switches, where they are counted.
+        cable_faults: frames that met a fault between switches, by kind.
+    """
+
+    outcomes: list[WorkerOutcome]
+    wire: list[WireBytes]
+    wires: str
+    counters: dict[str, int]
+    port_queue: tuple[int, ...]
+    background_bytes: int
+    entries: int
+    install_seconds: float
+    partial_sums: int
+    cables: WireBytes | None
+    cable_faults: dict[str, int]
+
+
+def make_report(
+    options: RunOptions,
+    choice: Choice,
+    prepared: Prepared,
+    measured: Measured,
+    verdicts: list[Verdict],
+) -> RunReport:
+    """Set what was measured beside what was planned.
+
+    Args:
+        options: what was asked for.
+        choice: where it ran.
+        prepared: what was planned.
+        measured: what came of it.
+        verdicts: of each round.
+    """
+    forward = prepared.manifest.direction(Direction.FORWARD)
+    prediction = forward.prediction
+    per_worker = _report_workers(options, prepared, measured)
+    wrong = sum(verdict.wrong_sums for verdict in verdicts)
+    return RunReport(
+        target=choice.target.value,
+        fabric=choice.fabric.value,
+        reason=choice.reason,
+        workers=options.workers,
+        graph=prepared.graph.name,
+        vertices=prepared.graph.vertices,
+        edges=len(prepared.graph.indices),
+        boundary_vertices=prediction.boundary_vertices,
+        features=prepared.features.shape[1],
+        rounds=options.rounds,
+        blocks=len(forward.block_numbers),
+        slots=options.slots,
+        strategy=options.asked.preset,
+        why=tuple(prepared.strategies.because.values()),
+        **strategy_names(prepared.manifest),
+        exact=wrong == 0,
+        wrong_sums=wrong,
+        max_error=max(verdict.max_error for verdict in verdicts),
+        error_bound=max(verdict.error_bound for verdict in verdicts),
+        bytes_up=sum(report.bytes_up for report in per_worker),
+        bytes_down=sum(report.bytes_down for report in per_worker),
+        host_bytes_up=sum(report.host_bytes_up for report in per_worker),
+        host_bytes_down=sum(report.host_bytes_down for report in per_worker),
+        wires=measured.wires,
+        frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.outcomes),
+        frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.outcomes),
+        passes=measured.counters["passes"],
+        contributions=measured.counters["contributions"],
+        table_entries=measured.entries,
+        plan_seconds=prepared.seconds,
+        install_seconds=measured.install_seconds,
+        seconds=max(outcome.seconds for outcome in measured.outcomes),
+        marked=measured.counters["marked"],
+        port_queue=measured.port_queue,
+        background_bytes=measured.background_bytes,
+        faults_injected=_injected(measured),
+        repairs=_repairs(measured.outcomes),
+        per_worker=per_worker,
+        tiers=_tier_report(options, prepared, measured),
+    )
+
+
+def _report_workers(
+    options: RunOptions, prepared: Prepared, measured: Measured
+) -> tuple[WorkerReport, ...]:
+    prediction = prepared.manifest.direction(Direction.FORWARD).prediction
+    frames = options.rounds * fragments_of(prepared.features.shape[1])
+    return tuple(
+        WorkerReport(
+            worker=worker,
+            features_sent=outcome.tally["features_sent"],
+            sums_received=outcome.tally["sums_received"],
+            bytes_up=wire.up,
+            bytes_down=wire.down,
+            host_bytes_up=host_up * frames * FEATURE_FRAME_BYTES,
+            host_bytes_down=host_down * frames * FEATURE_FRAME_BYTES,
+            seconds=outcome.seconds,
+            tally=outcome.tally,
+        )
+        for worker, (outcome, wire, host_up, host_down) in enumerate(
+            zip(
+                measured.outcomes,
+                measured.wire,
+                prediction.host_packets_up,
+                prediction.host_packets_down,
+                strict=True,
+            )
+        )
+    )
+
+
+def _tier_report(options: RunOptions, prepared: Prepared, measured: Measured) -> TierReport | None:
+    if prepared.tiers is None:
+        return None
+    return report_tiers(
+        prepared.tiers,
+        prepared.manifest,
+        [Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)],
+        boundary=boundary_edges(prepared.graph, read_assignment(prepared.plan)),
+        partial_sums=measured.partial_sums,
+        cables=measured.cables,
+        faults_injected=measured.cable_faults,
+    )
+
+
+_REPAIRS = (
+    "features_resent",
+    "probes",
+    "recalls",
+    "sums_recalled",
+    "fetches",
+    "features_fetched",
+    "sums_made",
+    "late",
+    "repeated",
+    "wrong",
+    "malformed",
+    "barriers_repeated",
+    "marked",
+    "notices",
+)
+
+
+def _injected(measured: Measured) -> dict[str, int]:
+    """Faults on the links of workers and on cables between switches."""
+    total = dict(measured.cable_faults)
+    for outcome in measured.outcomes:
+        for counts in outcome.faults.values():
+            for name, number in counts.items():
+                total[name] = total.get(name, 0) + number
+    return total
+
+
+def _repairs(outcomes: list[WorkerOutcome]) -> dict[str, int]:
+    return {name: sum(outcome.tally[name] for outcome in outcomes) for name in _REPAIRS}

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `switchgnn run` is asked to do."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from switchgnn.host.pace import Pace
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.partition.leaf_spine import Racks
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What to run.
+
+    Attributes:
+        graph: a built-in graph or a file.
+        workers: their number.
+        features: width F, or None for the graph's own features.
+        rounds: exchanges, each with other features.
+        slots: aggregators that a block may use.
+        racks: the leaves that the workers hang on, and spines; None: a star around one switch.
+        target, fabric: a choice or ``auto``.
+        bandwidth: Mbit/s per link, or None.
+        seed: for the planner and for made-up features.
+        grpc_port: where the switch serves P4Runtime; 0 for any free port.
+        ecn_threshold: queue length in packets from which packets are marked.
+        pace: bounds on sending and waiting.
+        background: TCP flows from each worker to the next, on the same links.
+        faults: what to inject on links and cables, as ``Faults.parse`` takes it.
+        tls: folder with certificates for P4Runtime, or None for plain gRPC.
+        asked: the strategies to plan with.
+    """
+
+    graph: str
+    workers: int
+    features: int | None
+    rounds: int
+    slots: int
+    target: str
+    fabric: str
+    bandwidth: float | None
+    seed: int
+    grpc_port: int
+    ecn_threshold: int
+    pace: Pace
+    background: int = 0
+    faults: str = ""
+    tls: Path | None = None
+    asked: Asked = field(default_factory=Asked)
+    racks: Racks | None = None

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run tells the user and programs."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from switchgnn.commands.shared.leaf_spine_report import TierReport
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """One worker's part of a run.
+
+    Attributes:
+        worker: its number.
+        features_sent, sums_received: data packets over all rounds.
+        bytes_up, bytes_down: on its wire.
+        host_bytes_up, host_bytes_down: what host-based exchange would have put there.
+        seconds: from its first `done` to its last `advance`.
+        tally: everything it counted, by name.
+    """
+
+    worker: int
+    features_sent: int
+    sums_received: int
+    bytes_up: int
+    bytes_down: int
+    host_bytes_up: int
+    host_bytes_down: int
+    seconds: float
+    tally: dict[str, int]
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """A whole run.
+
+    Attributes:
+        target, fabric, reason: what was used and why.
+        workers: their number.
+        graph: its name.
+        vertices, edges, boundary_vertices: its size, and that of its boundary.
+        features: width of a feature.
+        rounds, blocks: how many.
+        slots: the aggregators that a block may use.
+        strategy, why: the preset that chose the strategies, and its reasons.
+        partition, block_strategy, send, order: the strategies, as in the plan's manifest.
+        weight: what a contribution costs the send strategy, in packets.
+        exact: every fixed-point sum equals the reference.
+        wrong_sums: elements that do not.
+        max_error: largest absolute error of a float sum.
+        error_bound: the largest that fixed point allows.
+        bytes_up, bytes_down: over all workers, on the wires.
+        host_bytes_up, host_bytes_down: the same for host-based exchange.
+        wires: who counted the bytes, ``interfaces`` or ``sockets``.
+        frames_up, frames_down: over all workers, as their sockets counted them.
+        passes, contributions: what the switch counted.
+        table_entries: entries installed.
+        plan_seconds, install_seconds: for those steps.
+        seconds: the slowest worker's exchange time.
+        marked: packets that the switch marked because of a long queue.
+        port_queue: packets by the length of the queue that they found at their port, in
+            packets; the last also counts what is longer.
+        background_bytes: what background TCP flows brought in that time.
+        faults_injected: frames that met a fault on purpose, by kind, on links and cables.
+        repairs: what the workers did about faults, and what they ignored.
+        per_worker: one report each.
+        tiers: the links between leaves and spines; None for a star.
+    """
+
+    target: str
+    fabric: str
+    reason: str
+    workers: int
+    graph: str
+    vertices: int
+    edges: int
+    boundary_vertices: int
+    features: int
+    rounds: int
+    blocks: int
+    slots: int
+    strategy: str
+    why: tuple[str, ...]
+    partition: str
+    block_strategy: str
+    send: str
+    weight: float
+    order: str
+    exact: bool
+    wrong_sums: int
+    max_error: float
+    error_bound: float
+    bytes_up: int
+    bytes_down: int
+    host_bytes_up: int
+    host_bytes_down: int
+    wires: str
+    frames_up: int
+    frames_down: int
+    passes: int
+    contributions: int
+    table_entries: int
+    plan_seconds: float
+    install_seconds: float
+    seconds: float
+    marked: int
+    port_queue: tuple[int, ...]
+    background_bytes: int
+    faults_injected: dict[str, int]
+    repairs: dict[str, int]
+    per_worker: tuple[WorkerReport, ...]
+    tiers: TierReport | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data, for JSON."""
+        return asdict(self)

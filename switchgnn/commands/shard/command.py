@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn shard`: a graph in pieces, for machines that partition it together."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from switchgnn.commands.shared.steps import Steps
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.graphs.shards import shard_file, write_shards
+from switchgnn.planner.partition.ptscotch import RANK_PROGRAM
+
+
+def shard(
+    graph: Annotated[str, typer.Argument(help="As `switchgnn plan` takes it.")],
+    ranks: Annotated[int, typer.Option(min=1, help="Processes that partition: a shard each.")],
+    out: Annotated[Path, typer.Option(help="Folder to write the shards to.")],
+) -> None:
+    """Write GRAPH as shards, each with the rows of some vertices, for `mpirun` elsewhere.
+
+    `switchgnn plan --engine ptscotch` does this itself when one machine is enough.
+    """
+    steps = Steps()
+    with steps:
+        steps.tell(f"load {graph}")
+        loaded = load_graph(graph)
+        steps.tell(f"write {out}")
+        with steps.finishing():
+            write_shards(loaded, ranks, out)
+    files = shard_file(0) if ranks == 1 else f"{shard_file(0)} to {shard_file(ranks - 1)}"
+    typer.echo(f"{loaded.name}: {loaded.vertices:,} vertices, {ranks} shards: {out}, {files}")
+    typer.echo(
+        f"Partition: mpirun -n {ranks} python -m {RANK_PROGRAM} {out} assignment.npy --workers N"
+    )

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What exchanges put on the links between leaves and spines, and what other ways would."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
+
+from switchgnn.controller import Counters, Outcome
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES, fragments_of
+from switchgnn.planner.costs.predict_leaf_spine import predict_tiers
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.partition.leaf_crossings import copies_between
+from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.plan.leaf_spine import Tiers
+from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.topologies import WireBytes, carried
+
+
+@dataclass(frozen=True)
+class TierReport:
+    """The links between leaves and spines, all together.
+
+    Attributes:
+        leaves, spines: how many.
+        partial_sums: that the spines took, as they counted.
+        planned_partial_sums: the same as the plan has it.
+        bytes_up, bytes_down: as interfaces or relays counted; None where neither does.
+        planned_bytes_up, planned_bytes_down: partial sums, sums and barriers of the plan, each
+            once.
+        single_bytes_up, single_bytes_down: data, if leaves passed everything on to spines.
+        host_bytes_up, host_bytes_down: data of host-based exchange between leaves.
+        faults_injected: frames that met a fault on purpose on a cable, by kind; they are among
+            those of the whole run.
+    """
+
+    leaves: int
+    spines: int
+    partial_sums: int
+    planned_partial_sums: int
+    bytes_up: int | None
+    bytes_down: int | None
+    planned_bytes_up: int
+    planned_bytes_down: int
+    single_bytes_up: int
+    single_bytes_down: int
+    host_bytes_up: int
+    host_bytes_down: int
+    faults_injected: dict[str, int]
+
+
+class Exchanges(NamedTuple):
+    """So many exchanges in one direction, of features of one width."""
+
+    direction: Direction
+    width: int
+    times: int
+
+
+def report_tiers(
+    tiers: Tiers,
+    manifest: Manifest,
+    exchanges: Iterable[Exchanges],
+    *,
+    boundary: BoundaryEdges,
+    partial_sums: int,
+    cables: WireBytes | None,
+    faults_injected: dict[str, int],
+) -> TierReport:
+    """Set what was counted beside what was planned.
+
+    Args:
+        tiers: the parts of the switches.
+        manifest: of the plan.
+        exchanges: all that there were.
+        boundary: the boundary edges that FORWARD sums over.
+        partial_sums: that the spines have taken.
+        cables: bytes on all cables, or None.
+        faults_injected: on the cables, by kind.
+    """
+    parts = (_planned(tiers, manifest, each, boundary) for each in exchanges)
+    planned = sum(parts, start=_Planned())
+    return TierReport(
+        leaves=tiers.racks.leaves,
+        spines=tiers.racks.spines,
+        partial_sums=partial_sums,
+        planned_partial_sums=planned.partial_sums,
+        bytes_up=cables.up if cables else None,
+        bytes_down=cables.down if cables else None,
+        planned_bytes_up=planned.partial_sums * FEATURE_FRAME_BYTES + planned.barrier_bytes,
+        planned_bytes_down=planned.sums * FEATURE_FRAME_BYTES + planned.barrier_bytes,
+        single_bytes_up=planned.single_up * FEATURE_FRAME_BYTES,
+        single_bytes_down=planned.single_down * FEATURE_FRAME_BYTES,
+        host_bytes_up=planned.copies * FEATURE_FRAME_BYTES,
+        host_bytes_down=planned.copies * FEATURE_FRAME_BYTES,
+        faults_injected=faults_injected,
+    )
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """Packets, but for the barriers."""
+
+    partial_sums: int = 0
+    sums: int = 0
+    barrier_bytes: int = 0
+    single_up: int = 0
+    single_down: int = 0
+    copies: int = 0
+
+    def __add__(self, other: "_Planned") -> "_Planned":
+        return _Planned(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+def _planned(
+    tiers: Tiers, manifest: Manifest, exchanges: Exchanges, boundary: BoundaryEdges
+) -> _Planned:
+    forward = exchanges.direction is Direction.FORWARD
+    record = manifest.direction(exchanges.direction)
+    said = predict_tiers(tiers, record)
+    fragments = fragments_of(exchanges.width)
+    frames = exchanges.times * fragments
+    meetings = exchanges.times * (1 + len(record.block_numbers) * fragments)
+    return _Planned(
+        partial_sums=sum(map(sum, said.partial_sums)) * frames,
+        sums=sum(map(sum, said.sums)) * frames,
+        barrier_bytes=meetings * tiers.racks.leaves * BARRIER_FRAME_BYTES,
+        single_up=sum(record.prediction.packets_up) * frames,
+        single_down=sum(record.prediction.packets_down) * frames,
+        copies=copies_between(boundary if forward else boundary.transposed(), tiers.racks) * frames,
+    )
+
+
+def partial_sums_taken(
+    racks: Racks | None, before: Sequence[Counters], after: Sequence[Counters]
+) -> int:
+    """How many partial sums the spines, the last of the switches, have let through."""
+    if racks is None:
+        return 0
+    return sum(
+        new.outcomes[Outcome.AGGREGATED] - old.outcomes[Outcome.AGGREGATED]
+        for old, new in zip(before[racks.leaves :], after[racks.leaves :], strict=True)
+    )
+
+
+def all_cables(
+    before: Sequence[WireBytes] | None, after: Sequence[WireBytes] | None
+) -> WireBytes | None:
+    """What all cables together have carried in between."""
+    cables = carried(before, after)
+    if cables is None:
+        return None
+    return WireBytes(sum(wire.up for wire in cables), sum(wire.down for wire in cables))

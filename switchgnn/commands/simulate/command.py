@@ -1,0 +1,250 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn simulate`: a plan, or a system, packet by packet in ns-3."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from switchgnn.commands.shared.size import parse_bytes
+from switchgnn.commands.shared.steps import Steps
+from switchgnn.commands.shared.strategies import (
+    AssignmentOption,
+    BlocksOption,
+    OrderOption,
+    PartitionOption,
+    SendOption,
+)
+from switchgnn.commands.simulate.job import (
+    HOSTS_ALONE,
+    SYSTEMS,
+    SimulateOptions,
+    SimulateReport,
+    simulate_job,
+)
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.presets import slots_of_memory
+from switchgnn.simulator import BIN_SIZE, LeafSpine, SimulatorError, StarOptions
+
+_DEFAULT = StarOptions()
+_STAR, _LEAF_SPINE = "star", "leaf-spine"
+_FABRIC = LeafSpine()
+_MICRO, _GIGA = 1e-6, 1e9
+
+
+def simulate(
+    plan: Annotated[
+        Path | None, typer.Option(help="Folder with a plan, in place of GRAPH and what follows.")
+    ] = None,
+    graph: Annotated[str | None, typer.Option(help="As `switchgnn plan` takes it.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=128, help="Number of workers.")] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Of the switch, as 10MB: 128 bytes are a slot; default: the program's."),
+    ] = None,
+    slot_features: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="A slot holds a whole feature of so many numbers, 4 bytes each, as the paper "
+            "counts; default: a slot holds a fragment.",
+        ),
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(SYSTEMS)}; with a plan: {' or '.join(HOSTS_ALONE)} on its partition."
+        ),
+    ] = None,
+    partition: PartitionOption = None,
+    blocks: BlocksOption = None,
+    send: SendOption = None,
+    order: OrderOption = None,
+    assignment: AssignmentOption = None,
+    bin_size: Annotated[
+        int | None, typer.Option(min=1, help=f"Vertices of a bin of g3; default: {BIN_SIZE:,}.")
+    ] = None,
+    topology: Annotated[str, typer.Option(help="star or leaf-spine.")] = _STAR,
+    leaves: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Switches with workers; default: {_FABRIC.leaves}."),
+    ] = None,
+    spines: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Switches between leaves; default: {_FABRIC.spines}."),
+    ] = None,
+    layers: Annotated[int, typer.Option(min=1, help="Exchanges in an epoch.")] = 4,
+    features: Annotated[int, typer.Option(min=1, help="Numbers per feature.")] = 128,
+    bandwidth: Annotated[
+        float, typer.Option(help="Mbit/s of each link in each direction.")
+    ] = _DEFAULT.bandwidth,
+    delay: Annotated[float, typer.Option(help="Microseconds on each link.")] = _DEFAULT.delay,
+    overhead: Annotated[
+        int, typer.Option(help="Bytes that a frame takes on a link beside those that are counted.")
+    ] = _DEFAULT.overhead,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            help="Of each queue of the switch, as 500kB: what does not fit is lost; or no limit."
+        ),
+    ] = None,
+    ecn_threshold: Annotated[
+        int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
+    ] = _DEFAULT.ecn_threshold or 0,
+    window: Annotated[
+        int, typer.Option(min=1, help="Features in flight per worker.")
+    ] = _DEFAULT.window,
+    congestion_control: Annotated[
+        bool, typer.Option(help="Begin slowly, and send more slowly when packets come marked.")
+    ] = True,
+    recirculation_rate: Annotated[
+        float | None,
+        typer.Option(help="Passes per second of the switch's loop; default: no limit."),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            help="Microseconds, at least, until what does not come is asked for; default: ten "
+            "round trips of an empty network."
+        ),
+    ] = None,
+    background_load: Annotated[
+        float,
+        typer.Option(help="Flows between the workers: their mean share of each link's rate."),
+    ] = _DEFAULT.background_load,
+    seed: Annotated[
+        int, typer.Option(min=0, help="For partition, blocks, order and background.")
+    ] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Simulate one exchange of a layer in ns-3, and say what an epoch takes.
+
+    Simulates the plan in the folder PLAN; or else makes what SYSTEM has for GRAPH: bns-gcn
+    (hosts send copies), g3 (the same with its partition and bins), strawman (slots first come,
+    first served), paper or best (plans).
+    """
+    if plan is not None and not (graph is None and workers is None and memory is None):
+        raise typer.BadParameter("a plan has its own graph, workers and memory")
+    if plan is None and (graph is None or workers is None or system is None):
+        raise typer.BadParameter("give --plan, or --graph, --workers and --system")
+    options = SimulateOptions(
+        plan=plan,
+        graph=graph,
+        workers=workers,
+        slots=None
+        if memory is None
+        else slots_of_memory(parse_bytes("--memory", memory), slot_features),
+        system=system,
+        layers=layers,
+        features=features,
+        seed=seed,
+        star=StarOptions(
+            bandwidth=bandwidth,
+            delay=delay,
+            overhead=overhead,
+            buffer=None if buffer is None else parse_bytes("--buffer", buffer),
+            ecn_threshold=ecn_threshold,
+            window=window,
+            congestion_control=congestion_control,
+            recirculation_rate=recirculation_rate,
+            timeout=timeout,
+            background_load=background_load,
+            background_seed=seed,
+        ),
+        leaf_spine=_leaf_spine(topology, leaves, spines),
+        slot_features=slot_features,
+        asked=Asked(
+            partition=partition, blocks=blocks, send=send, order=order, assignment=assignment
+        ),
+        bin_size=bin_size,
+    )
+    steps = Steps()
+    with steps:
+        report = simulate_job(options, steps.tell)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict()))
+        return
+    Console(highlight=False, markup=False, soft_wrap=True).print(_text(report))
+
+
+def _leaf_spine(topology: str, leaves: int | None, spines: int | None) -> LeafSpine | None:
+    """What is in place of the star's switch."""
+    if topology == _LEAF_SPINE:
+        return LeafSpine(
+            leaves=_FABRIC.leaves if leaves is None else leaves,
+            spines=_FABRIC.spines if spines is None else spines,
+        )
+    if topology != _STAR:
+        raise SimulatorError(f"No topology {topology!r}; known: {_STAR}, {_LEAF_SPINE}.")
+    if leaves is not None or spines is not None:
+        raise SimulatorError(
+            f"A star has one switch: --leaves and --spines need --topology {_LEAF_SPINE}."
+        )
+    return None
+
+
+def _around(report: SimulateReport) -> str:
+    network = report.options.leaf_spine
+    if network is None:
+        return "around one switch"
+    return f"on {network.leaves} leaves with {network.spines} spines"
+
+
+def _overlap(report: SimulateReport) -> str:
+    if not report.subject.bins:
+        return ""
+    return (
+        f", of which {report.subject.bins:,} bins hide {report.overlapped_seconds * 1e3:,.3f} ms "
+        "(a model)"
+    )
+
+
+def _text(report: SimulateReport) -> str:
+    run, subject = report.run, report.subject
+    star = report.options.star
+    lines = [
+        f"{subject.graph}: {subject.system}, {subject.setup.workers} workers {_around(report)}, "
+        f"{star.bandwidth / 1e3:g} Gbit/s, {star.delay:g} µs",
+        f"One layer of {report.options.features} features: {run.seconds / _MICRO:,.1f} µs; the "
+        f"busiest link alone takes {report.busiest_link_seconds / _MICRO:,.1f} µs",
+        f"{report.bytes:,} bytes on all links; the longest queue of a port "
+        f"{run.max_port_queue_bytes:,.0f}, of all together {run.max_queue_bytes:,.0f} bytes",
+    ]
+    if run.inside is not None:
+        lines.append(
+            f"{run.inside.bytes:,} bytes of them between leaves and spines; "
+            f"{sum(run.inside.sums_up):,} partial sums"
+        )
+    if subject.slots:
+        lines.append(
+            f"{run.sums:,} sums leave ({report.aggregation_bits_per_second / _GIGA:,.1f} Gbit/s), "
+            f"{run.overflowed:,} features overflow; {run.passes:,} passes; at most "
+            f"{run.max_slots:,} of {subject.slots:,} slots in use, in {subject.setup.blocks:,} "
+            "blocks"
+        )
+    if star.buffer is not None:
+        lines.append(
+            f"{run.lost:,} packets lost; {run.recalled:,} questions, {run.sent_again:,} packets "
+            "sent again"
+        )
+    if run.background is not None:
+        flows = run.background
+        lines.append(
+            f"Background: {flows.flows:,} flows, {flows.bytes:,} bytes; {flows.lost:,} frames "
+            f"lost; {flows.mean_slowdown:,.1f} times as long as in an empty network on average, "
+            f"99 % of them at most {flows.high_slowdown:,.1f} times"
+        )
+    lines.append(
+        f"An epoch of {report.options.layers} layers: {report.epoch_seconds * 1e3:,.3f} ms, "
+        f"{report.communication_seconds * 1e3:,.3f} ms of it communication, "
+        f"{report.compute_seconds * 1e3:,.3f} ms computing (a model)" + _overlap(report)
+    )
+    lines.append(
+        f"Simulated in {run.wall_seconds:,.2f} s: {run.events:,} events, "
+        f"{run.events / run.wall_seconds:,.0f} per second, at most "
+        f"{run.peak_memory_bytes / 1e6:,.0f} MB"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn soak`: runs with random faults, for as long as asked."""
+
+import json
+import random
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from switchgnn.commands.run.command import FabricOption, TargetOption, counted
+from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.shared.topology import (
+    LeavesOption,
+    SpinesOption,
+    Topology,
+    TopologyOption,
+    find_tiers,
+)
+from switchgnn.commands.soak.draw import summary_of
+from switchgnn.commands.soak.runs import Failure, SoakOptions, SoakReport
+from switchgnn.commands.soak.runs import soak as soak_runs
+
+_SEEDS = 2**32
+
+
+def soak(
+    minutes: Annotated[float, typer.Option(min=0, help="Begin no run after so long.")] = 1.0,
+    topology: TopologyOption = Topology.STAR,
+    leaves: LeavesOption = None,
+    spines: SpinesOption = None,
+    target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
+    fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="All runs follow from it; default: another each time.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Exchange over random graphs on links with random faults, again and again.
+
+    Each run draws its workers, graph, slots, features and faults, and compares every
+    sum with a reference. Ctrl-C ends it early; the summary comes in any case. Exit
+    code 0 when every sum was exact, 1 when one was not, 2 when a run could not be done.
+    """
+    chosen = random.SystemRandom().randrange(_SEEDS) if seed is None else seed
+    tiers = find_tiers(topology, leaves, spines)
+    options = SoakOptions(minutes, target.value, fabric.value, chosen, tiers)
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        report = soak_runs(options, _Bar(progress, minutes))
+    if as_json:
+        typer.echo(json.dumps(report.to_dict()))
+    else:
+        _print_report(Console(), report)
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
+
+
+class _Bar:
+    """One bar for the time, and a line for each run."""
+
+    def __init__(self, progress: Progress, minutes: float) -> None:
+        self._progress = progress
+        self._started = self._run_started = time.monotonic()
+        self._name = ""
+        self._bar = progress.add_task("soak", total=60 * minutes)
+
+    def begun(self, number: int, run: RunOptions) -> None:
+        """Name the run."""
+        self._name = f"run {number}: {summary_of(run)}"
+        self._run_started = time.monotonic()
+
+    def step(self, step: str, _done: int, _total: int) -> None:
+        """Show what it does, and the time that has passed."""
+        self._progress.update(
+            self._bar,
+            description=f"{self._name}: {step.partition(':')[0]}",
+            completed=time.monotonic() - self._started,
+        )
+
+    def ended(self, _number: int, _run: RunOptions, failure: Failure | None) -> None:
+        """Say how it ended."""
+        seconds = time.monotonic() - self._run_started
+        how = f"FAILED: {failure.reason}" if failure else "exact"
+        self._progress.console.print(
+            f"{self._name}: {how} ({seconds:.1f} s)", soft_wrap=True, markup=False, highlight=False
+        )
+
+
+def _print_report(console: Console, report: SoakReport) -> None:
+    lines = [
+        f"Soaked on: {report.reason}.",
+        f"{report.runs:,} runs, {report.rounds:,} rounds, {report.packets:,} packets in "
+        f"{report.seconds:.0f} s{', interrupted' if report.interrupted else ''}; "
+        f"seed {report.seed}",
+        counted("Faults injected", report.faults_injected),
+        counted("Repairs", report.repairs),
+        f"Wrong sums: {report.wrong_sums:,}; runs that failed: {len(report.failures):,}.",
+    ]
+    for failure in report.failures:
+        lines += [f"Run {failure.run}: {failure.reason}", f"  repeat it: {failure.command}"]
+    for line in lines:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+    if report.runs and not report.failures:
+        console.print("[bold green]Every sum equals the reference.[/]", soft_wrap=True)

@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs with random faults, one after another, for as long as asked."""
+
+import shlex
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from typing import Any, Protocol
+
+from switchgnn.commands.run.job import COMPARING, run_job
+from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.run.report import RunReport
+from switchgnn.commands.shared.interruption import Interruption
+from switchgnn.commands.soak.draw import command_of, draw_run
+from switchgnn.errors import SwitchGNNError
+from switchgnn.topologies import Choice, choose
+
+EXACT, WRONG, FAILED = 0, 1, 2
+# Whatever breaks so often will go on breaking.
+_MOST_FAILURES = 5
+
+
+@dataclass(frozen=True)
+class SoakOptions:
+    """How long, on what, and which runs.
+
+    Attributes:
+        minutes: no run is begun after so long; there is at least one.
+        target, fabric: a choice or ``auto``.
+        seed: all runs follow from it.
+        tiers: leaves and spines; None: a star around one switch.
+    """
+
+    minutes: float
+    target: str
+    fabric: str
+    seed: int
+    tiers: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that was not exact, or could not be done.
+
+    Attributes:
+        run: its number, from 0.
+        reason: one sentence.
+        command: repeats it.
+    """
+
+    run: int
+    reason: str
+    command: str
+
+
+@dataclass(frozen=True)
+class SoakReport:
+    """A whole soak. Runs that failed or were interrupted count only as such.
+
+    Attributes:
+        target, fabric, reason: what was used and why.
+        seed: all runs follow from it.
+        seconds: how long it took.
+        interrupted: whether it ended because it was asked to.
+        runs, rounds, packets: what was compared with the reference, and the frames of it.
+        wrong_sums: elements that differ from the reference.
+        faults_injected: frames that met a fault on purpose, by kind.
+        repairs: what the workers did about faults, and what they ignored.
+        failures: what went wrong.
+    """
+
+    target: str
+    fabric: str
+    reason: str
+    seed: int
+    seconds: float
+    interrupted: bool
+    runs: int
+    rounds: int
+    packets: int
+    wrong_sums: int
+    faults_injected: dict[str, int]
+    repairs: dict[str, int]
+    failures: tuple[Failure, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """What the program ends with: a wrong sum weighs most."""
+        if self.wrong_sums:
+            return WRONG
+        return FAILED if self.failures else EXACT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data, for JSON."""
+        return asdict(self)
+
+
+class SoakListener(Protocol):
+    """Is told how a soak goes."""
+
+    def begun(self, number: int, run: RunOptions) -> None:
+        """A run begins."""
+
+    def step(self, step: str, done: int, total: int) -> None:
+        """The run does this; total 0 when unknown."""
+
+    def ended(self, number: int, run: RunOptions, failure: Failure | None) -> None:
+        """The run has ended."""
+
+
+@dataclass
+class _Sums:
+    """What all runs so far add up to."""
+
+    numbers: Counter[str] = field(default_factory=Counter)
+    injected: Counter[str] = field(default_factory=Counter)
+    repairs: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+
+    def add(self, report: RunReport) -> None:
+        self.numbers["runs"] += 1
+        self.numbers["rounds"] += report.rounds
+        self.numbers["packets"] += report.frames_up + report.frames_down
+        self.numbers["wrong_sums"] += report.wrong_sums
+        self.injected.update(report.faults_injected)
+        self.repairs.update(report.repairs)
+
+
+def soak(options: SoakOptions, listener: SoakListener) -> SoakReport:
+    """Run until the time is over, Ctrl-C comes, or too much has failed.
+
+    Raises:
+        SwitchGNNError: the machine lacks the switch or the fabric that was asked for.
+    """
+    choice = choose(options.target, options.fabric)
+    sums = _Sums()
+    started = time.monotonic()
+    with Interruption() as interruption:
+        for number in count():
+            run = draw_run(options.seed, number, choice, options.tiers)
+            listener.begun(number, run)
+            try:
+                failure = _run_once(number, run, sums, listener, interruption)
+            except KeyboardInterrupt:
+                break
+            listener.ended(number, run, failure)
+            over = time.monotonic() - started >= 60 * options.minutes
+            if over or interruption.came or len(sums.failures) >= _MOST_FAILURES:
+                break
+    return _report(options, choice, sums, time.monotonic() - started, interruption.came)
+
+
+def _run_once(
+    number: int,
+    run: RunOptions,
+    sums: _Sums,
+    listener: SoakListener,
+    interruption: Interruption,
+) -> Failure | None:
+    def step(name: str, done: int, total: int) -> None:
+        if name == COMPARING:
+            interruption.later()
+        listener.step(name, done, total)
+
+    reason = ""
+    interruption.at_once()
+    try:
+        report = run_job(run, step)
+    except Exception as error:  # a soak is there to find all kinds
+        if interruption.came:
+            # Not the run's fault: Mininet, interrupted, fails while it cleans up.
+            raise KeyboardInterrupt from error
+        reason = str(error) if isinstance(error, SwitchGNNError) else repr(error)
+    else:
+        sums.add(report)
+        if not report.exact:
+            reason = f"{report.wrong_sums:,} sums differ from the reference."
+    finally:
+        interruption.later()
+    if not reason:
+        return None
+    failure = Failure(number, reason, shlex.join(command_of(run)))
+    sums.failures.append(failure)
+    return failure
+
+
+def _report(
+    options: SoakOptions, choice: Choice, sums: _Sums, seconds: float, interrupted: bool
+) -> SoakReport:
+    return SoakReport(
+        target=choice.target.value,
+        fabric=choice.fabric.value,
+        reason=choice.reason,
+        seed=options.seed,
+        seconds=seconds,
+        interrupted=interrupted,
+        runs=sums.numbers["runs"],
+        rounds=sums.numbers["rounds"],
+        packets=sums.numbers["packets"],
+        wrong_sums=sums.numbers["wrong_sums"],
+        faults_injected=dict(sums.injected),
+        repairs=dict(sums.repairs),
+        failures=tuple(sums.failures),
+    )

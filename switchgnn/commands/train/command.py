@@ -1,0 +1,274 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn train`: full-graph GNN training over the switch."""
+
+import json
+import signal
+from contextlib import ExitStack
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from switchgnn.commands.run.command import FabricOption, TargetOption
+from switchgnn.commands.shared.leaf_spine_display import tier_table
+from switchgnn.commands.shared.strategies import (
+    AssignmentOption,
+    BlocksOption,
+    OrderOption,
+    PartitionOption,
+    SendOption,
+    StrategyOption,
+    strategies_line,
+)
+from switchgnn.commands.shared.topology import (
+    LeavesOption,
+    SpinesOption,
+    Topology,
+    TopologyOption,
+    find_racks,
+)
+from switchgnn.commands.train.display import (
+    Epochs,
+    largest_difference,
+    links_table,
+    transports_table,
+)
+from switchgnn.commands.train.events import TrainEvents
+from switchgnn.commands.train.plots import draw_plots
+from switchgnn.commands.train.report import EpochListener, TrainReport
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.pace import Pace
+from switchgnn.p4src import load_program
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.partition.metis_leaf_spine import on_racks
+from switchgnn.planner.presets import PAPER
+
+
+class TransportOption(str, Enum):
+    """Values of --transport."""
+
+    SWITCH = "switch"
+    HOST = "host"
+    HOST_PARTIAL = "host-partial"
+    G3 = "g3"
+    STRAWMAN = "strawman"
+    LOCAL = "local"
+
+
+class PipelineOption(str, Enum):
+    """Values of --pipeline, by the names of G3's ablation."""
+
+    BOTH = "both"
+    INTRA = "intra"
+    INTER = "inter"
+    SEQUENTIAL = "sequential"
+
+
+def train(
+    data: Annotated[
+        str,
+        typer.Option(
+            help="digits, karate, cora, citeseer, pubmed, reddit, yelp, ogbn-products, "
+            "or random:VERTICES:EDGES:SEED."
+        ),
+    ] = "digits",
+    root: Annotated[
+        Path | None, typer.Option(help="Folder of the data set, such as raw Planetoid files.")
+    ] = None,
+    edges: Annotated[
+        Path | None, typer.Option(help="Your own graph: an edge list; with the next two.")
+    ] = None,
+    node_features: Annotated[
+        Path | None, typer.Option(help="Its features: .npy, .csv or .json.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="Its labels: .csv, .npy or text.")] = None,
+    model: Annotated[str, typer.Option(help="gcn, sage, gin, or your own: FILE.py:NAME.")] = "gcn",
+    layers: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 2,
+    hidden: Annotated[int, typer.Option(min=1, help="Hidden units.")] = 16,
+    dropout: Annotated[
+        float, typer.Option(min=0.0, max=0.99, help="Share of hidden units that are dropped.")
+    ] = 0.5,
+    input_dropout: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=0.99, help="Of the features; default: as --dropout."),
+    ] = None,
+    lr: Annotated[float, typer.Option(min=0.0, help="Learning rate of Adam.")] = 0.01,
+    weight_decay: Annotated[float, typer.Option(min=0.0)] = 5e-4,
+    paper: Annotated[
+        bool, typer.Option(help="The paper's model: gcn, 4 layers, 128 units, rate 0.01.")
+    ] = False,
+    epochs: Annotated[int, typer.Option(min=1)] = 100,
+    evaluate_every: Annotated[int, typer.Option(min=1, help="Epochs.")] = 10,
+    patience: Annotated[
+        int, typer.Option(min=0, help="Stop after so many evaluations without a gain; 0: never.")
+    ] = 0,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Save there, and go on from there.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=128, help="Number of workers.")] = 4,
+    transport: Annotated[
+        list[TransportOption] | None,
+        typer.Option(help="What carries the sums; repeat it to compare. Default: switch."),
+    ] = None,
+    sampling: Annotated[
+        float, typer.Option(min=0.0001, max=1.0, help="BNS-GCN's p, for the transport host.")
+    ] = 1.0,
+    strategy: StrategyOption = PAPER,
+    partition: PartitionOption = None,
+    blocks: BlocksOption = None,
+    send: SendOption = None,
+    order: OrderOption = None,
+    assignment: AssignmentOption = None,
+    bin_memory: Annotated[
+        int, typer.Option(min=1, help="Bytes that two bins take, for the transport g3.")
+    ] = 1_000_000,
+    pipeline: Annotated[
+        PipelineOption, typer.Option(help="What overlaps with the transport g3.")
+    ] = PipelineOption.BOTH,
+    topology: TopologyOption = Topology.STAR,
+    leaves: LeavesOption = None,
+    spines: SpinesOption = None,
+    target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
+    fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
+    slots: Annotated[int | None, typer.Option(min=2, help="Aggregators per block.")] = None,
+    bandwidth: Annotated[
+        float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
+    ] = None,
+    window: Annotated[int, typer.Option(min=1, help="Features in flight per worker.")] = 16,
+    faults: Annotated[str, typer.Option(help="As for `switchgnn run`.")] = "",
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    plots: Annotated[Path | None, typer.Option(help="Folder for plots, as PNG and SVG.")] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard events.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON line per epoch, and one at the end.")
+    ] = False,
+) -> None:
+    """Train a GNN on the whole graph, its neighbour sums made in the switch.
+
+    Every worker holds a part of the graph. Each layer adds up local neighbours with
+    PyTorch Geometric and remote ones through the transport, forward and backward, so
+    the losses are those of one machine. With several --transport the same training
+    runs over each, and a table compares them. Over transports other than switch, of the
+    strategies only --partition and --assignment count; g3 has a partition of its own by
+    default.
+    """
+    try:
+        from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
+        from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
+        from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
+        from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: PLC0415
+        from switchgnn.training.layers.models import PAPER, ModelOptions, build_model, model_name  # noqa: PLC0415
+        from switchgnn.training.layers.whole import check_layers  # noqa: PLC0415
+        from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
+    except ImportError as error:
+        raise SwitchGNNError(
+            f"Training needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
+            "pip install 'switchgnn[training]'."
+        ) from error
+    chosen = transport or [TransportOption.SWITCH]
+    racks = find_racks(topology, workers, leaves, spines)
+    partition = on_racks(partition, racks)
+    asked = Asked(strategy, partition, blocks, send, order, assignment).checked()
+    if checkpoint is not None and len(chosen) > 1:
+        raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
+    if sampling < 1 and set(chosen) != {TransportOption.HOST}:
+        raise SwitchGNNError("--sampling is for --transport host alone: the others are exact.")
+    # A terminated training cleans up like an interrupted one.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    own = (edges, node_features, labels)
+    if edges is not None and node_features is not None and labels is not None:
+        dataset = load_files(edges, node_features, labels, seed=seed)
+    elif any(own):
+        raise SwitchGNNError("--edges, --node-features and --labels go together.")
+    else:
+        dataset = load_dataset(data, root, seed=seed)
+    shape = PAPER if paper else ModelOptions(model_name(model), layers, hidden, dropout)
+    options = TrainOptions(
+        epochs=epochs,
+        learning_rate=lr,
+        weight_decay=weight_decay,
+        input_dropout=shape.dropout if input_dropout is None else input_dropout,
+        seed=seed,
+        evaluate_every=evaluate_every,
+        patience=patience,
+        checkpoint=None if checkpoint is None else checkpoint.absolute(),
+    )
+    check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
+    reports = []
+    for each in chosen:
+        job = TrainJob(
+            task=default_task(
+                transport=each.value,
+                model=shape,
+                options=options,
+                pace=Pace(window=window),
+                sampling=sampling,
+                faults=faults,
+                bins=BinOptions(bin_memory, *PIPELINES[pipeline.value]),
+            ),
+            workers=workers,
+            slots=slots or load_program().slots,
+            target=target.value,
+            fabric=fabric.value,
+            bandwidth=bandwidth,
+            ecn_threshold=DEFAULT_ECN_THRESHOLD,
+            asked=asked,
+            racks=racks,
+        )
+        with ExitStack() as stack:
+            shown = stack.enter_context(
+                Epochs(Console(stderr=True), each.value, epochs, as_json=as_json)
+            )
+            listeners: list[EpochListener] = [shown.epoch]
+            if tensorboard is not None:
+                listeners.append(stack.enter_context(TrainEvents(tensorboard, each.value)).epoch)
+            report = run_training(job, dataset, shown.step, _all_of(listeners))
+        reports.append(report)
+        if as_json:
+            typer.echo(json.dumps({"event": "finished", **report.to_dict()}))
+    drawn = [] if plots is None else draw_plots(reports, plots)
+    if not as_json:
+        _show(reports, drawn)
+
+
+def _all_of(listeners: list[EpochListener]) -> EpochListener:
+    def listen(event: dict[str, Any]) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return listen
+
+
+def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
+    console = Console()
+    first = reports[0]
+    console.print(
+        f"{first.dataset}: {first.vertices:,} vertices, {first.edges:,} directed edges; "
+        f"{first.model}, {first.workers} workers, {len(first.losses)} epochs",
+        soft_wrap=True,
+        highlight=False,
+    )
+    console.print(f"Ran on: {first.reason}.", soft_wrap=True, highlight=False)
+    for report in reports:
+        words = strategies_line(report)
+        if words:
+            console.print(f"Plan of {report.transport}: {words}.", soft_wrap=True, highlight=False)
+    console.print(transports_table(reports))
+    links = links_table(reports)
+    if links is not None:
+        console.print(links)
+    for report in reports:
+        if report.tiers is not None:
+            what = f"Bytes of {report.transport}"
+            console.print(tier_table(report.tiers, what, "counted, with gradients"))
+    for name, difference in largest_difference(reports).items():
+        console.print(
+            f"Losses of {name} differ from those of one process by at most {difference:.1e}.",
+            highlight=False,
+        )
+    for path in drawn:
+        console.print(f"Drawn: {path}", soft_wrap=True, highlight=False)

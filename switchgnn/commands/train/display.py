@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `switchgnn train` shows: a line per epoch, and tables at the end."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from switchgnn.commands.train.report import TrainReport
+
+
+class Epochs:
+    """A progress bar of epochs with a line of words below it, or JSON lines.
+
+    Args:
+        console: for the bar.
+        title: before the bar.
+        epochs: how many there will be.
+        as_json: print each epoch as a line of JSON, too.
+    """
+
+    def __init__(self, console: Console, title: str, epochs: int, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._console = console
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+        )
+        self._bar = self._progress.add_task(title, total=epochs)
+        self._words = Text(overflow="ellipsis", no_wrap=True)
+        self._live = Live(Group(self._progress, self._words), console=console)
+        self._accuracy = ""
+
+    def __enter__(self) -> "Epochs":
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+        if not self._console.is_terminal:
+            self._console.line()
+
+    def step(self, name: str, _done: int, _total: int) -> None:
+        """Say what is going on before the first epoch."""
+        self._say(name)
+
+    def epoch(self, event: dict[str, Any]) -> None:
+        """Show an epoch."""
+        if self._as_json:
+            typer.echo(json.dumps(event))
+        accuracy = event["accuracy"]
+        if accuracy and accuracy["validation"] is not None:
+            self._accuracy = f", val {accuracy['validation']:.1%}"
+        compute = event["seconds"] - event["waiting"] - event["all_reduce"]
+        self._say(
+            f"loss {event['loss']:.4f}{self._accuracy}; ms: compute {_ms(compute)}, exchange "
+            f"{_ms(event['exchange'])} (waited {_ms(event['waiting'])}), "
+            f"reduce {_ms(event['all_reduce'])}"
+        )
+        self._progress.update(self._bar, completed=event["epoch"])
+
+    def _say(self, words: str) -> None:
+        self._words.plain = f"  {words}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f}"
+
+
+def transports_table(reports: Sequence[TrainReport]) -> Table:
+    """Compare transports: loss, accuracy, time and bytes."""
+    title = "ms per epoch; MB of all exchanges on all links, both ways"
+    table = Table(title=title, box=box.SIMPLE_HEAD)
+    table.add_column("transport", no_wrap=True)
+    for name in ("loss", "test", "ms", "waiting", "reduce", "MB", "of plan"):
+        table.add_column(name, justify="right")
+    for report in reports:
+        test = report.test_accuracy
+        table.add_row(
+            report.transport,
+            f"{report.losses[-1]:.4f}" if report.losses else "-",
+            "-" if test is None else f"{test:.1%}",
+            _ms(report.epoch_seconds),
+            _ms(report.split["waiting"]),
+            _ms(report.split["all_reduce"]),
+            f"{report.total_bytes / 1e6:,.2f}",
+            f"{report.total_bytes / report.expected_bytes:.1%}" if report.expected_bytes else "-",
+        )
+    return table
+
+
+def links_table(reports: Sequence[TrainReport]) -> Table | None:
+    """Show the bytes of the exchanges on each link; None where nothing has one."""
+    networked = [report for report in reports if report.total_bytes]
+    if not networked:
+        return None
+    title = "kB of exchanges on each worker's link, up / down"
+    # A title is broken to the width of its table.
+    table = Table(title=title, box=box.SIMPLE_HEAD, min_width=len(title))
+    table.add_column("worker", justify="right")
+    for report in networked:
+        table.add_column(report.transport, justify="right")
+    for worker in range(networked[0].workers):
+        links = [report.bytes_per_link[worker] for report in networked]
+        table.add_row(
+            str(worker), *(f"{link['up'] / 1e3:,.0f} / {link['down'] / 1e3:,.0f}" for link in links)
+        )
+    return table
+
+
+def largest_difference(reports: Sequence[TrainReport]) -> dict[str, float]:
+    """How far each transport's losses are from those of ``local``, at most; {} without it."""
+    local = next((report for report in reports if report.transport == "local"), None)
+    if local is None:
+        return {}
+    return {
+        report.transport: max(
+            (abs(a - b) for a, b in zip(report.losses, local.losses, strict=False)), default=0.0
+        )
+        for report in reports
+        if report is not local
+    }

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Install a plan and train over the network: where packets are sent, and counted."""
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from switchgnn.commands.shared.addresses import worker_addresses
+from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
+from switchgnn.commands.shared.site import shares_of
+from switchgnn.commands.shared.workers import follow_workers
+from switchgnn.commands.train.job import TrainJob
+from switchgnn.commands.train.plan import schedule_file_of
+from switchgnn.commands.train.report import Recorder
+from switchgnn.controller import P4RuntimeClient, install_each, read_counters
+from switchgnn.planner.plan.leaf_spine import Tiers
+from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried, free_tcp_port
+from switchgnn.training.worker import STRAWMAN, SWITCH, TrainTask
+
+_HOST = "127.0.0.1"
+# Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
+# https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
+_PATIENT = "OMP_WAIT_POLICY=PASSIVE"
+TRAIN_WORKER = ("env", _PATIENT, sys.executable, "-m", "switchgnn.commands", "train-worker")
+_DISTRIBUTED_PORT = 29500
+
+StepListener = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What workers said and switches counted.
+
+    Attributes:
+        finished: the last word of each worker.
+        wires: what the interfaces of the workers counted, if they did.
+        cables: what those between switches counted, if they did.
+        partial_sums: that the spines have taken.
+        cable_faults: frames that met a fault between switches, by kind.
+    """
+
+    finished: list[dict[str, Any]]
+    wires: list[WireBytes] | None
+    cables: WireBytes | None
+    partial_sums: int
+    cable_faults: dict[str, int]
+
+
+def install_and_train(
+    job: TrainJob, fabric: Fabric, tiers: Tiers | None, recorder: Recorder, step: StepListener
+) -> Measured:
+    """Install the plan of the fabric's folder, and let all workers train.
+
+    Args:
+        job: what to do.
+        fabric: running; its folder has what ``prepare_training`` wrote.
+        tiers: the parts of leaves and spines; None for a star.
+        recorder: takes what the workers say.
+        step: called with (name of the step, done, total).
+
+    Raises:
+        SwitchGNNError: with a sentence for the user.
+    """
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(P4RuntimeClient(switch.grpc_address))
+            for switch in fabric.site.switches
+        ]
+        install_each(
+            shares_of(fabric.folder / "plan", tiers, fabric.site, clients),
+            program=job.program,
+            ecn_threshold=job.ecn_threshold,
+            new_session=True,
+            progress=lambda _address, done, total: step("installing", done, total),
+        )
+        with BackgroundTraffic(fabric, job.background):
+            tasks = [_task(job, worker, fabric) for worker in range(job.workers)]
+            counters = [read_counters(client) for client in clients]
+            wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
+            finished = follow_workers(fabric.worker_child, tasks, _commands(fabric), recorder)
+            return Measured(
+                finished=finished,
+                wires=carried(wires, fabric.wire_bytes()),
+                cables=all_cables(cables, fabric.cable_bytes()),
+                partial_sums=partial_sums_taken(
+                    job.racks, counters, [read_counters(client) for client in clients]
+                ),
+                cable_faults=fabric.cable_injected(),
+            )
+
+
+def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
+    site, folder = fabric.site, fabric.folder
+    stations = [site.station(each) for each in range(site.workers)]
+    switched = job.task.transport in (SWITCH, STRAWMAN)
+    return replace(
+        job.task,
+        worker=worker,
+        partitions=folder / "partitions",
+        link=fabric.worker_link(worker),
+        addresses=worker_addresses(site.network_of(worker), site.places[worker][1]),
+        plan=folder / "plan" if switched else None,
+        schedule=None if switched else schedule_file_of(folder, worker),
+        stations=tuple((each.mac, each.ip) for each in stations),
+    )
+
+
+def _commands(fabric: Fabric) -> list[list[str]]:
+    """Return what starts each worker, with the variables that torchrun would set."""
+    workers = fabric.site.workers
+    meeting = fabric.site.station(0).ip if fabric.workers_have_hosts else _HOST
+    port = _DISTRIBUTED_PORT if fabric.workers_have_hosts else free_tcp_port()
+    commands = []
+    for worker in range(workers):
+        variables = {
+            "RANK": worker,
+            "WORLD_SIZE": workers,
+            "LOCAL_RANK": worker,
+            "MASTER_ADDR": meeting,
+            "MASTER_PORT": port,
+        }
+        if fabric.workers_have_hosts:
+            # gloo would look its own address up by the name of the machine.
+            variables["GLOO_SOCKET_IFNAME"] = fabric.worker_link(worker).removeprefix("eth:")
+        else:
+            variables["GLOO_SOCKET_IFNAME"] = "lo"
+        words = [f"{name}={value}" for name, value in variables.items()]
+        commands.append(["env", *words, *TRAIN_WORKER])
+    return commands

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `switchgnn train` is asked to do."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.presets import Situation
+from switchgnn.training.worker import STRAWMAN, TrainTask
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """What to train, where, and over what.
+
+    Attributes:
+        task: what is the same for all workers; its worker, link, addresses and files are
+            filled in.
+        workers: their number.
+        slots: aggregators that a block may use.
+        racks: the leaves that the workers hang on, and spines; None: a star around one switch.
+        target, fabric: a choice or ``auto``.
+        bandwidth: Mbit/s per link, or None.
+        ecn_threshold: queue length in packets from which packets are marked.
+        background: TCP flows from each worker to the next.
+        asked: the strategies to plan with. Over transports other than ``switch`` only the
+            partition counts, and for ``g3`` it is G3's unless another is asked for by name.
+    """
+
+    task: TrainTask
+    workers: int
+    slots: int
+    target: str
+    fabric: str
+    bandwidth: float | None
+    ecn_threshold: int
+    background: int = 0
+    asked: Asked = field(default_factory=Asked)
+    racks: Racks | None = None
+
+    @property
+    def program(self) -> Program:
+        """What the switches run."""
+        return load_strawman() if self.task.transport == STRAWMAN else load_program()
+
+    @property
+    def situation(self) -> Situation:
+        """What strategies are chosen by."""
+        return Situation(self.workers, self.slots, racks=self.racks)
+
+
+def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401
+    """Return a task whose worker, files and addresses are still to be filled in."""
+    nobody = Addresses("00:00:00:00:00:00", "0.0.0.0", "00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
+    fields = {"worker": 0, "partitions": Path(), "pace": Pace(), "link": "", "addresses": nobody}
+    return TrainTask(**{**fields, **changes})

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a training needs before a packet is sent: plan, partitions, schedules."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.commands.train.job import TrainJob
+from switchgnn.host.direct import (
+    binned_schedules,
+    copy_schedules,
+    partial_schedules,
+    write_binned_schedule,
+    write_schedule,
+)
+from switchgnn.planner.chosen import build_chosen, choose_asked
+from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner.plan.leaf_spine import Tiers, make_tiers
+from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.presets import PAPER
+from switchgnn.planner.presets import Choice as Strategies
+from switchgnn.planner.presets import choose as choose_strategies
+from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.partition_files import write_partitions
+from switchgnn.training.worker import G3, HOST, HOST_PARTIAL, STRAWMAN, SWITCH
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was written for a training.
+
+    Attributes:
+        strategies: what the plan was made with.
+        manifest: of the plan.
+        assignment: int32[n], the worker of each vertex.
+        tiers: the parts of leaves and spines; None for a star.
+    """
+
+    strategies: Strategies
+    manifest: Manifest
+    assignment: NDArray[np.int32]
+    tiers: Tiers | None
+
+
+def prepare_training(
+    job: TrainJob, data: Dataset, folder: Path, progress: Callable[[str], None]
+) -> Prepared:
+    """Write the plan, the partitions and the schedules; share the plan out to the racks.
+
+    Args:
+        job: what to do.
+        data: what to train on.
+        folder: where to write.
+        progress: called with what is being planned.
+
+    Raises:
+        SwitchGNNError: with a sentence for the user.
+    """
+    strategies = _strategies(job, data)
+    plan = build_chosen(
+        data.graph,
+        strategies,
+        job.situation,
+        program=job.program.digest,
+        seed=job.task.options.seed,
+        directions="both",
+        assignment=job.asked.load_assignment(),
+        progress=progress,
+    )
+    write_plan(plan, folder / "plan")
+    write_partitions(data, plan.assignment, folder / "partitions")
+    schedules = {HOST: copy_schedules, HOST_PARTIAL: partial_schedules}.get(job.task.transport)
+    if schedules is not None:
+        for worker, schedule in enumerate(schedules(data.graph, plan.assignment, job.workers)):
+            write_schedule(schedule, schedule_file_of(folder, worker))
+    if job.task.transport == G3:
+        binned = binned_schedules(data.graph, plan.assignment, job.workers)
+        for worker, both in enumerate(binned):
+            write_binned_schedule(both, schedule_file_of(folder, worker))
+    tiers = make_tiers(plan, job.racks) if job.racks else None
+    return Prepared(strategies, plan.manifest, plan.assignment, tiers)
+
+
+def _strategies(job: TrainJob, data: Dataset) -> Strategies:
+    """What the plan is made with: all that is asked for, or nothing of it but the partition."""
+    situation, asked, transport = job.situation, job.asked, job.task.transport
+    if transport == G3 and asked.partition is None and asked.assignment is None:
+        asked = replace(asked, partition=G3)
+    chosen = choose_asked(asked, data.graph, situation)
+    if transport == SWITCH:
+        return chosen
+    plain = choose_strategies(PAPER, data.graph, situation)
+    plain = replace(plain, partition=chosen.partition, because={})
+    return replace(plain, blocks=STRAWMAN, order="random") if transport == STRAWMAN else plain
+
+
+def schedule_file_of(folder: Path, worker: int) -> Path:
+    """Where the schedule of a worker is, for transports that have one."""
+    return folder / f"schedule-{worker}.npz"

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a training tells the user and programs."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.commands.shared.leaf_spine_report import TierReport
+
+# Called with worker 0's event of an epoch.
+EpochListener = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class TrainReport:
+    """A whole training; lists per link are in the order of the workers.
+
+    Attributes:
+        transport, dataset, model, reason: what was done, and why so.
+        vertices, edges: size of the graph; an undirected edge counts twice.
+        workers: their number.
+        strategy, why: the preset that was asked for; the reasons of what counted of it.
+        partition, block_strategy, send, order: the strategies, as in the plan's manifest; None
+            for those that the transport has no use for.
+        weight: what a contribution costs the send strategy, in packets.
+        epochs: worker 0's report of each.
+        losses: of each epoch.
+        train_accuracy, validation_accuracy, test_accuracy: the last ones; None without such
+            vertices.
+        seconds: of each epoch, of the slowest worker.
+        epoch_seconds: the median of them but the first.
+        split: what an epoch's seconds went to, the mean over the workers, of which the median
+            over the epochs: ``compute``, ``waiting`` for exchanges, ``all_reduce``; together they
+            are the epoch. ``exchange`` is how long exchanges were under way, computing or waiting.
+        bytes_per_link: {"up", "down"} of the exchanges of each worker.
+        expected_bytes_per_link: the same as plan or schedule predict them without losses.
+        wire_bytes_per_link: what the interfaces counted, gradients and all; None over loopback.
+        traffic: frames and bytes of each worker's exchanges.
+        tiers: the links between leaves and spines, where sums of the switch cross them; their
+            interfaces count gradients and all.
+    """
+
+    transport: str
+    dataset: str
+    model: str
+    reason: str
+    vertices: int
+    edges: int
+    workers: int
+    strategy: str
+    why: list[str]
+    partition: str | None
+    block_strategy: str | None
+    send: str | None
+    weight: float | None
+    order: str | None
+    epochs: list[dict[str, Any]]
+    losses: list[float]
+    train_accuracy: float | None
+    validation_accuracy: float | None
+    test_accuracy: float | None
+    seconds: list[float]
+    epoch_seconds: float
+    split: dict[str, float]
+    bytes_per_link: list[dict[str, int]]
+    expected_bytes_per_link: list[dict[str, int]]
+    wire_bytes_per_link: list[dict[str, int]] | None
+    traffic: list[dict[str, int]]
+    tiers: TierReport | None = None
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all exchanges, on all links, both ways."""
+        return sum(link["up"] + link["down"] for link in self.bytes_per_link)
+
+    @property
+    def expected_bytes(self) -> int:
+        """What they should be without losses."""
+        return sum(link["up"] + link["down"] for link in self.expected_bytes_per_link)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data, for JSON."""
+        return asdict(self)
+
+
+class Recorder:
+    """Takes what the workers say in each epoch.
+
+    Args:
+        workers: their number.
+        on_epoch: called after each epoch.
+    """
+
+    def __init__(self, workers: int, on_epoch: EpochListener) -> None:
+        self._epochs: list[list[dict[str, Any]]] = [[] for _ in range(workers)]
+        self._on_epoch = on_epoch
+
+    def __call__(self, worker: int, event: dict[str, Any]) -> None:
+        """Take one event."""
+        if event["event"] != "epoch":
+            return
+        self._epochs[worker].append(event)
+        if worker == 0:
+            self._on_epoch(event)
+
+    def report(
+        self,
+        finished: list[dict[str, Any]],
+        wire_bytes: list[dict[str, int]] | None,
+        **what: Any,  # noqa: ANN401
+    ) -> TrainReport:
+        """Put together what was said.
+
+        Args:
+            finished: the last word of each worker.
+            wire_bytes: what the interfaces counted, if they did.
+            what: the first fields of the report.
+        """
+        first = self._epochs[0]
+        slowest = self._each("seconds").max(axis=0)
+        accuracies = [event["accuracy"] for event in first if event["accuracy"]]
+        last = accuracies[-1] if accuracies else {}
+        return TrainReport(
+            **what,
+            epochs=first,
+            losses=[event["loss"] for event in first],
+            train_accuracy=last.get("train"),
+            validation_accuracy=last.get("validation"),
+            test_accuracy=last.get("test"),
+            seconds=slowest.tolist(),
+            epoch_seconds=_typical(slowest),
+            split=self._split(),
+            bytes_per_link=[_both_ways(end["traffic"]) for end in finished],
+            expected_bytes_per_link=[_both_ways(end["expected"]) for end in finished],
+            wire_bytes_per_link=wire_bytes,
+            traffic=[end["traffic"] for end in finished],
+        )
+
+    def _split(self) -> dict[str, float]:
+        names = ("exchange", "waiting", "all_reduce")
+        means = {name: self._each(name).mean(axis=0) for name in ("seconds", *names)}
+        split = {name: _typical(means[name]) for name in names}
+        compute = means["seconds"] - means["waiting"] - means["all_reduce"]
+        return {"compute": _typical(compute), **split}
+
+    def _each(self, name: str) -> NDArray[np.float64]:
+        """float64[workers, epochs]."""
+        values = [[float(event[name]) for event in events] for events in self._epochs]
+        return np.array(values, dtype=np.float64)
+
+
+def _both_ways(traffic: dict[str, int]) -> dict[str, int]:
+    return {"up": traffic["bytes_up"], "down": traffic["bytes_down"]}
+
+
+def _typical(values: NDArray[np.float64]) -> float:
+    """The median; the first epoch also warms everything up."""
+    return float(np.median(values[1:] if len(values) > 1 else values)) if len(values) else 0.0

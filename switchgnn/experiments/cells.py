@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The points of a figure, and what the figure calls them."""
+
+from dataclasses import dataclass, replace
+
+from switchgnn.commands.shared.size import parse_bytes
+from switchgnn.commands.simulate.job import G3, HOSTS_ALONE
+from switchgnn.experiments.description import UNLIMITED, Figure, ScaledGraph, Series
+from switchgnn.experiments.errors import ExperimentError
+from switchgnn.experiments.point import Point
+from switchgnn.simulator import BIN_SIZE, LeafSpine
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A point as a figure shows it.
+
+    Attributes:
+        graph: the paper's name for it.
+        workers: their number.
+        memory: of the switch at the paper's size, as the figure's axis has it.
+        recirculation: passes per second, as the figure's axis has it; None: no limit.
+        background: load, as the figure's axis has it.
+        series: the label.
+        point: what is simulated. Cells may share one.
+    """
+
+    graph: str
+    workers: int
+    memory: str
+    recirculation: float | None
+    background: float
+    series: str
+    point: Point
+
+
+def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
+    """All cells of a figure at a scale.
+
+    Args:
+        figure: the description.
+        scale: the name of one that it has.
+        seeds: how many, in place of the scale's.
+
+    Raises:
+        ExperimentError: it has no such scale.
+    """
+    if scale not in figure.scales:
+        known = ", ".join(figure.scales)
+        raise ExperimentError(f"{figure.name} has no scale {scale!r}; known: {known}.")
+    chosen = figure.scales[scale]
+    return [
+        Cell(name, workers, memory, rate, load, series.label, point)
+        for name, graph in chosen.graphs.items()
+        for workers in chosen.workers
+        for memory in chosen.memory
+        for rate in chosen.recirculation_rates
+        for load in chosen.background
+        for series in figure.series
+        for seed in range(seeds or chosen.seeds)
+        for point in [
+            replace(
+                _point(
+                    figure,
+                    series,
+                    graph,
+                    workers=workers,
+                    memory=memory,
+                    rate=rate,
+                    leaf_spine=chosen.leaf_spine,
+                    seed=seed,
+                ),
+                background=float(load),
+                buffer=None if chosen.buffer is None else parse_bytes("buffer", chosen.buffer),
+            )
+        ]
+    ]
+
+
+def _point(
+    figure: Figure,
+    series: Series,
+    graph: ScaledGraph,
+    *,
+    workers: int,
+    memory: str,
+    rate: float | None,
+    leaf_spine: LeafSpine | None,
+    seed: int,
+) -> Point:
+    # Hosts alone need no switch that adds: one point serves all its sizes and rates.
+    alone = series.system in HOSTS_ALONE
+    size = series.memory or memory
+    unlimited = alone or size == UNLIMITED
+    return Point(
+        graph=graph.graph.replace("{seed}", str(seed)),
+        workers=workers,
+        system=series.system,
+        memory=None if unlimited else round(parse_bytes("memory", size) * graph.shrink),
+        order=series.order,
+        seed=seed,
+        layers=figure.layers,
+        features=figure.features,
+        bandwidth=figure.bandwidth,
+        delay=figure.delay * graph.shrink,
+        congestion_control=series.congestion_control,
+        recirculation_rate=None if alone else rate,
+        window=figure.window,
+        leaves=leaf_spine.leaves if leaf_spine else 0,
+        spines=leaf_spine.spines if leaf_spine else 0,
+        slot_features=graph.feature if series.whole_features and not alone else None,
+        bin_size=max(1, round(BIN_SIZE * graph.shrink)) if series.system == G3 else None,
+    )

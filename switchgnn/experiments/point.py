@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One simulation: everything that its numbers depend on, but for the versions."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+from switchgnn.commands.simulate.job import HOSTS_ALONE
+
+_DIGITS = 12
+# What has nothing to do with the plan.
+_NETWORK = (
+    "layers",
+    "features",
+    "bandwidth",
+    "delay",
+    "congestion_control",
+    "recirculation_rate",
+    "bin_size",
+    "window",
+    "leaves",
+    "spines",
+    "background",
+    "buffer",
+)
+# What says who holds which vertex.
+_PARTITION = ("graph", "workers", "partition", "seed")
+# Of the presets and of the strawman.
+_METIS = "metis"
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one process simulates.
+
+    Attributes:
+        graph: as load_graph takes it.
+        workers: their number.
+        system: one of SYSTEMS in `run/simulate_job.py`.
+        memory: bytes of the switch; None: it never overflows, or has no part in it.
+        order: a key of ORDER_STRATEGIES in place of the system's, or None.
+        seed: for partition, blocks, order and background.
+        layers: exchanges in an epoch.
+        features: width F.
+        bandwidth: Mbit/s.
+        delay: microseconds on each link.
+        congestion_control: hosts slow down when packets come marked.
+        recirculation_rate: passes per second of the switch's loop, or None for no limit.
+        window: features in flight at most, of each worker.
+        leaves, spines: of a leaf-spine; 0: a star.
+        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
+        bin_size: vertices of a bin of G3, or None.
+        background: share of the links' rate that other flows take; `seed` draws them.
+        buffer: bytes of each queue of the switch, or None for no limit.
+    """
+
+    graph: str
+    workers: int
+    system: str
+    memory: int | None
+    order: str | None
+    seed: int
+    layers: int
+    features: int
+    bandwidth: float
+    delay: float
+    congestion_control: bool
+    recirculation_rate: float | None
+    window: int = 512
+    leaves: int = 0
+    spines: int = 0
+    slot_features: int | None = None
+    bin_size: int | None = None
+    background: float = 0.0
+    buffer: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Of its result file: no two points have the same."""
+        graph = self.graph.replace(":", "-").replace("/", "-")
+        return f"{graph}-{self.workers}-{self.system}-{_digest(asdict(self))}"
+
+    @property
+    def plan_name(self) -> str:
+        """Points with the same one are simulated with the same plan."""
+        return _digest({name: it for name, it in asdict(self).items() if name not in _NETWORK})
+
+    @property
+    def partition(self) -> str:
+        """A key of PARTITION_STRATEGIES."""
+        return HOSTS_ALONE.get(self.system, _METIS)
+
+    @property
+    def partition_name(self) -> str:
+        """Points with the same one have the same vertices on the same workers."""
+        return _digest({name: getattr(self, name) for name in _PARTITION})
+
+    def __str__(self) -> str:
+        """For people who wait for it."""
+        memory = "" if self.memory is None else f", {self.memory / 1e6:g} MB"
+        slot = "" if self.slot_features is None else f" of slots of {self.slot_features} numbers"
+        order = "" if self.order is None else f", order {self.order}"
+        loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
+        inside = f", {self.leaves} leaves" if self.leaves else ""
+        flows = f", background {self.background:g}" if self.background else ""
+        blind = "" if self.congestion_control else ", no control"
+        network = f"{memory}{slot}{order}{loop}{inside}{flows}{blind}"
+        return f"{self.graph}, {self.workers} workers, {self.system}{network}"
+
+
+def _digest(words: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:_DIGITS]

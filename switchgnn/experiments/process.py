@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One point in a process of its own: `... -m switchgnn.experiments.process POINT PLAN PARTITION`.
+
+POINT is the point as JSON. PLAN is a folder, and PARTITION a file for load_assignment: with what
+their names say, or to write it to. What `switchgnn simulate --json` prints comes out; or a sentence
+on stderr, and exit code 2.
+"""
+
+import ctypes
+import json
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from switchgnn.commands.plan.job import PlanOptions, make_plan
+from switchgnn.commands.simulate.job import HOSTS_ALONE, SimulateOptions, simulate_job
+from switchgnn.errors import SwitchGNNError
+from switchgnn.experiments.point import Point
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.given import load_assignment
+from switchgnn.planner.plan.banks import BANKS
+from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner.plan.manifest import STRAWMAN
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import slots_of_memory
+from switchgnn.planner.strategies import PARTITION_STRATEGIES
+from switchgnn.simulator import LeafSpine, StarOptions
+
+_FAILED = 2
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Simulate the point that the arguments say."""
+    # Where the runner dies, this does, and takes its files with it.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+    try:
+        point, plan, partition = sys.argv[1:]
+        told = _simulate(Point(**json.loads(point)), Path(plan), Path(partition))
+        print(json.dumps(told))  # noqa: T201
+    except SwitchGNNError as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(_FAILED)
+
+
+def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
+    planned = point.system not in HOSTS_ALONE
+    if not folder.exists() and not partition.exists():
+        _write_partition(point, partition)
+    if planned and not folder.exists():
+        write_plan(_plan(point, partition), folder)
+    options = SimulateOptions(
+        plan=folder if planned else None,
+        graph=None if planned else point.graph,
+        workers=None if planned else point.workers,
+        slots=None,
+        system=None if planned else point.system,
+        layers=point.layers,
+        features=point.features,
+        seed=point.seed,
+        star=StarOptions(
+            bandwidth=point.bandwidth,
+            delay=point.delay,
+            congestion_control=point.congestion_control,
+            recirculation_rate=point.recirculation_rate,
+            window=point.window,
+            buffer=point.buffer,
+            background_load=point.background,
+            background_seed=point.seed,
+        ),
+        leaf_spine=LeafSpine(point.leaves, point.spines) if point.leaves else None,
+        slot_features=point.slot_features,
+        asked=Asked() if planned else Asked(assignment=partition),
+        bin_size=point.bin_size,
+    )
+    return {**simulate_job(options, _say).to_dict(), "system": point.system}
+
+
+def _write_partition(point: Point, file: Path) -> None:
+    """Make it as planning would; others see all of it or nothing."""
+    make = PARTITION_STRATEGIES[point.partition]
+    made = make(load_graph(point.graph), point.workers, point.seed)
+    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+        written = Path(folder) / file.name
+        np.save(written, made)
+        written.rename(file)
+
+
+def _plan(point: Point, partition: Path) -> Plan:
+    if point.system == STRAWMAN:
+        return build_plan(
+            load_graph(point.graph),
+            workers=point.workers,
+            # A bank hands out its own slots: all vertices find one in any of them.
+            slots=_slots(point, BANKS),
+            program=load_program().digest,
+            seed=point.seed,
+            blocks=STRAWMAN,
+            order=point.order or "random",
+            assignment=load_assignment(partition),
+        )
+    options = PlanOptions(
+        graph=point.graph,
+        workers=point.workers,
+        slots=_slots(point, 1),
+        features=point.features,
+        asked=Asked(point.system, order=point.order, assignment=partition),
+        directions="forward",
+        seed=point.seed,
+        link_rate=None,
+        recirculation_rate=None,
+    )
+    return make_plan(options, _say).plan
+
+
+def _slots(point: Point, each: int) -> int:
+    """The slots of the switch; without limit so many for each vertex."""
+    if point.memory is not None:
+        return slots_of_memory(point.memory, point.slot_features)
+    return each * load_graph(point.graph).vertices
+
+
+def _say(_step: str) -> None:
+    """Nobody reads the steps of one of many."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The planner: from a graph to the tables of the switch and the parts of the workers."""
+
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import DIRECTIONS, Direction
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.graphs.graph import Graph, graph_from_edges
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.graphs.reference import reference_sums
+from switchgnn.planner.partition.given import load_assignment
+from switchgnn.planner.partition.workers import partition_workers
+from switchgnn.planner.plan.files import (
+    read_assignment,
+    read_manifest,
+    read_plan,
+    read_switch_part,
+    read_worker_part,
+    write_plan,
+)
+from switchgnn.planner.plan.manifest import DirectionRecord, Manifest, Prediction
+from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.presets import PRESETS, Choice, Situation, choose
+from switchgnn.planner.strategies import (
+    BLOCK_STRATEGIES,
+    ORDER_STRATEGIES,
+    PARTITION_STRATEGIES,
+    SEND_STRATEGIES,
+    BlockStrategy,
+    OrderStrategy,
+    PartitionStrategy,
+    SendStrategy,
+)
+
+__all__ = [
+    "BLOCK_STRATEGIES",
+    "DIRECTIONS",
+    "ORDER_STRATEGIES",
+    "PARTITION_STRATEGIES",
+    "PRESETS",
+    "SEND_STRATEGIES",
+    "BlockStrategy",
+    "BoundaryEdges",
+    "Choice",
+    "Direction",
+    "DirectionRecord",
+    "Graph",
+    "Manifest",
+    "OrderStrategy",
+    "PartitionStrategy",
+    "Plan",
+    "PlannerError",
+    "Prediction",
+    "SendStrategy",
+    "Situation",
+    "SwitchPart",
+    "WorkerPart",
+    "boundary_edges",
+    "build_plan",
+    "choose",
+    "graph_from_edges",
+    "load_assignment",
+    "load_graph",
+    "partition_workers",
+    "read_assignment",
+    "read_manifest",
+    "read_plan",
+    "read_switch_part",
+    "read_worker_part",
+    "reference_sums",
+    "write_plan",
+]

@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Destination blocks: each is a set of destinations with all their in-edges.
+
+Only destinations occupy slots. Where a block holds all in-edges of its destinations, every
+destination is returned once, and what is left to choose is how often sources are sent: the
+number of (source, block) pairs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.incidence import Incidence
+from switchgnn.planner.arrays.numbering import number_ids
+from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
+from switchgnn.planner.blocks.refine import count_pairs, fit, refinable, refine
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.partition.metis import partition_vertices
+from switchgnn.planner.sending.cover import cover_edges, packets_up
+
+# Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
+Cut = Callable[["Destinations", int, int, int], NDArray[np.int32]]
+
+# Blocks and cover are improved in turn so often, or until a turn gains less than this share;
+# above so many edges not at all, as the first cover alone takes half a minute.
+_TURNS = 12
+_MOST_EDGES_IN_TURN = 20_000_000
+_LEAST_GAIN = 5e-4
+# METIS sees a sample of so many edges: refinement, which sees all, makes up for it.
+_MOST_EDGES_OF_METIS = 1 << 24
+# Up to so many edges METIS runs with both of its objectives.
+_MOST_EDGES_TWICE = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Destinations:
+    """The boundary edges with their ends numbered from 0.
+
+    Attributes:
+        edges: which source contributes to which destination.
+        source_id: int64[N], vertex ids, ascending.
+        destination_id: int64[D], vertex ids, ascending.
+    """
+
+    edges: Incidence
+    source_id: NDArray[np.int64]
+    destination_id: NDArray[np.int64]
+
+
+def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+    """Destination blocks by METIS, then refined: few (source, block) pairs.
+
+    METIS cuts the boundary graph, in which only destinations have weight: once for few cut
+    edges, and where there are not too many edges once for little communication volume, the
+    number of other blocks in which a vertex has a neighbour. That is the number of pairs, but
+    for those in a source's own block.
+
+    Args:
+        boundary: the boundary edges, length E.
+        slots: the aggregators of the switch; the most destinations of a block.
+        seed: of METIS.
+
+    Returns:
+        int32[E], blocks numbered from 1 without gaps.
+
+    Raises:
+        PlannerError: more than 65,535 blocks.
+    """
+    return destination_blocks(boundary, slots, seed, cut_by_metis)
+
+
+def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+    """`destination`, then refined for workers that send a minimum cover.
+
+    Arguments, result and errors are those of :func:`destination`.
+    """
+    block = destination(boundary, slots, seed)
+    return refine_for_cover(boundary, block, slots)
+
+
+def destination_blocks(
+    boundary: BoundaryEdges, slots: int, seed: int, cut: Cut
+) -> NDArray[np.int32]:
+    """As few blocks as there can be, cut by `cut`, made to fit and refined."""
+    known = number_ends(boundary)
+    sets = -(-len(known.destination_id) // slots)
+    if sets > MAX_BLOCKS:
+        raise PlannerError(
+            f"with {slots} slots the graph needs {sets} blocks, at most {MAX_BLOCKS} fit; "
+            "give the switch more slots"
+        )
+    if sets <= 1:
+        return np.ones(len(boundary), dtype=np.int32)
+    part = cut(known, sets, slots, seed)
+    part = refine(known.edges, fit(known.edges, part, sets, slots), sets, slots)
+    return _number(part)[known.edges.destination]
+
+
+def refine_for_cover(
+    boundary: BoundaryEdges, block: NDArray[np.int32], slots: int
+) -> NDArray[np.int32]:
+    """Change destination blocks so that a minimum cover needs fewer packets.
+
+    In turn, the cover is chosen for the blocks, and the blocks are refined for the edges that
+    the cover serves by multicast; the others cost the same in whatever block their
+    destination is. Neither step makes more packets.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E]; all edges of a destination are in one block.
+        slots: the most destinations of a block.
+
+    Returns:
+        int32[E], with as many blocks or fewer.
+    """
+    sets = int(block.max(initial=0))
+    if sets <= 1 or len(boundary) > _MOST_EDGES_IN_TURN:
+        return block
+    known = number_ends(boundary)
+    if not refinable(known.edges, sets):
+        return block
+    part = np.empty(len(known.destination_id), dtype=np.int32)
+    part[known.edges.destination] = block - 1
+    packets = None
+    for _ in range(_TURNS):
+        now = (part[known.edges.destination] + 1).astype(np.int32)
+        multicast = cover_edges(boundary, now)
+        count = sum(int(each.sum()) for each in packets_up(boundary, now, multicast))
+        if packets is not None and packets - count < _LEAST_GAIN * packets:
+            break
+        packets = count
+        raw = Incidence(
+            source=known.edges.source[multicast],
+            destination=known.edges.destination[multicast],
+            sources=known.edges.sources,
+            destinations=known.edges.destinations,
+        )
+        part = refine(raw, part, sets, slots)
+    return _number(part)[known.edges.destination]
+
+
+def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
+    """The sets that METIS finds, refined; of few edges with either objective, the better ones."""
+    ids = np.union1d(known.source_id, known.destination_id)
+    at = np.searchsorted(ids, known.destination_id).astype(np.int32)
+    u, v = known.edges.source, known.edges.destination
+    if len(ids) > len(known.source_id):
+        u = np.searchsorted(ids, known.source_id).astype(np.int32)[u]
+    if len(ids) > len(known.destination_id):
+        v = at[v]
+    weights = np.zeros(len(ids), dtype=np.int64)
+    weights[at] = 1
+    found = []
+    for volume in (False, True) if len(u) <= _MOST_EDGES_TWICE else (False,):
+        part = partition_vertices(
+            u,
+            v,
+            vertices=len(ids),
+            parts=sets,
+            seed=seed,
+            weights=None if weights.all() else weights,
+            volume=volume,
+            most_edges=_MOST_EDGES_OF_METIS,
+        )[at]
+        part = fit(known.edges, part, sets, slots)
+        found.append(refine(known.edges, part, sets, slots))
+    if len(found) == 1:
+        return found[0]
+    return min(found, key=lambda part: count_pairs(known.edges, part, sets))
+
+
+def number_ends(boundary: BoundaryEdges) -> Destinations:
+    """Number the sources and destinations from 0."""
+    source_id, source = number_ids(boundary.source)
+    destination_id, into = number_ids(boundary.destination)
+    edges = Incidence(
+        source=source,
+        destination=into,
+        sources=len(source_id),
+        destinations=len(destination_id),
+    )
+    return Destinations(edges, source_id, destination_id)
+
+
+def _number(part: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Sets that are in use, numbered from 1 without gaps."""
+    number = np.unique(part, return_inverse=True)[1].reshape(-1)
+    return (number + 1).astype(np.int32)

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""MLGP: boundary edges in blocks that fit the aggregators (section 3.3)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
+
+# Block_id has 16 bits and 0 means no block.
+MAX_BLOCKS = 65535
+# Both ends of an edge are vertices of its block.
+MIN_SLOTS = 2
+
+_CUT = -1
+
+
+def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+    """Multi-level graph partitioning: the block of every boundary edge (section 3.3).
+
+    The boundary graph, taken as undirected, is cut by METIS into parts of at most `slots`
+    vertices. The edges inside a part are one block; the edges that were cut, with only their
+    own vertices, are the graph of the next level, until none are left. A level that fits as
+    a whole is one block.
+
+    METIS balances only roughly, so surplus vertices move to parts with room. Should METIS
+    cut every edge of a level, a greedy cut takes its place: each part is the vertex with the
+    most neighbours and as many of those as fit, which keeps at least one edge. Parts are
+    never merged, neither within a level nor across.
+
+    Args:
+        boundary: the boundary edges, length E.
+        slots: the aggregators of the switch; the most vertices of a block.
+        seed: of METIS.
+
+    Returns:
+        int32[E], blocks numbered from 1 without gaps, in the order of level and part.
+
+    Raises:
+        PlannerError: fewer than 2 slots, or more than 65,535 blocks.
+    """
+    if slots < MIN_SLOTS:
+        raise PlannerError(
+            f"{slots} slots are too few: a block holds both ends of an edge, so it needs "
+            f"at least {MIN_SLOTS}"
+        )
+    block = np.zeros(len(boundary), dtype=np.int32)
+    remaining = np.arange(len(boundary))
+    blocks = 0
+    while len(remaining):
+        part = _cut_level(boundary.source[remaining], boundary.destination[remaining], slots, seed)
+        kept = part != _CUT
+        numbers, number = np.unique(part[kept], return_inverse=True)
+        block[remaining[kept]] = blocks + 1 + number
+        blocks += len(numbers)
+        if blocks > MAX_BLOCKS:
+            raise PlannerError(
+                f"with {slots} slots the graph needs more than {MAX_BLOCKS} blocks; "
+                "give the switch more slots"
+            )
+        remaining = remaining[~kept]
+    return block
+
+
+def _cut_level(
+    source: NDArray[np.int32], destination: NDArray[np.int32], slots: int, seed: int
+) -> NDArray[np.int32]:
+    """The part of each edge of one level, int32[E], or _CUT; at least one edge has a part."""
+    ids, ends = np.unique(np.concatenate([source, destination]), return_inverse=True)
+    u, v = ends[: len(source)], ends[len(source) :]
+    if len(ids) <= slots:
+        return np.zeros(len(source), dtype=np.int32)
+    parts = -(-len(ids) // slots)
+    part = partition_vertices(u, v, vertices=len(ids), parts=parts, seed=seed)
+    indptr, indices = symmetric_rows(u, v, len(ids))
+    part = _move_surplus(part, parts, slots, indptr, indices)
+    if not np.any(part[u] == part[v]):
+        part = _grow_stars(indptr, indices, slots)
+    return np.where(part[u] == part[v], part[u], _CUT).astype(np.int32)
+
+
+def _move_surplus(
+    part: NDArray[np.int32],
+    parts: int,
+    slots: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Bring every part down to `slots` vertices.
+
+    The vertices with the fewest neighbours in their part leave it, each for the part with
+    room that holds most of its neighbours. There is room: parts * slots >= vertices.
+    """
+    part = part.copy()
+    room = slots - np.bincount(part, minlength=parts)
+    if room.min() >= 0:
+        return part
+    row = np.repeat(np.arange(len(part)), np.diff(indptr))
+    inner = np.bincount(row[part[row] == part[indices]], minlength=len(part))
+    for full in np.flatnonzero(room < 0):
+        members = np.flatnonzero(part == full)
+        leaving = members[np.argsort(inner[members], kind="stable")[: -room[full]]]
+        for vertex in leaving:
+            near = part[indices[indptr[vertex] : indptr[vertex + 1]]]
+            near = near[room[near] > 0]
+            target = np.bincount(near).argmax() if len(near) else room.argmax()
+            part[vertex] = target
+            room[target] -= 1
+            room[full] += 1
+    return part
+
+
+def _grow_stars(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], slots: int
+) -> NDArray[np.int32]:
+    """The greedy cut: int32[V], in each part one vertex and neighbours of it."""
+    part = np.full(len(indptr) - 1, _CUT, dtype=np.int32)
+    number = 0
+    for centre in np.argsort(-np.diff(indptr), kind="stable"):
+        if part[centre] != _CUT:
+            continue
+        near = indices[indptr[centre] : indptr[centre + 1]]
+        part[near[part[near] == _CUT][: slots - 1]] = number
+        part[centre] = number
+        number += 1
+    return part

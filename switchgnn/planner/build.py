@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a graph to a plan."""
+
+import hashlib
+import math
+import re
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.costs.predict import direction_records
+from switchgnn.planner.direction import find_directions
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
+from switchgnn.planner.partition.workers import check_assignment, check_workers
+from switchgnn.planner.plan.archive import render_parts
+from switchgnn.planner.plan.banks import BANKS, place_destinations, slots_per_bank
+from switchgnn.planner.plan.edge_sets import OrderedBlocks, edge_sets, join_blocks
+from switchgnn.planner.plan.manifest import (
+    PLAN_FORMAT,
+    PLAN_VERSION,
+    STRAWMAN,
+    GraphRecord,
+    Manifest,
+    PartitionRecord,
+    StrategyRecord,
+    seal,
+)
+from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.plan.strawman import most_destinations, one_block
+from switchgnn.planner.sending.packets import make_packets, make_sends
+from switchgnn.planner.strategies import (
+    BLOCK_STRATEGIES,
+    ORDER_STRATEGIES,
+    PARTITION_STRATEGIES,
+    SEND_STRATEGIES,
+    check_blocks,
+    check_order,
+    check_sends,
+    find_strategy,
+)
+
+Progress = Callable[[str], None]
+_MULTICAST = "multicast"
+
+
+def build_plan(
+    graph: Graph,
+    *,
+    workers: int,
+    slots: int,
+    program: str,
+    seed: int = 0,
+    partition: str = "metis",
+    blocks: str = "mlgp",
+    send: str = _MULTICAST,
+    weight: float = 0.0,
+    order: str = "gamr",
+    directions: str = "forward",
+    assignment: NDArray[np.integer] | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan the exchange of one graph; the same arguments give the same plan.
+
+    Args:
+        graph: what is trained on.
+        workers: how many hold it, from 1 to 128.
+        slots: the aggregators of the switch. One fragment is summed at a time, so their
+            number does not depend on the width of the features.
+        program: a hex digest of the P4 program that the plan is for; only recorded.
+        seed: of the partition, the blocks and the order; not negative.
+        partition: a key of PARTITION_STRATEGIES, or `ptscotch:RANKS`, `metis-racks:LEAVES` or
+            `cdfgnn:LEAVES`.
+        blocks: a key of BLOCK_STRATEGIES, or `strawman`: one block for each set of edges,
+            whose destinations compete for the slots. Such a plan is for the P4 program of the
+            strawman.
+        send: a key of SEND_STRATEGIES; `multicast` for the strawman.
+        weight: what a contribution costs the switch, in packets; for the send strategy.
+        order: a key of ORDER_STRATEGIES.
+        directions: a key of DIRECTIONS: `forward` sums over in-neighbours; `both` also sums
+            over out-neighbours, as training needs it. Both have the same assignment and the
+            same slots; where they have the same edges they share their blocks.
+        assignment: integers[V], the worker of each vertex; None lets `partition`
+            choose.
+        progress: called with a few words at the start of each step.
+
+    Raises:
+        PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
+    """
+    _check_arguments(graph, slots, program, seed)
+    if not 0 <= weight < math.inf:
+        raise PlannerError(f"the weight of a contribution must be a number from 0, not {weight}")
+    if blocks == STRAWMAN and send != _MULTICAST:
+        raise PlannerError(
+            f"the strawman's switch passes features on as they are: its workers send {_MULTICAST}, "
+            f"not {send}"
+        )
+    make_assignment = find_strategy("partition", partition, PARTITION_STRATEGIES)
+    make_blocks = find_strategy("block", blocks, {**BLOCK_STRATEGIES, STRAWMAN: one_block})
+    choose = find_strategy("send", send, SEND_STRATEGIES)
+    make_order = find_strategy("order", order, ORDER_STRATEGIES)
+    wanted = find_directions(directions)
+    tell = progress or (lambda _step: None)
+
+    tell("partition the vertices over the workers")
+    check_workers(graph, workers)
+    made = make_assignment(graph, workers, seed) if assignment is None else assignment
+    owner = check_assignment(graph, workers, made)
+    sets = edge_sets(boundary_edges(graph, owner), wanted)
+
+    room = most_destinations(sets) if blocks == STRAWMAN else slots
+
+    tell("form blocks")
+    block = [make_blocks(each.boundary, slots, seed) for each in sets]
+    for each, numbers in zip(sets, block, strict=True):
+        check_blocks(blocks, each.boundary, numbers, room)
+
+    tell("choose what to send")
+    by_vertex = [choose(each.boundary, b, weight) for each, b in zip(sets, block, strict=True)]
+    for each, choice in zip(sets, by_vertex, strict=True):
+        check_sends(send, each.boundary, choice)
+    packets = [
+        make_packets(each.boundary, b, choice, vertices=graph.vertices, workers=workers)
+        for each, b, choice in zip(sets, block, by_vertex, strict=True)
+    ]
+
+    tell("order the packets")
+    ordered = [
+        OrderedBlocks(each.boundary, b, served, make_order(served.edges, served.block, seed))
+        for each, b, served in zip(sets, block, packets, strict=True)
+    ]
+    for done in ordered:
+        check_order(order, done.packets.edges, done.packets.block, done.order)
+    whole = join_blocks(ordered)
+
+    tell("give every destination a slot")
+    served = whole.packets
+    counts = served.count if len(served.sums.block) else None
+    placement = place_destinations(served.edges, served.block, room, counts)
+
+    tell("write the parts of the switch and the workers")
+    switch = switch_part(whole.boundary, whole.packets, placement)
+    sends = make_sends(whole.packets, whole.order.block, whole.order.source, owner)
+    sums = awaited_sums(whole.boundary, whole.block, whole.packets, placement)
+    parts = tuple(
+        worker_part(owner == worker, sends, sums, worker=worker, blocks=whole.blocks)
+        for worker in range(workers)
+    )
+    manifest = Manifest(
+        format=PLAN_FORMAT,
+        version=PLAN_VERSION,
+        workers=workers,
+        slots=slots,
+        banks=BANKS,
+        slots_per_bank=slots_per_bank(slots),
+        blocks=whole.blocks,
+        directions=direction_records(sets, ordered, switch, parts),
+        max_fan_in=max(each.boundary.max_fan_in() for each in sets),
+        graph=GraphRecord(graph.name, graph.vertices, len(graph.indices), graph.digest()),
+        partition=PartitionRecord(
+            method=partition if assignment is None else "given",
+            seed=seed,
+            digest=hashlib.sha256(owner.astype("<i4").data).hexdigest(),
+        ),
+        strategy=StrategyRecord(blocks, send, float(weight), order, seed),
+        program=program,
+        files={
+            name: hashlib.sha256(data).hexdigest()
+            for name, data in render_parts(switch, parts, owner)
+        },
+        digest="",
+    )
+    return Plan(seal(manifest), switch, parts, owner)
+
+
+def _check_arguments(graph: Graph, slots: int, program: str, seed: int) -> None:
+    if graph.vertices > FIRST_RESERVED_ID:
+        raise PlannerError(
+            f"graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved"
+        )
+    if not 1 <= slots < 2**32:
+        raise PlannerError(f"{slots} slots are not possible; at least 1 is")
+    if not re.fullmatch(r"[0-9a-f]+", program):
+        raise PlannerError(f"the digest of the P4 program must be lower-case hex, not {program!r}")
+    if seed < 0:
+        raise PlannerError(f"the seed must not be negative, but it is {seed}")

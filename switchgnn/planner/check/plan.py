@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The independent checker: does a plan on disk serve every boundary edge exactly once?
+
+It reads the files by their description in docs/planner.md and shares no code with what
+writes them. What it looks at, in this order: the files and their digests, the switch's part,
+the workers' parts, and the edges.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.check.files import (
+    PlanCheckError,
+    RawPlan,
+    read_raw_manifest,
+    read_raw_plan,
+    require,
+)
+from switchgnn.planner.check.switch import Deliveries, check_switch
+from switchgnn.planner.check.workers import Neighbours, Packets, check_workers
+from switchgnn.planner.graphs.graph import Graph
+
+_FORWARD, _BACKWARD = "forward", "backward"
+
+
+@dataclass(frozen=True)
+class CheckedPlan:
+    """A plan that was found to be right.
+
+    Attributes:
+        workers: their number.
+        blocks: their number.
+        packets: sent by all workers in all blocks.
+        sums: received by all workers in all blocks.
+        edges: boundary edges, those of each direction that has blocks of its own.
+    """
+
+    workers: int
+    blocks: int
+    packets: int
+    sums: int
+    edges: int
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The blocks of a direction."""
+
+    name: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class _Served:
+    """Edges and the blocks that serve them, one row each; `key` is source << 32 | destination."""
+
+    block: NDArray[np.int64]
+    key: NDArray[np.int64]
+
+
+def check_plan(folder: str | Path, graph: Graph) -> CheckedPlan:
+    """Check everything that a plan promises.
+
+    Every boundary edge is served once, in one block, by one packet; no slot is used twice in
+    a block or lies outside its bank; every slot's expected count is what its packets carry;
+    every worker holds, sends and receives what is its own, and knows its neighbours.
+
+    Args:
+        folder: the plan.
+        graph: what it is for.
+
+    Raises:
+        PlanCheckError: the first thing that is wrong.
+    """
+    try:
+        return _check(read_raw_plan(Path(folder)), graph)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise PlanCheckError(f"{folder}/plan.json lacks a field or has a strange one") from error
+
+
+def name_of_graph(folder: str | Path) -> str:
+    """What the plan calls its graph; that of a file is its name without folder and ending."""
+    try:
+        return str(read_raw_manifest(Path(folder))["graph"]["name"])
+    except (KeyError, TypeError) as error:
+        raise PlanCheckError(f"{folder}/plan.json does not name its graph") from error
+
+
+def _check(plan: RawPlan, graph: Graph) -> CheckedPlan:
+    _check_graph(plan, graph)
+    deliveries = check_switch(plan)
+    packets, neighbours = check_workers(plan, deliveries)
+    served, believed = _served(plan, deliveries, packets), _believed(neighbours)
+    edges = 0
+    for names, first, last in _directions(plan):
+        boundary = [_boundary(graph, plan.assignment, name) for name in names]
+        for one, name in zip(boundary, names, strict=True):
+            blocks = _Blocks(name, first, last)
+            _check_edges(one, served, blocks, "the switch serves")
+            _check_edges(one, believed, blocks, "the workers expect")
+            _check_prediction(plan, deliveries, one, blocks)
+        edges += len(boundary[0])
+    _check_same_blocks(served, believed)
+    sums = len(plan.switch["result_block"])
+    packet_number = len(deliveries.packet_id)
+    return CheckedPlan(len(plan.workers), plan.manifest["blocks"], packet_number, sums, edges)
+
+
+def _check_graph(plan: RawPlan, graph: Graph) -> None:
+    record = plan.manifest["graph"]
+    same = record["digest"] == graph.digest() and record["vertices"] == graph.vertices
+    require(same, f"the plan is for graph {record['name']}, not for this {graph.name}")
+    workers, assignment = len(plan.workers), plan.assignment
+    require(len(assignment) == graph.vertices, "assignment.npy does not fit the graph")
+    inside = bool(np.all((assignment >= 0) & (assignment < workers)))
+    require(inside, f"assignment.npy names a worker outside 0..{workers - 1}")
+
+
+def _directions(plan: RawPlan) -> Iterator[tuple[list[str], int, int]]:
+    """(names, first block, last block) of each range; together they are all blocks."""
+    ranges: dict[tuple[int, int], list[str]] = {}
+    for name, record in plan.manifest["directions"].items():
+        require(name in (_FORWARD, _BACKWARD), f"plan.json has a strange direction {name}")
+        ranges.setdefault((record["first_block"], record["last_block"]), []).append(name)
+    require(bool(ranges), "plan.json has no direction")
+    following = 1
+    for first, last in sorted(ranges):
+        require(
+            first == following and last >= first - 1,
+            f"the blocks {first} to {last} of a direction do not follow those before them",
+        )
+        following = last + 1
+        yield ranges[first, last], first, last
+    require(following == plan.manifest["blocks"] + 1, "some blocks are of no direction")
+
+
+def _boundary(graph: Graph, assignment: NDArray[np.int32], name: str) -> NDArray[np.int64]:
+    """The keys of all boundary edges of a direction, ascending."""
+    tail = np.repeat(np.arange(graph.vertices), np.diff(graph.indptr))
+    crosses = assignment[tail] != assignment[graph.indices]
+    tail, head = tail[crosses], graph.indices[crosses].astype(np.int64)
+    if name == _BACKWARD:
+        tail, head = head, tail
+    return np.sort((tail << 32) | head)
+
+
+def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> _Served:
+    """What the switch adds: each vertex in a packet, for each destination of the packet."""
+    rows = np.diff(packets.indptr)[deliveries.packet]
+    # Both counts agree already, so this is what the slots expect: it cannot run away.
+    total = np.concatenate([[0], np.cumsum(rows)])
+    within = np.arange(total[-1]) - np.repeat(total[:-1], rows)
+    source = packets.vertex[np.repeat(packets.indptr[deliveries.packet], rows) + within]
+    result = np.repeat(deliveries.result, rows)
+    destination = plan.switch["result_vertex"][result].astype(np.int64)
+    block = plan.switch["result_block"][result].astype(np.int64)
+    return _Served(block, (source << 32) | destination)
+
+
+def _believed(neighbours: Neighbours) -> _Served:
+    return _Served(neighbours.block, (neighbours.source << 32) | neighbours.destination)
+
+
+def _check_edges(boundary: NDArray[np.int64], served: _Served, blocks: _Blocks, who: str) -> None:
+    """Raise unless the blocks serve exactly the boundary edges."""
+    name = blocks.name
+    inside = (served.block >= blocks.first) & (served.block <= blocks.last)
+    keys = np.sort(served.key[inside])
+    if np.array_equal(keys, boundary):
+        return
+    twice = keys[1:][keys[1:] == keys[:-1]]
+    strange = np.setdiff1d(keys, boundary)
+    missing = np.setdiff1d(boundary, keys)
+    for found, problem in (
+        (strange, "which is no boundary edge"),
+        (twice, "more than once"),
+    ):
+        if len(found):
+            raise PlanCheckError(f"{name}: {who} the edge {_edge(found[0])} {problem}")
+    raise PlanCheckError(f"{name}: nobody serves the edge {_edge(missing[0])}, though {who} others")
+
+
+def _check_same_blocks(served: _Served, believed: _Served) -> None:
+    """Raise unless switch and workers put every edge into the same block."""
+    one, other = np.lexsort((served.key, served.block)), np.lexsort((believed.key, believed.block))
+    same = np.array_equal(served.key[one], believed.key[other])
+    same = same and np.array_equal(served.block[one], believed.block[other])
+    require(same, "a worker expects an edge in another block than the switch serves it in")
+
+
+def _check_prediction(
+    plan: RawPlan, deliveries: Deliveries, boundary: NDArray[np.int64], blocks: _Blocks
+) -> None:
+    name, first, last = blocks.name, blocks.first, blocks.last
+    said: dict[str, Any] = plan.manifest["directions"][name]["prediction"]
+    source, destination = boundary >> 32, boundary & 0xFFFFFFFF
+    workers = len(plan.workers)
+    copies = np.unique((source << 32) | plan.assignment[destination])
+    host_up = np.bincount(plan.assignment[copies >> 32], minlength=workers)
+    host_down = np.bincount(copies & 0xFFFFFFFF, minlength=workers)
+    block = plan.switch["entry_block"]
+    entries = int(np.count_nonzero((block >= first) & (block <= last)))
+    added = plan.switch["result_block"][deliveries.result]
+    counted = {
+        "boundary_vertices": len(np.union1d(source, destination)),
+        "boundary_edges": len(boundary),
+        "packets_up": [_rows(part["send_indptr"], first, last) for part in plan.workers],
+        "packets_down": [_rows(part["receive_indptr"], first, last) for part in plan.workers],
+        "host_packets_up": host_up.tolist(),
+        "host_packets_down": host_down.tolist(),
+        "contributions": int(np.count_nonzero((added >= first) & (added <= last))),
+        "entries": entries,
+        "passes": entries,
+    }
+    for field, value in counted.items():
+        require(said[field] == value, f"plan.json predicts a wrong {field} of {name}")
+
+
+def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:
+    return int(indptr[last] - indptr[first - 1])
+
+
+def _edge(key: np.int64) -> str:
+    return f"{int(key) >> 32}->{int(key) & 0xFFFFFFFF}"

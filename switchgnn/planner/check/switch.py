@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Does the switch's part of a plan agree with itself? A step of the checker."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.check.files import Arrays, PlanCheckError, RawPlan, require
+
+_BANKS = 8
+# Ids from here on name partial sums.
+_PARTIAL = 2**31
+
+
+@dataclass(frozen=True)
+class Deliveries:
+    """What the switch adds where: one row per packet and destination, D rows.
+
+    Attributes:
+        packet: int64[D], the packet's place in `packet_block` and `packet_id`.
+        result: int64[D], the place of the destination among the results.
+        packet_block: int64[P], ascending with packet_id.
+        packet_id: int64[P], the id on the wire.
+        packet_count: int64[P], the Count it must carry.
+    """
+
+    packet: NDArray[np.int64]
+    result: NDArray[np.int64]
+    packet_block: NDArray[np.int64]
+    packet_id: NDArray[np.int64]
+    packet_count: NDArray[np.int64]
+
+
+def check_switch(plan: RawPlan) -> Deliveries:
+    """Check entries, slots, counts and owners; return what goes where.
+
+    Raises:
+        PlanCheckError: the first thing that is wrong.
+    """
+    switch = plan.switch
+    _check_lengths(switch)
+    _check_sources(plan)
+    _check_results(plan)
+    packet = _check_entries(plan)
+    entry, bank = np.nonzero(switch["entry_expected"])
+    idle = switch["entry_expected"] == 0
+    require(not np.any(switch["entry_slot"][idle]), "an entry names a slot of a bank it leaves out")
+    slots = _result_key(switch["result_block"], switch["result_bank"], switch["result_slot"])
+    wanted = _result_key(switch["entry_block"][entry], bank, switch["entry_slot"][entry, bank])
+    result = _find(slots, wanted)
+    lost = np.flatnonzero(result < 0)
+    if len(lost):
+        at = entry[lost[0]]
+        raise PlanCheckError(
+            f"source {switch['entry_source'][at]} adds to slot {switch['entry_slot'][at].max()} of "
+            f"bank {bank[lost[0]]} in block {switch['entry_block'][at]}, which is nobody's",
+        )
+    agree = switch["entry_expected"][entry, bank] == switch["result_expected"][result]
+    _require_all(agree, entry, switch, "expects another count of its slot than its result does")
+    _check_counts(switch, entry, result)
+    first = np.flatnonzero(np.diff(packet, prepend=-1))
+    return Deliveries(
+        packet=packet[entry],
+        result=result,
+        packet_block=switch["entry_block"][first].astype(np.int64),
+        packet_id=switch["entry_source"][first].astype(np.int64),
+        packet_count=switch["entry_count"][first].astype(np.int64),
+    )
+
+
+def _check_lengths(switch: Arrays) -> None:
+    for prefix in ("source", "entry", "result"):
+        names = [name for name in switch if name.startswith(prefix)]
+        lengths = {len(switch[name]) for name in names}
+        require(len(lengths) == 1, f"switch.npz: arrays {prefix}_* differ in length")
+    rows = len(switch["entry_block"])
+    for name, array in switch.items():
+        shape = (rows, _BANKS) if name in ("entry_slot", "entry_expected") else (len(array),)
+        require(array.shape == shape, f"switch.npz: {name} has shape {array.shape}")
+
+
+def _check_sources(plan: RawPlan) -> None:
+    ids = plan.switch["source_vertex"].astype(np.int64)
+    owner = plan.switch["source_worker"].astype(np.int64)
+    require(bool(np.all(np.diff(ids) > 0)), "switch.npz: source_vertex is not ascending")
+    plain = ids < _PARTIAL
+    require(bool(np.all(ids[plain] < len(plan.assignment))), "a source is no vertex of the graph")
+    wrong = np.flatnonzero(plan.assignment[ids[plain]] != owner[plain])
+    if len(wrong):
+        vertex = ids[plain][wrong[0]]
+        raise PlanCheckError(f"source {vertex} has another owner in the switch")
+    workers = len(plan.workers)
+    require(bool(np.all(owner < workers)), f"a source belongs to no worker of 0..{workers - 1}")
+
+
+def _check_results(plan: RawPlan) -> None:
+    switch, manifest = plan.switch, plan.manifest
+    block, vertex = switch["result_block"].astype(np.int64), switch["result_vertex"]
+    bank, slot = switch["result_bank"], switch["result_slot"].astype(np.int64)
+    _check_blocks(block, manifest["blocks"], "a result")
+    require(bool(np.all(bank < _BANKS)), f"a result is in a bank beyond {_BANKS - 1}")
+    if manifest["strategy"]["blocks"] != "strawman":
+        per_bank = -(-manifest["slots"] // _BANKS)
+        require(manifest["slots_per_bank"] == per_bank, "plan.json: slots_per_bank is not slots/8")
+        require(bool(np.all(slot < per_bank)), f"a result is in a slot beyond {per_bank - 1}")
+        fullest = int(np.bincount(block).max(initial=0))
+        require(
+            fullest <= manifest["slots"],
+            f"a block has {fullest} destinations for {manifest['slots']} slots",
+        )
+    keys = _result_key(block, bank, slot)
+    require(bool(np.all(np.diff(keys) >= 0)), "switch.npz: results are not sorted")
+    require(bool(np.all(np.diff(keys) != 0)), "two destinations of one block share a slot")
+    require(bool(np.all(vertex < len(plan.assignment))), "a result is for no vertex of the graph")
+    owns = plan.assignment[vertex] == switch["result_worker"]
+    if not np.all(owns):
+        wrong = vertex[np.argmin(owns)]
+        raise PlanCheckError(f"the sum of vertex {wrong} goes to a wrong worker")
+    pairs = np.sort((block << 32) | vertex)
+    require(bool(np.all(np.diff(pairs) != 0)), "a vertex has two results in one block")
+
+
+def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
+    """Keys, hops and counts of the entries; the packet that each serves, int64[K]."""
+    switch = plan.switch
+    block, source = switch["entry_block"].astype(np.int64), switch["entry_source"]
+    hop, last = switch["entry_hop"].astype(np.int64), switch["entry_last"]
+    _check_blocks(block, plan.manifest["blocks"], "an entry")
+    known = _find(switch["source_vertex"].astype(np.int64), source.astype(np.int64)) >= 0
+    _require_all(known, np.arange(len(source)), switch, "is not among the sources")
+    key = (block << 32) | source
+    require(bool(np.all(np.diff(key) >= 0)), "switch.npz: entries are not sorted")
+    new = np.diff(key, prepend=-1) != 0
+    ends = np.append(new[1:], True)[: len(new)]
+    right = np.where(new, hop == 0, hop == np.append(0, hop[:-1])[: len(hop)] + 1)
+    _require_all(right, np.arange(len(hop)), switch, "has hops that are not 0, 1, 2, ...")
+    _require_all(last == ends, np.arange(len(hop)), switch, "ends at a hop that is not its last")
+    used = np.any(switch["entry_expected"] > 0, axis=1)
+    _require_all(used, np.arange(len(hop)), switch, "has a pass that adds nothing")
+    packet = np.cumsum(new) - 1
+    first = np.flatnonzero(new)
+    count = switch["entry_count"]
+    same = count == count[first[packet]] if len(first) else np.ones(0, dtype=bool)
+    _require_all(same & (count > 0), np.arange(len(hop)), switch, "changes its Count on its way")
+    return packet
+
+
+def _check_counts(switch: Arrays, entry: NDArray[np.int64], result: NDArray[np.int64]) -> None:
+    arriving = np.zeros(len(switch["result_block"]), dtype=np.int64)
+    np.add.at(arriving, result, switch["entry_count"][entry].astype(np.int64))
+    wrong = np.flatnonzero(arriving != switch["result_expected"])
+    if len(wrong):
+        at = wrong[0]
+        raise PlanCheckError(
+            f"the slot of vertex {switch['result_vertex'][at]} in block "
+            f"{switch['result_block'][at]} expects {switch['result_expected'][at]}, but its "
+            f"packets carry {arriving[at]}",
+        )
+
+
+def _check_blocks(block: NDArray[np.int64], blocks: int, what: str) -> None:
+    inside = bool(np.all((block >= 1) & (block <= blocks)))
+    require(inside, f"{what} is of a block outside 1..{blocks}")
+
+
+def _require_all(
+    holds: NDArray[np.bool_], entry: NDArray[np.int64], switch: Arrays, problem: str
+) -> None:
+    """Raise with the source and block of the first entry for which it does not hold."""
+    if np.all(holds):
+        return
+    at = entry[np.argmin(holds)]
+    raise PlanCheckError(
+        f"source {switch['entry_source'][at]} of block {switch['entry_block'][at]} {problem}",
+    )
+
+
+def _result_key(
+    block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """One number per (block, bank, slot) that sorts like them: 16, 4 and 32 bits."""
+    high = (block.astype(np.int64) << 4) | bank.astype(np.int64)
+    key: NDArray[np.int64] = (high << 32) | slot.astype(np.int64)
+    return key
+
+
+def _find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each in sorted keys, or -1."""
+    if len(keys) == 0:
+        return np.full(len(wanted), -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, place, -1).astype(np.int64)

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plans with strategies that a preset chose, or whoever asked for others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.build import Progress, build_plan
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.given import load_assignment
+from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import (
+    COVER,
+    PAPER,
+    Choice,
+    Situation,
+    blocks_for,
+    choose,
+    find_preset,
+)
+from switchgnn.planner.strategies import (
+    BLOCK_STRATEGIES,
+    ORDER_STRATEGIES,
+    PARTITION_STRATEGIES,
+    SEND_STRATEGIES,
+    find_strategy,
+)
+
+# What can be asked for by name, by the part of the choice.
+KNOWN: Mapping[str, Mapping[str, object]] = {
+    "partition": PARTITION_STRATEGIES,
+    "blocks": BLOCK_STRATEGIES,
+    "send": SEND_STRATEGIES,
+    "order": ORDER_STRATEGIES,
+}
+# What reports say of the strategies of a plan.
+STRATEGY_NAMES = ("partition", "block_strategy", "send", "weight", "order")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for: a preset, and what takes the place of its choices.
+
+    Attributes:
+        preset: a key of PRESETS.
+        partition: a key of PARTITION_STRATEGIES, or None for the preset's.
+        blocks: a key of BLOCK_STRATEGIES, or None for the preset's; those of `best` follow
+            `send`.
+        send: a key of SEND_STRATEGIES, or None for the preset's.
+        order: a key of ORDER_STRATEGIES, or None for the preset's.
+        assignment: a file for load_assignment in place of any partition, or None.
+    """
+
+    preset: str = PAPER
+    partition: str | None = None
+    blocks: str | None = None
+    send: str | None = None
+    order: str | None = None
+    assignment: Path | None = None
+
+    def checked(self) -> "Asked":
+        """The same; or a PlannerError that lists the known ones, if a name is wrong."""
+        find_preset(self.preset)
+        for part, name in self.named().items():
+            find_strategy(part.removesuffix("s"), name, KNOWN[part])
+        if self.assignment is not None and self.partition is not None:
+            raise PlannerError(
+                f"the assignment {self.assignment} leaves no choice to the partition "
+                f"{self.partition}; give one of them"
+            )
+        return self
+
+    def load_assignment(self) -> NDArray[np.int64] | None:
+        """The assignment that the file holds, or None without one."""
+        return None if self.assignment is None else load_assignment(self.assignment)
+
+    def named(self) -> dict[str, str]:
+        """The strategies that take the place of the preset's."""
+        names = {part: getattr(self, part) for part in KNOWN}
+        return {part: name for part, name in names.items() if name is not None}
+
+
+def choose_asked(asked: Asked, graph: Graph, situation: Situation) -> Choice:
+    """What the preset chooses, but for what is asked for; or a PlannerError."""
+    asked.checked()
+    choice, named = choose(asked.preset, graph, situation), asked.named()
+    because = {part: f"{part.capitalize()} {name}: as asked." for part, name in named.items()}
+    if asked.assignment is not None:
+        because["partition"] = f"Workers as {asked.assignment} assigns them."
+    if asked.send is not None:
+        named.setdefault("blocks", blocks_for(choice.blocks, asked.send))
+    weight = choice.weight if named.get("send", choice.send) == COVER else 0.0
+    return replace(choice, **named, weight=weight, because={**choice.because, **because})
+
+
+def build_chosen(
+    graph: Graph,
+    choice: Choice,
+    situation: Situation,
+    *,
+    program: str,
+    seed: int,
+    directions: str = "forward",
+    assignment: NDArray[np.integer] | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Give build_plan what was chosen; see there for the other arguments and errors."""
+    return build_plan(
+        graph,
+        workers=situation.workers,
+        slots=situation.slots,
+        program=program,
+        seed=seed,
+        partition=choice.partition,
+        blocks=choice.blocks,
+        send=choice.send,
+        weight=choice.weight,
+        order=choice.order,
+        directions=directions,
+        assignment=assignment,
+        progress=progress,
+    )
+
+
+def strategy_names(manifest: Manifest) -> dict[str, Any]:
+    """What a plan was made with, by the names that reports have for it."""
+    strategy = manifest.strategy
+    made = (manifest.partition.method, strategy.blocks, strategy.send, strategy.weight)
+    return dict(zip(STRATEGY_NAMES, (*made, strategy.order), strict=True))

@@ -1,0 +1,244 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan costs, beside what others would cost: numbers only, no words for people."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.costs.bounds import (
+    Packets,
+    host_based,
+    least_with_partial_sums,
+    once_each,
+)
+from switchgnn.planner.costs.flow import Flow
+from switchgnn.planner.costs.plan_flow import plan_flows
+from switchgnn.planner.costs.pool import simulate_pool
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.plan.plan import Plan
+
+# The names of the rows of a report, beside those that the caller adds.
+PLAN, HOST, STRAWMAN, ONCE, COVER = "plan", "host", "strawman", "once", "cover-bound"
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What a packet weighs on the wire.
+
+    Attributes:
+        size: bytes of a frame that carries one fragment.
+        fragments: frames that carry one feature.
+    """
+
+    size: int
+    fragments: int
+
+
+@dataclass(frozen=True)
+class Load:
+    """Packets in one direction of all links, per fragment; bytes of an exchange of features.
+
+    Attributes:
+        packets: of all workers.
+        packets_max: of the busiest worker.
+        packets_mean: of a worker.
+        imbalance: packets_max / packets_mean.
+        bytes: of all workers, all fragments, headers included.
+        bytes_max: of the busiest worker.
+        bytes_mean: of a worker.
+    """
+
+    packets: int
+    packets_max: int
+    packets_mean: float
+    imbalance: float
+    bytes: int
+    bytes_max: int
+    bytes_mean: float
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to exchange features.
+
+    Attributes:
+        up: what workers send.
+        down: what they receive.
+        traffic_fraction: packets up and down, as a share of those of host-based exchange.
+    """
+
+    up: Load
+    down: Load
+    traffic_fraction: float
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Queue and slots over time with one order of the packets, in the model of `flow.py`.
+
+    In each step as many packets enter and leave as there are workers.
+
+    Attributes:
+        steps: until the last sum has left, all blocks one after another.
+        queue_max: the most sums that wait to leave after a step.
+        slots_max: the most slots that hold an unfinished sum after a step.
+        slots_mean: of all steps.
+        share_max: slots_max as a share of the switch's slots.
+        share_mean: slots_mean as such a share.
+    """
+
+    steps: int
+    queue_max: int
+    slots_max: int
+    slots_mean: float
+    share_max: float
+    share_mean: float
+
+
+@dataclass(frozen=True)
+class DirectionReport:
+    """One direction of a plan.
+
+    Attributes:
+        boundary_vertices: vertices at an end of a boundary edge.
+        boundary_edges: edges between workers.
+        copies_per_vertex: copies that host-based exchange sends of a source, on average.
+        blocks: of this direction.
+        entries: table entries of its blocks.
+        passes: trips through ingress per fragment.
+        contributions: additions per fragment.
+        passes_per_contribution: their ratio; 0.125 is the least with 8 banks.
+        slots_used_max: destinations of the fullest block.
+        slots_used_mean: destinations of a block.
+        ways: by name: `plan`, `host`, `strawman`, `once` (each source once up, each
+            destination once down: no plan that multicasts all sources sends less),
+            `cover-bound` (no plan sends less), and what the caller compares with.
+        orders: what happens in the switch over time, by order: `plan`, its own; the same
+            packets as `gamr` and `random` order them.
+        left_out: those of the ways that were too large to work out, and `order NAME` for those
+            of the orders.
+    """
+
+    boundary_vertices: int
+    boundary_edges: int
+    copies_per_vertex: float
+    blocks: int
+    entries: int
+    passes: int
+    contributions: int
+    passes_per_contribution: float
+    slots_used_max: int
+    slots_used_mean: float
+    ways: dict[str, Way]
+    orders: dict[str, Occupancy]
+    left_out: list[str]
+
+
+def report_direction(
+    plan: Plan,
+    direction: Direction,
+    boundary: BoundaryEdges,
+    frames: Frames,
+    others: Mapping[str, Packets | None],
+) -> DirectionReport:
+    """Count one direction of a plan.
+
+    Args:
+        plan: the plan.
+        direction: one that it has.
+        boundary: the edges of that direction.
+        frames: what a packet weighs.
+        others: more ways by name; None for one that is left out.
+    """
+    manifest, workers = plan.manifest, plan.manifest.workers
+    record = manifest.direction(direction)
+    said = record.prediction
+    host = host_based(boundary, workers)
+    pool = simulate_pool(boundary, manifest.slots, workers, manifest.strategy.seed).packets
+    candidates: dict[str, Packets | None] = {
+        PLAN: Packets(np.array(said.packets_up), np.array(said.packets_down)),
+        HOST: host,
+        **others,
+        STRAWMAN: pool,
+        ONCE: once_each(boundary, workers),
+        COVER: least_with_partial_sums(boundary, workers),
+    }
+    used = _slots_used(plan, record.first_block, record.last_block)
+    sources = len(np.unique(boundary.source))
+    flows = plan_flows(plan, direction)
+    return DirectionReport(
+        boundary_vertices=said.boundary_vertices,
+        boundary_edges=said.boundary_edges,
+        copies_per_vertex=_ratio(int(host.up.sum()), sources),
+        blocks=len(record.block_numbers),
+        entries=said.entries,
+        passes=said.passes,
+        contributions=said.contributions,
+        passes_per_contribution=_ratio(said.passes, said.contributions),
+        slots_used_max=int(used.max(initial=0)),
+        slots_used_mean=_ratio(int(used.sum()), len(used)),
+        ways={
+            name: _way(packets, host, frames)
+            for name, packets in candidates.items()
+            if packets is not None
+        },
+        orders={
+            name: _occupancy(flow, manifest.slots)
+            for name, flow in flows.items()
+            if flow is not None
+        },
+        left_out=[
+            *(name for name, packets in candidates.items() if packets is None),
+            *(f"order {name}" for name, flow in flows.items() if flow is None),
+        ],
+    )
+
+
+def _slots_used(plan: Plan, first: int, last: int) -> NDArray[np.int64]:
+    """The destinations of each block."""
+    counts = np.bincount(plan.switch.result_block, minlength=last + 1)[first : last + 1]
+    return counts.astype(np.int64)
+
+
+def _occupancy(flow: Flow, slots: int) -> Occupancy:
+    most = int(flow.occupancy.max(initial=0))
+    mean = _ratio(int(flow.occupancy.sum()), len(flow.occupancy))
+    return Occupancy(
+        steps=flow.steps,
+        queue_max=int(flow.largest_queue.max(initial=0)),
+        slots_max=most,
+        slots_mean=mean,
+        share_max=most / slots,
+        share_mean=mean / slots,
+    )
+
+
+def _way(packets: Packets, host: Packets, frames: Frames) -> Way:
+    return Way(
+        up=_load(packets.up, frames),
+        down=_load(packets.down, frames),
+        traffic_fraction=_ratio(packets.total, host.total),
+    )
+
+
+def _load(packets: NDArray[np.int64], frames: Frames) -> Load:
+    weight = frames.size * frames.fragments
+    total, largest, mean = int(packets.sum()), int(packets.max()), float(packets.mean())
+    return Load(
+        packets=total,
+        packets_max=largest,
+        packets_mean=mean,
+        imbalance=_ratio(largest, mean),
+        bytes=total * weight,
+        bytes_max=largest * weight,
+        bytes_mean=mean * weight,
+    )
+
+
+def _ratio(part: float, whole: float) -> float:
+    """0 of 0 is 0: without boundary edges nothing is sent by anybody."""
+    return part / whole if whole else 0.0

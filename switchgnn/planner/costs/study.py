@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers behind the paper's figures 1, 7, 9 and 18, for any graph."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.costs.pool import simulate_pool
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.workers import MAX_WORKERS, partition_workers
+from switchgnn.planner.presets import Preset, Situation
+
+# Shares of the boundary vertices that have a slot.
+_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_FEWEST_SLOTS = 8
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class PartitionPoint:
+    """One number of partitions (figures 1 and 9).
+
+    Attributes:
+        workers: the number.
+        boundary_vertices: at an end of a boundary edge.
+        copies: packets up of host-based exchange per fragment, and as many down.
+        largest_component: of the boundary graph, in vertices.
+    """
+
+    workers: int
+    boundary_vertices: int
+    copies: int
+    largest_component: int
+
+
+@dataclass(frozen=True)
+class MemoryPoint:
+    """One size of the switch's memory (figure 18): shares of host-based traffic.
+
+    Attributes:
+        slots: aggregators of 128 bytes.
+        fractions: by strategy, and of the strawman.
+    """
+
+    slots: int
+    fractions: dict[str, float]
+
+
+def study_partitions(graph: Graph, most: int, seed: int, tell: Progress) -> list[PartitionPoint]:
+    """Partition with METIS for 2, 4, 8, ... up to `most` workers, and for `most`."""
+    counts = [2**power for power in range(1, MAX_WORKERS.bit_length()) if 2**power < most]
+    points = []
+    for workers in [*counts, most]:
+        tell(f"partition for {workers} workers")
+        boundary = boundary_edges(graph, partition_workers(graph, workers, seed))
+        points.append(
+            PartitionPoint(
+                workers=workers,
+                boundary_vertices=len(boundary.vertices()),
+                copies=boundary.host_packets(),
+                largest_component=largest_component(boundary),
+            )
+        )
+    return points
+
+
+def largest_component(boundary: BoundaryEdges) -> int:
+    """The vertices of the largest connected part of the boundary graph."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    if len(boundary) == 0:
+        return 0
+    ids = boundary.vertices()
+    row, column = np.searchsorted(ids, boundary.source), np.searchsorted(ids, boundary.destination)
+    ones = np.ones(len(row), dtype=np.int8)
+    graph = csr_matrix((ones, (row, column)), shape=(len(ids), len(ids)))
+    _, part = connected_components(graph, directed=False)
+    return int(np.bincount(part).max())
+
+
+def neighbour_counts(boundary: BoundaryEdges) -> NDArray[np.int64]:
+    """The remote in-neighbours of every destination, descending (figure 7)."""
+    counts = np.bincount(boundary.destination)
+    return np.sort(counts[counts > 0])[::-1].astype(np.int64)
+
+
+def share_of_most(counts: NDArray[np.int64], share: float) -> float:
+    """What those with the most have of everything.
+
+    Args:
+        counts: descending.
+        share: how many of them, as 0.2.
+    """
+    return float(counts[: round(share * len(counts))].sum() / counts.sum()) if len(counts) else 0.0
+
+
+def study_memory(
+    graph: Graph,
+    assignment: NDArray[np.int32],
+    presets: Mapping[str, Preset],
+    seed: int,
+    tell: Progress,
+) -> list[MemoryPoint]:
+    """Plan with slots for 1 % to 100 % of the boundary vertices.
+
+    Args:
+        graph: what is planned for.
+        assignment: int32[V]; in place of the partition that the presets choose.
+        presets: by name.
+        seed: of the plans.
+        tell: called at each size.
+    """
+    boundary = boundary_edges(graph, assignment)
+    vertices, copies = len(boundary.vertices()), boundary.host_packets()
+    sizes = sorted({max(_FEWEST_SLOTS, round(share * vertices)) for share in _SHARES})
+    workers = int(assignment.max()) + 1
+    points = []
+    for slots in sizes if copies else []:
+        tell(f"plan with {slots:,} slots")
+        packets = {
+            name: _packets(graph, assignment, preset, slots, seed)
+            for name, preset in presets.items()
+        }
+        packets["strawman"] = simulate_pool(boundary, slots, workers, seed).packets.total
+        fractions = {name: number / (2 * copies) for name, number in packets.items()}
+        points.append(MemoryPoint(slots, fractions))
+    return points
+
+
+def _packets(
+    graph: Graph, assignment: NDArray[np.int32], preset: Preset, slots: int, seed: int
+) -> int:
+    situation = Situation(int(assignment.max()) + 1, slots)
+    choice = preset(graph, situation)
+    plan = build_chosen(graph, choice, situation, program="0", seed=seed, assignment=assignment)
+    said = plan.manifest.direction(Direction.FORWARD).prediction
+    return sum(said.packets_up) + sum(said.packets_down)

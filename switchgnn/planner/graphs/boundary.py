@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The edges that cross from one worker to another."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.numbering import distinct_pairs
+from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.graphs.graph import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class BoundaryEdges:
+    """All boundary edges u→v, sorted by source, then destination; arrays of length E.
+
+    Attributes:
+        source: int32[E], vertex ids.
+        destination: int32[E], vertex ids.
+        source_worker: uint8[E], the worker that holds the source.
+        destination_worker: uint8[E], another worker.
+    """
+
+    source: NDArray[np.int32]
+    destination: NDArray[np.int32]
+    source_worker: NDArray[np.uint8]
+    destination_worker: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def vertices(self) -> NDArray[np.int32]:
+        """The boundary vertices, ascending: all that are at an end of a boundary edge."""
+        present = np.zeros(self._ids(), dtype=np.bool_)
+        present[self.source] = True
+        present[self.destination] = True
+        return np.flatnonzero(present).astype(np.int32)
+
+    def transposed(self) -> "BoundaryEdges":
+        """The same edges with source and destination exchanged, sorted as here."""
+        _, order = sort_by_key(self.destination, self._ids())
+        return BoundaryEdges(
+            source=self.destination[order],
+            destination=self.source[order],
+            source_worker=self.destination_worker[order],
+            destination_worker=self.source_worker[order],
+        )
+
+    def take(self, edges: NDArray[np.integer]) -> "BoundaryEdges":
+        """Some of the edges; to be sorted as here, `edges` must ascend."""
+        return BoundaryEdges(
+            source=self.source[edges],
+            destination=self.destination[edges],
+            source_worker=self.source_worker[edges],
+            destination_worker=self.destination_worker[edges],
+        )
+
+    def same_edges(self, other: "BoundaryEdges") -> bool:
+        """Whether `other` holds the same edges; the workers of the ends are not compared."""
+        return np.array_equal(self.source, other.source) and np.array_equal(
+            self.destination, other.destination
+        )
+
+    def max_fan_in(self) -> int:
+        """The largest number of remote in-neighbours of one vertex, but at least 1."""
+        return int(np.bincount(self.destination).max(initial=1))
+
+    def host_copies(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The packets of host-based exchange as (from worker, to worker), int32[P] each.
+
+        Without a switch that helps, a worker sends one copy of a feature to every other
+        worker that needs it (section 2.2).
+        """
+        source, worker = distinct_pairs(self.source, self.destination_worker)
+        return holders(self.source, self.source_worker)[source].astype(np.int32), worker
+
+    def host_packets(self) -> int:
+        """The number of copies that host-based exchange sends, per fragment."""
+        return len(self.host_copies()[0])
+
+    def _ids(self) -> int:
+        """Above every vertex at an end."""
+        return int(max(self.source.max(initial=-1), self.destination.max(initial=-1))) + 1
+
+
+def holders(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """uint8[largest id + 1], the worker of each vertex that occurs; 0 of the others.
+
+    Args:
+        vertex: int32[E], vertex ids.
+        worker: uint8[E], who holds each.
+    """
+    holder = np.zeros(int(vertex.max(initial=-1)) + 1, dtype=np.uint8)
+    holder[vertex] = worker
+    return holder
+
+
+def boundary_edges(graph: Graph, assignment: NDArray[np.int32]) -> BoundaryEdges:
+    """The edges of `graph` whose ends are on different workers."""
+    source, destination = graph.edges()
+    holder = assignment.astype(np.uint8)
+    from_worker, to_worker = holder[source], holder[destination]
+    crosses = from_worker != to_worker
+    return BoundaryEdges(
+        source=source[crosses],
+        destination=destination[crosses],
+        source_worker=from_worker[crosses],
+        destination_worker=to_worker[crosses],
+    )

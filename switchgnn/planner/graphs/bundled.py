@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Two small graphs that need no download: digits and karate."""
+
+import gzip
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.graphs.graph import Graph, graph_from_edges
+
+# Every digit is joined to the 8 images nearest to it.
+DIGITS_NEIGHBOURS = 8
+# Pixels of the digits are whole numbers from 0 to 16.
+DIGITS_MAX_PIXEL = 16
+
+
+def load_digits() -> Graph:
+    """The k-nearest-neighbour graph of scikit-learn's digits, k = 8, made symmetric.
+
+    1,797 vertices (8 x 8 images), 64 features in [0, 1], 10 classes. Distances are exact
+    (whole numbers) and ties go to the lower id, so every machine gets the same graph.
+    """
+    table = _digits_table()
+    pixels, labels = table[:, :64], table[:, 64]
+    vertices = len(pixels)
+    points = pixels.astype(np.float64)  # whole numbers, so products stay exact
+    squares = (points * points).sum(axis=1)
+    distance = squares[:, None] + squares[None, :] - 2 * (points @ points.T)
+    np.fill_diagonal(distance, np.inf)
+    nearest = np.argsort(distance, axis=1, kind="stable")[:, :DIGITS_NEIGHBOURS]
+    return graph_from_edges(
+        np.repeat(np.arange(vertices), DIGITS_NEIGHBOURS),
+        nearest.ravel(),
+        name="digits",
+        vertices=vertices,
+        directed=False,
+        features=(pixels / DIGITS_MAX_PIXEL).astype(np.float32),
+        labels=labels,
+    )
+
+
+def load_karate() -> Graph:
+    """Zachary's karate club: 34 vertices, 78 undirected edges, two classes, no features."""
+    import networkx  # noqa: PLC0415 - slow to import
+
+    club = networkx.karate_club_graph()
+    edges = np.array(list(club.edges()), dtype=np.int64)
+    labels = [int(club.nodes[v]["club"] != "Mr. Hi") for v in range(len(club))]
+    return graph_from_edges(
+        edges[:, 0],
+        edges[:, 1],
+        name="karate",
+        vertices=len(club),
+        directed=False,
+        labels=np.array(labels, dtype=np.int64),
+    )
+
+
+def _digits_table() -> NDArray[np.int64]:
+    """64 pixels and the class per row, int64[1797, 65]."""
+    # Importing scikit-learn takes a second, which every worker would pay at its start;
+    # the table is an ordinary file of the package.
+    package = find_spec("sklearn")
+    if package is not None and package.origin is not None:
+        file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+        if file.is_file():
+            with gzip.open(file, "rt", encoding="ascii") as text:
+                return np.loadtxt(text, delimiter=",", dtype=np.int64)
+    from sklearn.datasets import load_digits as load_from_sklearn  # noqa: PLC0415
+
+    bunch = load_from_sklearn()
+    table: NDArray[np.int64] = np.column_stack([bunch.data, bunch.target]).astype(np.int64)
+    return table
+
+
+BUNDLED: Mapping[str, Callable[[], Graph]] = {"digits": load_digits, "karate": load_karate}

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The graph that is trained on, as compressed sparse rows of out-edges."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.rows import strange_row
+from switchgnn.planner.errors import PlannerError
+
+# Ids from here on name partial sums on the wire, not vertices.
+FIRST_RESERVED_ID = 2**31
+
+# Values of `Graph.split`.
+SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A directed graph; edge u→v says that the feature of u contributes to the sum of v.
+
+    An undirected graph holds each edge in both directions. The rows are sorted, hold no
+    duplicates and no self-loops: a vertex needs no network to reach itself, so models that
+    use self-loops (GCN) add them on the worker. `graph_from_edges` brings any list of edges
+    into this form.
+
+    Attributes:
+        indptr: int64[V + 1]; the out-neighbours of u are indices[indptr[u]:indptr[u + 1]].
+        indices: int32[E], ascending within each row.
+        name: what messages and manifests call the graph.
+        features: float32[V, F], finite, or None.
+        labels: int64[V], or None.
+        split: int8[V] with the values SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION and
+            SPLIT_TEST where the data set comes with a split, or None.
+        original_ids: int64[V], the ids of the input where they were renumbered, or None.
+        self_loops: int64[L], ascending, the vertices whose self-loops graph_from_edges dropped,
+            or None if there were none.
+
+    Raises:
+        PlannerError: the arrays do not have this form.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    name: str
+    features: NDArray[np.float32] | None = None
+    labels: NDArray[np.int64] | None = None
+    split: NDArray[np.int8] | None = None
+    original_ids: NDArray[np.int64] | None = None
+    self_loops: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        _check_rows(self)
+        _check_vertex_arrays(self)
+
+    @property
+    def vertices(self) -> int:
+        """The number of vertices, V."""
+        return len(self.indptr) - 1
+
+    def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """All edges as (source, destination), int32[E] each, sorted by source, destination."""
+        source = np.repeat(np.arange(self.vertices, dtype=np.int32), np.diff(self.indptr))
+        return source, self.indices
+
+    def digest(self) -> str:
+        """SHA-256 in hex over what a plan depends on: the vertices and the edges.
+
+        Name, features, labels and split are left out, so that a plan can be used again with
+        other features on the same graph.
+        """
+        sha = hashlib.sha256(b"switchgnn-graph 1\n")
+        sha.update(np.ascontiguousarray(self.indptr, dtype="<i8").data)
+        sha.update(np.ascontiguousarray(self.indices, dtype="<i4").data)
+        return sha.hexdigest()
+
+
+def graph_from_edges(
+    source: NDArray[np.integer],
+    destination: NDArray[np.integer],
+    *,
+    name: str,
+    vertices: int,
+    directed: bool,
+    features: NDArray[np.float32] | None = None,
+    labels: NDArray[np.int64] | None = None,
+    split: NDArray[np.int8] | None = None,
+    original_ids: NDArray[np.int64] | None = None,
+) -> Graph:
+    """Build a Graph from a list of edges; duplicates and self-loops are dropped.
+
+    `Graph.self_loops` says which vertices had a self-loop.
+
+    Args:
+        source: integers[N], 0 <= id < vertices.
+        destination: integers[N].
+        name: see Graph.
+        vertices: the number of vertices; those without an edge are isolated.
+        directed: False adds the reverse of every edge.
+        features: see Graph.
+        labels: see Graph.
+        split: see Graph.
+        original_ids: see Graph.
+
+    Raises:
+        PlannerError: no vertices, ids out of range, or features that do not fit.
+    """
+    if not 0 < vertices < FIRST_RESERVED_ID:
+        raise PlannerError(
+            f"graph {name} has {vertices} vertices; between 1 and 2^31 - 1 are possible"
+        )
+    u = source.astype(np.int64)
+    v = destination.astype(np.int64)
+    if len(u) and (min(u.min(), v.min()) < 0 or max(u.max(), v.max()) >= vertices):
+        raise PlannerError(f"graph {name} has an edge to a vertex outside 0..{vertices - 1}")
+    key = u * vertices + v
+    if not directed:
+        key = np.concatenate([key, v * vertices + u])
+    key.sort()
+    keep = np.ones(len(key), dtype=bool)
+    keep[1:] = key[1:] != key[:-1]
+    u, v = np.divmod(key[keep], vertices)
+    proper = u != v
+    loops = u[~proper]
+    u, v = u[proper], v[proper]
+    indptr = np.zeros(vertices + 1, dtype=np.int64)
+    np.cumsum(np.bincount(u, minlength=vertices), out=indptr[1:])
+    return Graph(
+        indptr=indptr,
+        indices=v.astype(np.int32),
+        name=name,
+        features=features,
+        labels=labels,
+        split=split,
+        original_ids=original_ids,
+        self_loops=loops if len(loops) else None,
+    )
+
+
+def _check_rows(graph: Graph) -> None:
+    indptr, indices, name = graph.indptr, graph.indices, graph.name
+    if indptr.dtype != np.int64 or indices.dtype != np.int32:
+        raise PlannerError(f"graph {name} needs indptr of int64 and indices of int32")
+    if indptr.ndim != 1 or indices.ndim != 1 or len(indptr) < 2:
+        raise PlannerError(f"graph {name} has no vertices")
+    if indptr[0] != 0 or indptr[-1] != len(indices) or np.any(np.diff(indptr) < 0):
+        raise PlannerError(
+            f"graph {name} has an indptr that does not rise from 0 to the number of its edges"
+        )
+    if len(indices) and (indices.min() < 0 or indices.max() >= graph.vertices):
+        raise PlannerError(f"graph {name} has an edge to a vertex outside 0..{graph.vertices - 1}")
+    strange = strange_row(indptr, indices)
+    if strange is not None:
+        kind, row = strange
+        what = "self-loops" if kind == "loop" else "rows that are not strictly ascending"
+        raise PlannerError(
+            f"graph {name} holds {what}, as that of vertex {row}; build it with graph_from_edges"
+        )
+
+
+def _check_vertex_arrays(graph: Graph) -> None:
+    if graph.features is not None:
+        if graph.features.ndim != 2 or graph.features.dtype != np.float32:
+            raise PlannerError(f"graph {graph.name} needs features of float32[V, F]")
+        bad = ~np.isfinite(graph.features).all(axis=1)
+        if bad.any():
+            raise PlannerError(
+                f"graph {graph.name} has a NaN or an infinity in the features of vertex "
+                f"{int(np.argmax(bad))}; features must be finite numbers"
+            )
+    for what, array in (
+        ("features", graph.features),
+        ("labels", graph.labels),
+        ("split", graph.split),
+        ("original_ids", graph.original_ids),
+    ):
+        if array is not None and len(array) != graph.vertices:
+            raise PlannerError(
+                f"graph {graph.name} has {graph.vertices} vertices but {what} for {len(array)}"
+            )

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs by name or from a file; one module per format does the reading."""
+
+from pathlib import Path
+
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs import bundled as load_bundled
+from switchgnn.planner.graphs import edge_list as load_edge_list
+from switchgnn.planner.graphs import npz_file as load_npz
+from switchgnn.planner.graphs import planetoid as load_planetoid
+from switchgnn.planner.graphs import random_graph as load_random
+from switchgnn.planner.graphs import shaped as load_shaped
+from switchgnn.planner.graphs.graph import Graph
+
+EDGE_LIST_SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
+
+
+def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
+    """Load the graph that `spec` names.
+
+    Args:
+        spec: `digits`, `karate`, `random:VERTICES:EDGES:SEED`, `reddit-like:SCALE:SEED` (also
+            `yelp-like`, `products-like`), or a path: an edge list (.txt .csv .tsv .edges .el),
+            a SciPy or NumPy archive (.npz), or a Planetoid data set (`ind.NAME.graph`, or
+            `FOLDER/NAME`). A file of the same name as a bundled graph needs a `./`.
+        directed: None does what the format says: an edge list is undirected, an archive is
+            taken as stored, the others are undirected. True or False overrides that for
+            edge lists and archives.
+
+    Raises:
+        PlannerError: missing or unreadable file, bad content, or an unknown kind of file.
+    """
+    if spec in load_bundled.BUNDLED:
+        _refuse_directed(spec, directed)
+        return load_bundled.BUNDLED[spec]()
+    if spec.startswith(load_random.PREFIX):
+        _refuse_directed(spec, directed)
+        return load_random.load_random(spec)
+    if load_shaped.is_shaped(spec):
+        _refuse_directed(spec, directed)
+        return load_shaped.load_shaped(spec)
+    path = Path(spec)
+    planetoid = load_planetoid.find_planetoid(path)
+    if planetoid is not None:
+        _refuse_directed(spec, directed)
+        return load_planetoid.load_planetoid(*planetoid)
+    if not path.exists():
+        bundled = " or ".join(sorted(load_bundled.BUNDLED))
+        raise PlannerError(f"no graph {spec}: it is neither a file nor {bundled}")
+    if path.suffix.lower() == ".npz":
+        return load_npz.load_npz(path, directed=directed is not False)
+    if path.suffix.lower() in EDGE_LIST_SUFFIXES:
+        return load_edge_list.load_edge_list(path, directed=directed is True)
+    raise PlannerError(
+        f"cannot tell the format of {spec}: expected one of "
+        f"{' '.join(EDGE_LIST_SUFFIXES)} .npz, or a Planetoid file ind.NAME.graph"
+    )
+
+
+def _refuse_directed(spec: str, directed: bool | None) -> None:
+    if directed:
+        raise PlannerError(f"graph {spec} is undirected and has no directed form")

@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Planetoid data sets (Cora, Citeseer, Pubmed) in their original files."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION, Graph
+from switchgnn.planner.graphs.graph import graph_from_edges as build
+from switchgnn.planner.graphs.inert_pickle import InertArray, InertMatrix, read_inert_pickle
+
+_PART_FILE = re.compile(r"ind\.(?P<name>.+)\.(graph|x|tx|allx|y|ty|ally|test\.index)")
+VALIDATION_VERTICES = 500
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """What the files say of the vertices: `all_*` first, then the test vertices."""
+
+    all_features: NDArray[np.float32]
+    test_features: NDArray[np.float32]
+    all_classes: NDArray[np.int64]
+    test_classes: NDArray[np.int64]
+    test_ids: NDArray[np.int64]
+    train_vertices: int
+
+
+def find_planetoid(path: Path) -> tuple[Path, str] | None:
+    """(folder, name) if `path` is one of the files of a data set, or FOLDER/NAME; or None."""
+    match = _PART_FILE.fullmatch(path.name)
+    if match:
+        return path.parent, match["name"]
+    if (path.parent / f"ind.{path.name}.graph").is_file():
+        return path.parent, path.name
+    return None
+
+
+def load_planetoid(folder: Path, name: str) -> Graph:
+    """Read `ind.NAME.*`: graph, allx, tx, ally, ty, y, test.index; undirected, with a split.
+
+    The split is the published one: the first len(y) vertices train, the next 500 validate,
+    those of test.index test. Vertices that test.index leaves out (Citeseer has such) get
+    zero features and the class 0. The files are pickles, but nothing in them is run.
+
+    Raises:
+        PlannerError: a file is missing or does not hold what it should.
+    """
+    neighbours = read_inert_pickle(_file(folder, name, "graph"))
+    tables = _read_tables(folder, name)
+    features, labels = _assemble(folder, name, tables)
+    vertices = len(features)
+    source, destination = _edges(folder, name, neighbours, vertices)
+    split = np.zeros(vertices, dtype=np.int8)
+    train = tables.train_vertices
+    split[:train] = SPLIT_TRAIN
+    validation = slice(train, min(train + VALIDATION_VERTICES, len(tables.all_features)))
+    split[validation] = SPLIT_VALIDATION
+    split[tables.test_ids] = SPLIT_TEST
+    return build(
+        source,
+        destination,
+        name=name,
+        vertices=vertices,
+        directed=False,
+        features=features,
+        labels=labels,
+        split=split,
+    )
+
+
+def _file(folder: Path, name: str, part: str) -> Path:
+    return folder / f"ind.{name}.{part}"
+
+
+def _read_tables(folder: Path, name: str) -> _Tables:
+    return _Tables(
+        all_features=_matrix(_file(folder, name, "allx")),
+        test_features=_matrix(_file(folder, name, "tx")),
+        all_classes=_classes(_file(folder, name, "ally")),
+        test_classes=_classes(_file(folder, name, "ty")),
+        test_ids=_test_ids(_file(folder, name, "test.index")),
+        train_vertices=len(_classes(_file(folder, name, "y"))),
+    )
+
+
+def _assemble(
+    folder: Path, name: str, tables: _Tables
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Features and classes by vertex id; row i of tx belongs to the i-th id of test.index."""
+    known, ids = len(tables.all_features), tables.test_ids
+    fits = (
+        len(tables.all_classes) == known
+        and len(tables.test_features) == len(tables.test_classes) == len(ids)
+        and len(ids) > 0
+        and ids.min() >= known
+        and len(np.unique(ids)) == len(ids)
+        and tables.all_features.shape[1] == tables.test_features.shape[1]
+    )
+    if not fits:
+        raise PlannerError(
+            f"the Planetoid files of {name} in {folder} do not belong together: "
+            "allx and ally, and tx, ty and test.index, must have the same number of rows"
+        )
+    vertices = int(ids.max()) + 1
+    features = np.zeros((vertices, tables.all_features.shape[1]), dtype=np.float32)
+    labels = np.zeros(vertices, dtype=np.int64)
+    features[:known], labels[:known] = tables.all_features, tables.all_classes
+    features[ids], labels[ids] = tables.test_features, tables.test_classes
+    return features, labels
+
+
+def _edges(
+    folder: Path, name: str, neighbours: object, vertices: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    path = _file(folder, name, "graph")
+    if not isinstance(neighbours, dict):
+        raise PlannerError(f"{path} does not hold a dictionary of neighbours")
+    try:
+        rows = {int(u): np.array(row, dtype=np.int64) for u, row in neighbours.items()}
+    except (TypeError, ValueError, OverflowError) as error:
+        raise PlannerError(f"{path} holds neighbours that are not vertex ids") from error
+    if not rows:
+        raise PlannerError(f"{path} holds no vertices")
+    source = np.repeat(list(rows), [len(row) for row in rows.values()])
+    destination = np.concatenate(list(rows.values()))
+    largest = max([*rows, int(destination.max(initial=0))])
+    if largest >= vertices or min([*rows, int(destination.min(initial=0))]) < 0:
+        raise PlannerError(
+            f"{path} names vertex {largest}, but allx and test.index end at {vertices - 1}"
+        )
+    return source, destination
+
+
+def _matrix(path: Path) -> NDArray[np.float32]:
+    value = read_inert_pickle(path)
+    if isinstance(value, InertArray) and value.array.ndim == 2:
+        return value.array.astype(np.float32)
+    state = value.state if isinstance(value, InertMatrix) else {}
+    shape = state.get("_shape", state.get("shape"))
+    parts = [state.get(key) for key in ("data", "indices", "indptr")]
+    arrays = [part.array for part in parts if isinstance(part, InertArray)]
+    if not isinstance(shape, tuple) or len(shape) != 2 or len(arrays) != 3:
+        raise PlannerError(f"{path} does not hold a feature matrix in CSR form")
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    data, indices, indptr = arrays
+    try:
+        matrix = csr_matrix(
+            (data.astype(np.float32), indices.astype(np.int64), indptr.astype(np.int64)),
+            shape=(int(shape[0]), int(shape[1])),
+        )
+        matrix.check_format(full_check=True)
+        return matrix.toarray()
+    except (ValueError, TypeError) as error:
+        raise PlannerError(f"{path} holds a damaged feature matrix: {error}") from error
+
+
+def _classes(path: Path) -> NDArray[np.int64]:
+    """The classes of a one-hot table, int64[N]."""
+    value = read_inert_pickle(path)
+    if not isinstance(value, InertArray) or value.array.ndim != 2:
+        raise PlannerError(f"{path} does not hold a table of classes, one row per vertex")
+    classes: NDArray[np.int64] = np.argmax(value.array.astype(np.float64), axis=1)
+    return classes
+
+
+def _test_ids(path: Path) -> NDArray[np.int64]:
+    try:
+        words = path.read_text(encoding="ascii").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlannerError(f"cannot read {path}: {error}") from error
+    try:
+        return np.array([int(word) for word in words], dtype=np.int64)
+    except (ValueError, OverflowError) as error:
+        raise PlannerError(f"{path} holds something other than vertex ids: {error}") from error

@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs with the shapes of the paper's, at any scale: ``reddit-like:SCALE:SEED``.
+
+What each number was calibrated to is in docs/planner.md. The model: vertices form
+communities of unequal size and have weights of log-normal distribution. An edge joins two
+vertices drawn by weight, mostly of one community, sometimes of all. Duplicates are drawn
+again, so the hubs of a small community know nearly everybody in it.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A graph of the paper, and the numbers that make one like it.
+
+    Attributes:
+        vertices: at scale 1.
+        edges: undirected edges at scale 1.
+        communities: at scale 1.
+        skew: standard deviation of the logarithm of the weights.
+        outside: the share of edges drawn without regard to communities.
+    """
+
+    vertices: int
+    edges: int
+    communities: int
+    skew: float
+    outside: float
+
+
+SHAPES: Mapping[str, Shape] = {
+    "reddit-like": Shape(232_965, 57_307_946, 16, 2.1, 0.01),
+    "yelp-like": Shape(716_847, 6_977_410, 100, 1.2, 0.15),
+    "products-like": Shape(2_449_029, 61_859_140, 47, 1.2, 0.05),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """What edges are drawn from; vertices are numbered community by community.
+
+    Attributes:
+        total: float64[V + 1], the weights added up.
+        bounds: int64[C + 1]; community c has the vertices bounds[c] to bounds[c + 1] - 1.
+        outside: see Shape.
+        ids: int64[V], what the vertices are called: where they stand says nothing.
+    """
+
+    total: NDArray[np.float64]
+    bounds: NDArray[np.int64]
+    outside: float
+    ids: NDArray[np.int64]
+
+
+_NAME = re.compile(r"([a-z]+-like):([0-9]*\.?[0-9]+):([0-9]+)")
+_LARGEST_SCALE = 100.0
+_FEWEST_VERTICES = 64
+# Standard deviation of the logarithm of the communities' sizes.
+_UNEVEN = 0.5
+# A mean degree beyond this share of a mean community is not kept at small scale. Reddit has
+# 0.0338 of it.
+_DENSEST = 0.034
+_SMALLEST_COMMUNITY = 8
+# Edges that are drawn at a time, and how often drawing may fall short of the number wanted.
+_DRAW = 8_000_000
+_MOST_ROUNDS = 60
+
+
+def is_shaped(spec: str) -> bool:
+    """Whether the name is of this kind, right or wrong."""
+    return spec.partition(":")[0] in SHAPES
+
+
+@lru_cache(maxsize=1)
+def load_shaped(spec: str) -> Graph:
+    """Return the undirected graph that a name says; the same name gives the same graph.
+
+    The last one is kept: at the paper's sizes drawing takes minutes, and who partitions, plans
+    and compares loads it at each step.
+
+    Args:
+        spec: `reddit-like:SCALE:SEED`, or another of SHAPES. Vertices are in proportion to
+            SCALE; communities to its root. The mean degree stays as long as a community has
+            room for it.
+
+    Raises:
+        PlannerError: the name is malformed, or the scale too small or too large.
+    """
+    found = _NAME.fullmatch(spec)
+    if found is None:
+        kind = spec.partition(":")[0]
+        raise PlannerError(f"cannot read {spec}: write {kind}:SCALE:SEED, as {kind}:0.05:1")
+    shape, scale, seed = SHAPES[found[1]], float(found[2]), int(found[3])
+    vertices = round(shape.vertices * scale)
+    if vertices < _FEWEST_VERTICES or scale > _LARGEST_SCALE or vertices >= FIRST_RESERVED_ID:
+        least = _FEWEST_VERTICES / shape.vertices
+        raise PlannerError(
+            f"cannot make {spec}: the scale must be between {least:.1g} and {_LARGEST_SCALE:g}"
+        )
+    return _make(shape, scale, vertices, np.random.default_rng(seed), spec)
+
+
+def _make(shape: Shape, scale: float, vertices: int, rng: np.random.Generator, name: str) -> Graph:
+    communities = max(4, round(shape.communities * math.sqrt(scale)))
+    communities = min(communities, vertices // _SMALLEST_COMMUNITY)
+    degree = min(2 * shape.edges / shape.vertices, _DENSEST * vertices / communities)
+    edges = shape.edges if scale == 1 else round(vertices * degree / 2)
+    bounds = _community_bounds(vertices, communities, rng)
+    weights = np.exp(rng.normal(0.0, shape.skew, vertices))
+    total = np.concatenate([[0.0], np.cumsum(weights)])
+    model = _Model(total, bounds, shape.outside, rng.permutation(vertices))
+    keys = _distinct_edges(model, edges, rng)
+    return _as_rows(keys, vertices, name)
+
+
+def _community_bounds(
+    vertices: int, communities: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Community c has the vertices bounds[c] to bounds[c + 1] - 1, before ids are shuffled."""
+    share = np.exp(rng.normal(0.0, _UNEVEN, communities))
+    spare = vertices - communities * _SMALLEST_COMMUNITY
+    ends = np.floor(np.cumsum(share) / share.sum() * spare).astype(np.int64)
+    ends[-1] = spare
+    sizes = np.diff(ends, prepend=0) + _SMALLEST_COMMUNITY
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _distinct_edges(model: _Model, edges: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """So many different undirected edges, as smaller id * V + larger id, ascending."""
+    keys = np.empty(0, dtype=np.int64)
+    yielded = 1.0
+    for _ in range(_MOST_ROUNDS):
+        missing = edges - len(keys)
+        if missing <= 0:
+            break
+        wanted = round(missing / yielded) + 16
+        drawn = np.concatenate(list(_draw(model, wanted, rng)))
+        drawn.sort()
+        drawn = np.concatenate([keys, drawn])
+        # Two sorted runs: this merges them.
+        drawn.sort(kind="stable")
+        before = len(keys)
+        keys = drawn[np.diff(drawn, prepend=-1) > 0]
+        del drawn
+        yielded = max(0.05, (len(keys) - before) / wanted)
+    surplus = len(keys) - edges
+    if surplus > 0:
+        stay = np.ones(len(keys), dtype=bool)
+        stay[rng.choice(len(keys), surplus, replace=False)] = False
+        keys = keys[stay]
+    return keys
+
+
+def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Keys of that many random edges, self-loops left out, in pieces."""
+    total, bounds, ids = model.total, model.bounds, model.ids
+    vertices = len(ids)
+    start, stop = total[bounds[:-1]], total[bounds[1:]]
+    for done in range(0, number, _DRAW):
+        size = min(_DRAW, number - done)
+        # Sorted draws make the look-ups walk through memory in order.
+        draws = np.sort(rng.random(size)) * total[-1]
+        one = np.searchsorted(total, draws, side="right") - 1
+        community = np.searchsorted(stop, draws, side="right")
+        np.minimum(community, len(stop) - 1, out=community)
+        low, high = start[community], stop[community]
+        far = rng.random(size) < model.outside
+        low[far], high[far] = 0.0, total[-1]
+        other = np.searchsorted(total, low + rng.random(size) * (high - low), side="right") - 1
+        np.clip(one, 0, vertices - 1, out=one)
+        np.clip(other, 0, vertices - 1, out=other)
+        proper = one != other
+        u, v = ids[one[proper]], ids[other[proper]]
+        yield np.minimum(u, v) * vertices + np.maximum(u, v)
+
+
+def _as_rows(keys: NDArray[np.int64], vertices: int, name: str) -> Graph:
+    """The graph with both directions of every edge."""
+    half = len(keys)
+    both = np.empty(2 * half, dtype=np.int64)
+    both[:half] = keys
+    small, large = np.divmod(keys, vertices)
+    del keys
+    np.multiply(large, vertices, out=large)
+    np.add(large, small, out=both[half:])
+    del small, large
+    both.sort()
+    rows = np.arange(vertices + 1, dtype=np.int64) * vertices
+    indptr = np.searchsorted(both, rows).astype(np.int64)
+    indices = np.empty(len(both), dtype=np.int32)
+    for first in range(0, len(both), _DRAW):
+        indices[first : first + _DRAW] = both[first : first + _DRAW] % vertices
+    return Graph(indptr=indptr, indices=indices, name=name)

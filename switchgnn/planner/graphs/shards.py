@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A graph as shards, one for each rank of a parallel partitioner."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.planner.arrays.folder_swap import replacing
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.metis import symmetric_rows
+
+_KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "graph": "<U64"}
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """What one rank holds: consecutive rows of the undirected graph without self-loops.
+
+    Attributes:
+        rank: whose shard it is.
+        starts: int64[ranks + 1]; rank r has the vertices from starts[r] to starts[r + 1] - 1.
+        indptr: int64[n + 1], from 0, of its n vertices.
+        indices: int32[e], the neighbours of its vertices, ids of the whole graph.
+        edges: the ends of edges in all shards together.
+        graph: `Graph.digest()` of the graph.
+    """
+
+    rank: int
+    starts: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    edges: int
+    graph: str
+
+    @property
+    def ranks(self) -> int:
+        """How many shards the graph has."""
+        return len(self.starts) - 1
+
+    @property
+    def vertices(self) -> int:
+        """The vertices of the whole graph."""
+        return int(self.starts[-1])
+
+
+def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
+    """Write the shards of a graph, `shard-000.npz` and so on.
+
+    Every edge is stored in both directions, whatever the graph's are: an undirected graph is
+    what partitioners take. Shards have about equal numbers of vertices and edges together. All
+    appear at once, in place of older shards or of an empty folder.
+
+    Raises:
+        PlannerError: more ranks than vertices, or a folder that cannot be written.
+    """
+    if not 1 <= ranks <= graph.vertices:
+        raise PlannerError(
+            f"graph {graph.name} has {graph.vertices} vertices, so it can have from 1 to "
+            f"{graph.vertices} shards, not {ranks}"
+        )
+    target = Path(folder).resolve()
+    try:
+        _check_target(target)
+        with replacing(target) as new:
+            _write_files(graph, ranks, new)
+    except OSError as error:
+        raise PlannerError(f"cannot write shards {folder}: {error.strerror or error}") from error
+
+
+def read_shard(folder: str | Path, rank: int) -> Shard:
+    """Read the shard of one rank; the files of the others are not touched.
+
+    Raises:
+        PlannerError: no such shard, or one that is damaged.
+    """
+    path = Path(folder) / shard_file(rank)
+    try:
+        arrays = read_npz(path)
+    except FileNotFoundError:
+        raise PlannerError(
+            f"{path} does not exist: there must be a shard for each rank; make them with "
+            "switchgnn shard"
+        ) from None
+    except (OSError, NotArraysError) as error:
+        raise PlannerError(f"{path} is not a shard; make it with switchgnn shard") from error
+    if {name: array.dtype.str for name, array in arrays.items()} != _KINDS:
+        raise PlannerError(f"{path} is not a shard; make it with switchgnn shard")
+    shard = Shard(
+        rank=rank,
+        starts=arrays["starts"],
+        indptr=arrays["indptr"],
+        indices=arrays["indices"],
+        edges=int(arrays["edges"].sum()),
+        graph="".join(arrays["graph"]),
+    )
+    _check(shard, path)
+    return shard
+
+
+def shard_file(rank: int) -> str:
+    """The name of a rank's file."""
+    return f"shard-{rank:03d}.npz"
+
+
+def _write_files(graph: Graph, ranks: int, folder: Path) -> None:
+    indptr, indices = symmetric_rows(*graph.edges(), graph.vertices)
+    starts, digest = _starts(indptr, ranks), graph.digest()
+    for rank in range(ranks):
+        first, last = starts[rank], starts[rank + 1]
+        arrays = {
+            "starts": starts,
+            "edges": np.array([len(indices)]),
+            "indptr": indptr[first : last + 1] - indptr[first],
+            "indices": indices[indptr[first] : indptr[last]],
+            "graph": np.array([digest]),
+        }
+        kinds = {name: arrays[name].astype(kind, copy=False) for name, kind in _KINDS.items()}
+        np.savez(folder / shard_file(rank), **kinds)
+
+
+def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
+    """int64[ranks + 1]: the cuts that make vertices and edges together about even.
+
+    Each rank gets a vertex.
+    """
+    vertices = len(indptr) - 1
+    load = indptr + np.arange(vertices + 1)
+    cuts = np.searchsorted(load, load[-1] * np.arange(ranks + 1) / ranks)
+    step = np.arange(ranks + 1)
+    cuts = np.maximum.accumulate(cuts - step) + step
+    starts: NDArray[np.int64] = np.minimum(cuts, vertices - step[::-1]).astype(np.int64)
+    return starts
+
+
+def _check(shard: Shard, path: Path) -> None:
+    """Refuse what would crash a C library."""
+    starts, indptr, indices = shard.starts, shard.indptr, shard.indices
+    if len(starts) < 2 or starts[0] != 0 or np.any(np.diff(starts) < 1):
+        raise PlannerError(f"{path} is damaged: its ranks have no vertices")
+    if shard.rank >= shard.ranks:
+        raise PlannerError(f"{path} is one of {shard.ranks} shards, so it cannot be of that rank")
+    first, last = int(starts[shard.rank]), int(starts[shard.rank + 1])
+    if (
+        len(indptr) != last - first + 1
+        or indptr[0] != 0
+        or indptr[-1] != len(indices)
+        or np.any(np.diff(indptr) < 0)
+    ):
+        raise PlannerError(f"{path} is damaged: it does not hold the rows that it names")
+    if len(indices) and (indices.min() < 0 or indices.max() >= shard.vertices):
+        raise PlannerError(f"{path} is damaged: it names a vertex that the graph does not have")
+
+
+def _check_target(target: Path) -> None:
+    """Refuse to replace anything but shards or an empty folder."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise PlannerError(f"{target} is a file; give the name of a folder for the shards")
+    strange = sorted(path.name for path in target.iterdir() if not _is_shard(path.name))
+    if strange:
+        raise PlannerError(
+            f"{target} holds {strange[0]}, which is not a shard, so it is not overwritten; "
+            "choose another name"
+        )
+
+
+def _is_shard(name: str) -> bool:
+    digits = name.removeprefix("shard-").removesuffix(".npz")
+    return digits.isdecimal() and name == shard_file(int(digits))

@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""CDFGNN's host-aware objective, for vertices in place of edges and leaves in place of hosts.
+
+CDFGNN (section 6) extends EBV, which gives *edges* to devices one by one. A vertex has a copy on
+each device that has an edge of it. The edge (u, v) goes to the device i with the least
+
+    (1 - gamma) * ([i has no copy of u] + [i has no copy of v])
+    + gamma * ([the host of i has no copy of u] + [the host of i has no copy of v])
+    + alpha * edges of i / mean + beta * vertices of i / mean                    (equation 24).
+
+Here a worker holds a *vertex*, with all edges that are summed for it. So all edges of a vertex v
+are given away together, and their scores are added up. A copy is made once, however many of the
+edges need it; what the shares grow by on the way is the same for all workers, and left out:
+
+    (1 - gamma) * (how many of v and its neighbours i has no copy of)
+    + gamma * (how many of v and its neighbours the leaf of i has no copy of)
+    + neighbours of v * (alpha * edges of i / mean + beta * vertices of i / mean).
+
+A worker has a copy of x if it holds x or a neighbour of x: it needs the feature of x, or
+contributes to the sum of x. A leaf has a copy if one of its workers has. Of an undirected graph it
+sends up a partial sum of each x that has copies on several leaves, or gets the sum. With gamma = 0
+leaves do not count: that is the objective of EBV.
+
+The four terms and gamma are CDFGNN's. The order is EBV's, see `by_degree_sum`, and CDFGNN says
+nothing of it, nor of alpha and beta; 1 is what others who have built EBV take. Ours are the sum
+over the edges of a vertex, that *vertices of i* are those that it holds, without copies, and that
+no worker gets more of them than MOST_SHARE of the mean: edges given away one by one keep the
+shares even, vertices with many neighbours do not.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.compiled import Compiled
+from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.even_shares import MOST_SHARE
+from switchgnn.planner.partition.leaf_spine import Racks, even_racks
+from switchgnn.planner.partition.metis import symmetric_rows
+from switchgnn.planner.partition.workers import check_workers, fill_empty
+
+CDFGNN = "cdfgnn"
+# The weight of copies between leaves, as in the paper's experiments (section 6).
+GAMMA = 0.1
+# The weights of the shares, as https://github.com/lcj2021/split-merge-partitioner has them.
+ALPHA, BETA = 1.0, 1.0
+_NAME = re.compile(rf"{CDFGNN}:([1-9]\d{{0,2}})(?::(0(?:\.\d{{1,6}})?|1(?:\.0{{1,6}})?))?")
+
+
+def cdfgnn_name(leaves: int, gamma: float | None = None) -> str:
+    """What the partition strategy for so many leaves is called, perhaps with another gamma."""
+    return f"{CDFGNN}:{leaves}" if gamma is None else f"{CDFGNN}:{leaves}:{gamma:g}"
+
+
+def find_cdfgnn(name: str) -> partial[NDArray[np.int32]]:
+    """The strategy that is called `cdfgnn:LEAVES` or `cdfgnn:LEAVES:GAMMA`.
+
+    Raises:
+        KeyError: that is the name of something else.
+        PlannerError: the number of leaves is not one, or gamma is not from 0 to 1.
+    """
+    if name.partition(":")[0] != CDFGNN:
+        raise KeyError(name)
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise PlannerError(
+            f"{name!r} needs the number of leaves, and perhaps a gamma from 0 to 1 behind it: "
+            f"write it as {cdfgnn_name(2)} or {cdfgnn_name(2, 0.5)}"
+        )
+    leaves, gamma = found.groups()
+    return partial(cdfgnn, leaves=int(leaves), gamma=GAMMA if gamma is None else float(gamma))
+
+
+def cdfgnn(
+    graph: Graph, workers: int, seed: int, *, leaves: int, gamma: float = GAMMA
+) -> NDArray[np.int32]:
+    """Give one vertex after another to the worker with the least score, see above.
+
+    Args:
+        graph: directions count for the number of edges of a worker alone: those that lead to its
+            vertices.
+        workers: their number, divided over the leaves as `even_racks` does.
+        seed: of the order of edges with the same sum of degrees.
+        leaves: with one, gamma only makes copies cheaper beside shares.
+        gamma: the weight of copies between leaves, from 0 to 1; copies between workers have the
+            rest.
+
+    Returns:
+        int32[V], 0 <= worker < workers; every worker has a vertex, and none more than
+        MOST_SHARE * V / workers, rounded up.
+
+    Raises:
+        PlannerError: impossible numbers of workers or leaves.
+    """
+    check_workers(graph, workers)
+    racks = even_racks(workers, leaves, spines=1)
+    return fill_empty(stream_vertices(graph, racks, seed, gamma).assignment, workers, graph)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Vertices that were given away one by one.
+
+    Attributes:
+        order: int32[V], the vertices as they came.
+        assignment: int32[V], the worker of each vertex.
+        score: float64[V], that of the worker of each vertex, when the vertex came.
+    """
+
+    order: NDArray[np.int32]
+    assignment: NDArray[np.int32]
+    score: NDArray[np.float64]
+
+
+def stream_vertices(graph: Graph, racks: Racks, seed: int, gamma: float) -> Stream:
+    """Give all vertices away; see `cdfgnn`. A worker may be left without one."""
+    vertices, workers = graph.vertices, racks.workers
+    indptr, indices = symmetric_rows(*graph.edges(), vertices)
+    order = by_degree_sum(indptr, indices, seed)
+    assignment = np.zeros(vertices, dtype=np.int32)
+    score = _stream(
+        order,
+        indptr,
+        indices,
+        np.bincount(graph.indices, minlength=vertices),
+        np.array(racks.leaf_of_worker, dtype=np.int32),
+        gamma,
+        math.ceil(MOST_SHARE * vertices / workers),
+        np.zeros((vertices, workers), dtype=np.bool_),
+        np.zeros((vertices, racks.leaves), dtype=np.bool_),
+        assignment,
+    )
+    return Stream(order, assignment, score)
+
+
+def by_degree_sum(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], seed: int
+) -> NDArray[np.int32]:
+    """The order of the vertices: as EBV has edges, and a vertex comes with the first of its edges.
+
+    EBV sorts edges by the sum of the degrees of their ends, the smallest first (Zhang et al., "An
+    Efficient and Balanced Graph Partition Algorithm for the Subgraph-Centric Programming Model on
+    Large-scale Power-law Graphs", abstract). Vertices without edges come last.
+
+    Args:
+        indptr: int64[V + 1], rows of an undirected simple graph.
+        indices: int32[2E].
+        seed: of the order of edges with the same sum.
+
+    Returns:
+        int32[V].
+    """
+    degree = np.diff(indptr)
+    source = np.repeat(np.arange(len(degree), dtype=np.int32), degree)
+    once = source < indices
+    edges = np.stack([source[once], indices[once]], axis=1)
+    edges = np.random.default_rng(seed).permutation(edges)
+    total = degree[edges].sum(axis=1)
+    ends = edges[sort_by_key(total, int(total.max(initial=0)) + 1)[1]].ravel()
+    first = np.full(len(degree), len(ends))
+    # Of what is assigned to one place the last stays: backwards, the first.
+    first[ends[::-1]] = np.arange(len(ends))[::-1]
+    return np.argsort(first, kind="stable").astype(np.int32)
+
+
+@Compiled
+def _stream(  # noqa: PLR0917 - numba takes them by place
+    order: NDArray[np.int32],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    edges: NDArray[np.int64],
+    leaf_of: NDArray[np.int32],
+    gamma: float,
+    most: int,
+    has: NDArray[np.bool_],
+    leaf_has: NDArray[np.bool_],
+    assignment: NDArray[np.int32],
+) -> NDArray[np.float64]:
+    """Fill `assignment`, and return the score that each vertex got.
+
+    Args:
+        order: int32[V], in which vertices come.
+        indptr: int64[V + 1], rows of the undirected simple graph.
+        indices: int32[2E].
+        edges: int64[V], the edges that lead to each vertex.
+        leaf_of: int32[W], the leaf of each worker.
+        gamma: see `cdfgnn`.
+        most: so many vertices a worker may get; all workers together V at least.
+        has: bool[V, W], False; [x, i] becomes whether worker i has a copy of x.
+        leaf_has: bool[V, L], False; the same of leaves.
+        assignment: int32[V].
+    """
+    vertices, workers = has.shape
+    leaves = leaf_has.shape[1]
+    score = np.zeros(vertices, dtype=np.float64)
+    work = np.zeros(workers, dtype=np.int64)
+    held = np.zeros(workers, dtype=np.int64)
+    mean_work = max(1, edges.sum()) / workers
+    mean_held = vertices / workers
+    for v in order:
+        copies = np.zeros(workers, dtype=np.int64)
+        leaf_copies = np.zeros(leaves, dtype=np.int64)
+        row = np.append(indices[indptr[v] : indptr[v + 1]], v)
+        for x in row:
+            for i in range(workers):
+                copies[i] += not has[x, i]
+            for leaf in range(leaves):
+                leaf_copies[leaf] += not leaf_has[x, leaf]
+        weight = max(1, len(row) - 1)
+        best = -1
+        for i in range(workers):
+            if held[i] == most:
+                continue
+            shares = ALPHA * (work[i] / mean_work) + BETA * (held[i] / mean_held)
+            here = (1 - gamma) * copies[i] + gamma * leaf_copies[leaf_of[i]] + weight * shares
+            if best < 0 or here < score[v]:
+                best = i
+                score[v] = here
+        assignment[v] = best
+        work[best] += edges[v]
+        held[best] += 1
+        for x in row:
+            has[x, best] = True
+            leaf_has[x, leaf_of[best]] = True
+    return score

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""METIS behind one safe function."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.rows import indptr_of_keys, is_symmetric, strange_row, thin
+from switchgnn.planner.costs.stopwatch import METIS_TIME
+from switchgnn.planner.errors import PlannerError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# METIS seeds its generator with a C int.
+_SEED_LIMIT = 2**31 - 1
+# It counts the ends of edges with 32 bits.
+_MOST_ENDS = 2**31 - 1
+# METIS_OBJTYPE_VOL: the communication volume as the objective.
+_OBJTYPE_VOL = 1
+
+
+def partition_vertices(
+    source: NDArray[np.integer],
+    destination: NDArray[np.integer],
+    *,
+    vertices: int,
+    parts: int,
+    seed: int,
+    weights: NDArray[np.integer] | None = None,
+    shares: "Sequence[int] | None" = None,
+    volume: bool = False,
+    most_edges: int | None = None,
+) -> NDArray[np.int32]:
+    """Cut a graph into parts of about equal size with few edges between them.
+
+    METIS crashes on graphs that are not symmetric or have self-loops, so the edges given here
+    may be anything: directions, duplicates and self-loops do not matter. Part sizes are as
+    METIS leaves them: a few percent apart, and on odd graphs even 0.
+
+    Args:
+        source: integers[E], 0 <= id < vertices.
+        destination: integers[E].
+        vertices: the number of vertices, isolated ones included.
+        parts: at least 1.
+        seed: the same seed gives the same partition.
+        weights: integers[vertices], from 1; parts get about equal sums of them. None: about
+            equal numbers of vertices.
+        shares: from 1, one per part: parts are as large as these are to one another. None: they
+            are about equal.
+        volume: keep down the communication volume, the number of (vertex, other part that
+            it has a neighbour in), instead of the number of edges between parts.
+        most_edges: of graphs with more, counting both directions, a random sample is cut.
+
+    Returns:
+        int32[vertices], the part of each vertex, 0 <= part < parts.
+
+    Raises:
+        PlannerError: METIS is not installed or fails, or there are too many edges for it.
+    """
+    if parts == 1:
+        return np.zeros(vertices, dtype=np.int32)
+    adjacency = symmetric_rows(source, destination, vertices)
+    if parts >= vertices or len(adjacency[1]) == 0:
+        # Nothing to optimise, and outside what METIS is made for.
+        return (np.arange(vertices) % parts).astype(np.int32)
+    if most_edges is not None and len(adjacency[1]) > most_edges:
+        adjacency = thin(*adjacency, most_edges / len(adjacency[1]))
+    if len(adjacency[1]) > _MOST_ENDS:
+        raise PlannerError(
+            f"{len(adjacency[1]):,} ends of edges are too many for METIS, which takes "
+            f"{_MOST_ENDS:,}: partition with --engine ptscotch, or give an assignment"
+        )
+    with METIS_TIME.running():
+        part = _part_graph(
+            *adjacency, parts, seed=seed, weights=weights, shares=shares, volume=volume
+        )
+    return np.asarray(part, dtype=np.int32)
+
+
+def symmetric_rows(
+    source: NDArray[np.integer], destination: NDArray[np.integer], vertices: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """(indptr int64[vertices + 1], indices int32[2E']) of the undirected simple graph.
+
+    Edges that are these rows already, as those of an undirected Graph, are not copied.
+    """
+    u = source.astype(np.int32, copy=False)
+    v = destination.astype(np.int32, copy=False)
+    if not np.any(u[1:] < u[:-1]):
+        indptr = indptr_of_keys(u, vertices)
+        if strange_row(indptr, v) is None and is_symmetric(indptr, v):
+            return indptr, v
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    proper = u != v
+    u, v = u[proper], v[proper]
+    ones = np.ones(len(u), dtype=np.bool_)
+    rows = csr_matrix((ones, (u, v)), shape=(vertices, vertices))
+    both = csr_matrix(rows + rows.T)
+    both.sort_indices()
+    return both.indptr.astype(np.int64), both.indices.astype(np.int32, copy=False)
+
+
+def _part_graph(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    parts: int,
+    *,
+    seed: int,
+    weights: NDArray[np.integer] | None,
+    shares: "Sequence[int] | None",
+    volume: bool,
+) -> "Sequence[int]":
+    try:
+        import pymetis  # noqa: PLC0415 - needed by the planner only, not by who reads plans
+    except ImportError as error:
+        raise PlannerError("partitioning needs METIS: pip install pymetis") from error
+    options = pymetis.Options()
+    options.seed = seed % _SEED_LIMIT
+    # Only the k-way algorithm knows the volume; without a wish pymetis chooses by `parts`.
+    choice: dict[str, Any] = {"options": options, "recursive": None}
+    if volume:
+        options.objtype = _OBJTYPE_VOL
+        choice["recursive"] = False
+    if weights is not None:
+        choice["vweights"] = weights.tolist()
+    if shares is not None and len(set(shares)) > 1:
+        choice["tpwgts"] = [share / sum(shares) for share in shares]
+    starts, adjacent = indptr.astype(np.int32), indices
+    try:
+        if hasattr(pymetis, "CSRAdjacency"):
+            graph = pymetis.CSRAdjacency(starts, adjacent)
+            return pymetis.part_graph(parts, graph, **choice).vertex_part
+        _, part = pymetis.part_graph(parts, xadj=starts, adjncy=adjacent, **choice)
+    except RuntimeError as error:
+        raise PlannerError(f"METIS could not make {parts} parts: {error}") from error
+    return part

@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One rank: `mpirun -n RANKS python -m ...partition.ptscotch_rank SHARDS OUT --workers N`.
+
+Each rank reads its own shard and nothing else. Rank 0 gathers who has which vertex and writes it.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.errors import SwitchGNNError
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.shards import Shard, read_shard
+from switchgnn.planner.partition.even_shares import even_shares
+from switchgnn.planner.partition.ptscotch_library import PTScotch, load_ptscotch
+from switchgnn.planner.partition.workers import MAX_WORKERS
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+_FAILED = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Partition; whatever goes wrong in one rank ends all of them."""
+    options = _options(arguments)
+    try:
+        from mpi4py import MPI  # noqa: PLC0415 - starts MPI
+    except (ImportError, RuntimeError) as error:
+        _say(
+            f"ranks need MPI (pip install 'switchgnn[ptscotch]', apt-get install openmpi-bin): "
+            f"{error}"
+        )
+        sys.exit(_FAILED)
+    world = MPI.COMM_WORLD
+    try:
+        partition_shards(world, options.shards, options.out, options.workers, options.seed)
+    except SwitchGNNError as error:
+        _say(str(error))
+        world.Abort(_FAILED)
+    except Exception as error:  # the other ranks would wait for this one
+        _say(f"{type(error).__name__}: {error}")
+        world.Abort(_FAILED)
+
+
+def partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, seed: int) -> None:
+    """What every rank does.
+
+    Args:
+        world: the communicator of all ranks; there are as many as shards.
+        folder: where this rank's shard is.
+        out: the file `.npy` that rank 0 writes: int32[V], the worker of each vertex.
+        workers: from 1 to 128, at most V.
+        seed: not negative.
+
+    Raises:
+        PlannerError: shards that do not fit the ranks or each other, impossible arguments, or
+            a library that is missing or fails.
+    """
+    shard = _read(world, folder, out)
+    _check(world, shard, workers, seed)
+    library = load_ptscotch(shard.edges)
+    _check_mpi(library)
+    part = _part(library, world, shard, workers, seed)
+    whole = _gather(world, shard, part)
+    degree = _gather(world, shard, np.diff(shard.indptr).astype(np.int32))
+    if world.rank == 0:
+        _write(even_shares(whole, workers, degree), out)
+
+
+def _part(
+    library: PTScotch, world: "MPI.Comm", shard: Shard, workers: int, seed: int
+) -> NDArray[np.int32]:
+    from mpi4py import MPI  # noqa: PLC0415 - optional
+
+    if workers == 1 or shard.edges == 0:
+        # Nothing to optimise; what is uneven is evened out.
+        return np.zeros(len(shard.indptr) - 1, dtype=np.int32)
+    return library.part(shard, workers, seed, MPI._addressof(world))
+
+
+def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray[np.int32]:
+    """All ranks' arrays in a row at rank 0, nothing at the others."""
+    from mpi4py import MPI  # noqa: PLC0415 - optional
+
+    whole = np.empty(shard.vertices if world.rank == 0 else 0, dtype=np.int32)
+    counts = np.diff(shard.starts).tolist()
+    world.Gatherv(mine, [whole, counts, shard.starts[:-1].tolist(), MPI.INT32_T])
+    return whole
+
+
+def _read(world: "MPI.Comm", folder: Path, out: Path) -> Shard:
+    """This rank's shard; if one rank cannot go on, all say why."""
+    shard, problem = None, None
+    try:
+        shard = read_shard(folder, world.rank)
+        if world.size != shard.ranks:
+            problem = (
+                f"there are {shard.ranks} shards, but mpirun started {world.size} ranks that "
+                f"know of each other: start them with mpirun -n {shard.ranks} of the MPI that "
+                "mpi4py uses"
+            )
+        elif world.rank == 0 and not out.parent.is_dir():
+            problem = f"cannot write {out}: there is no folder {out.parent}"
+    except PlannerError as error:
+        problem = str(error)
+    for each in world.allgather(problem):
+        if each is not None:
+            raise PlannerError(each)
+    assert shard is not None  # noqa: S101 - or there was a problem
+    return shard
+
+
+def _check(world: "MPI.Comm", shard: Shard, workers: int, seed: int) -> None:
+    if len(set(world.allgather((shard.graph, shard.starts.tobytes())))) > 1:
+        raise PlannerError("the shards of the ranks are not of the same graph; make them again")
+    if not 1 <= workers <= min(MAX_WORKERS, shard.vertices):
+        raise PlannerError(
+            f"{workers} workers are not possible; from 1 to {min(MAX_WORKERS, shard.vertices)} are"
+        )
+    if seed < 0:
+        raise PlannerError(f"the seed must not be negative, but it is {seed}")
+
+
+def _check_mpi(library: PTScotch) -> None:
+    """Two MPI libraries in one process do not know each other's communicators."""
+    from mpi4py import MPI  # noqa: PLC0415 - optional
+
+    ours, theirs = MPI.Get_library_version(), library.mpi_version()
+    if ours.rstrip("\0") != theirs:
+        raise PlannerError(
+            f"mpi4py uses {ours.split(',')[0]} and PT-Scotch {theirs.split(',')[0]}: both must "
+            "use the same MPI; name its library in MPI4PY_LIBMPI"
+        )
+
+
+def _write(assignment: NDArray[np.int32], out: Path) -> None:
+    """Write the file; readers see all of it or nothing."""
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        try:
+            with unfinished.open("wb") as file:
+                np.save(file, assignment.astype("<i4"), allow_pickle=False)
+            unfinished.replace(out)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise PlannerError(f"cannot write {out}: {error.strerror or error}") from error
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="mpirun -n RANKS python -m switchgnn.planner.partition.ptscotch_rank",
+        description="Partition the shards of a graph over workers.",
+    )
+    parser.add_argument("shards", type=Path, help="folder of switchgnn shard")
+    parser.add_argument("out", type=Path, help="file .npy to write: the worker of each vertex")
+    parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

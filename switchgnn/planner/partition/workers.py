@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which worker holds which vertex."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.metis import partition_vertices
+
+# A block's barrier and members are sets of 128 bits, one per worker.
+MAX_WORKERS = 128
+
+
+def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+    """Assign every vertex to a worker with METIS: few edges between workers, equal shares.
+
+    Every worker gets at least one vertex. Edge directions do not matter here.
+
+    Returns:
+        int32[V], 0 <= worker < workers.
+
+    Raises:
+        PlannerError: fewer than 1, more than 128, or more workers than vertices.
+    """
+    check_workers(graph, workers)
+    source, destination = graph.edges()
+    part = partition_vertices(
+        source, destination, vertices=graph.vertices, parts=workers, seed=seed
+    )
+    return fill_empty(part, workers, graph)
+
+
+def check_assignment(
+    graph: Graph, workers: int, assignment: NDArray[np.integer]
+) -> NDArray[np.int32]:
+    """An assignment that somebody made, as int32[V], or a PlannerError."""
+    if assignment.shape != (graph.vertices,) or not np.issubdtype(assignment.dtype, np.integer):
+        raise PlannerError(
+            f"the assignment must be {graph.vertices} whole numbers, one worker per vertex"
+        )
+    if assignment.min() < 0 or assignment.max() >= workers:
+        raise PlannerError(f"the assignment names a worker outside 0..{workers - 1}")
+    shares = np.bincount(assignment, minlength=workers)
+    if shares.min() == 0:
+        raise PlannerError(f"the assignment gives no vertex to worker {int(np.argmin(shares))}")
+    return assignment.astype(np.int32)
+
+
+def check_workers(graph: Graph, workers: int) -> None:
+    """Raise PlannerError unless 1 <= workers <= 128 and every worker can get a vertex."""
+    if not 1 <= workers <= MAX_WORKERS:
+        raise PlannerError(f"{workers} workers are not possible; from 1 to {MAX_WORKERS} are")
+    if workers > graph.vertices:
+        raise PlannerError(
+            f"{workers} workers are too many for graph {graph.name}, "
+            f"which has {graph.vertices} vertices"
+        )
+
+
+def fill_empty(part: NDArray[np.int32], workers: int, graph: Graph) -> NDArray[np.int32]:
+    """Give each empty part the vertex of the largest part that has the fewest neighbours."""
+    return fill_parts(part, workers, np.diff(graph.indptr))
+
+
+def fill_parts(
+    part: NDArray[np.int32], workers: int, degree: NDArray[np.integer]
+) -> NDArray[np.int32]:
+    """`fill_empty`, when only the number of neighbours of each vertex is known."""
+    shares = np.bincount(part, minlength=workers)
+    part = part.copy()
+    for empty in np.flatnonzero(shares == 0):
+        largest = int(np.argmax(shares))
+        members = np.flatnonzero(part == largest)
+        part[members[np.argmin(degree[members])]] = empty
+        shares[largest] -= 1
+        shares[empty] += 1
+    return part

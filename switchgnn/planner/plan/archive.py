@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays to bytes and back; the same arrays always give the same bytes."""
+
+import io
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.plan.layout import (
+    ASSIGNMENT_FILE,
+    SWITCH_ARRAYS,
+    SWITCH_FILE,
+    WORKER_ARRAYS,
+    worker_file,
+)
+from switchgnn.planner.plan.plan import SwitchPart, WorkerPart
+
+# The earliest time that a zip archive can hold.
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+_UNIX = 3
+_READABLE = 0o644 << 16
+
+
+def render_parts(
+    switch: SwitchPart, workers: Sequence[WorkerPart], assignment: NDArray[np.int32]
+) -> Iterator[tuple[str, bytes]]:
+    """(file name, content) of every file of a plan but its manifest."""
+    yield SWITCH_FILE, pack_arrays(switch, SWITCH_ARRAYS)
+    for part in workers:
+        yield worker_file(part.worker), pack_arrays(part, WORKER_ARRAYS)
+    yield ASSIGNMENT_FILE, _npy(assignment.astype("<i4"))
+
+
+def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> bytes:
+    """An .npz archive of the attributes of `part` that `kinds` names, uncompressed.
+
+    numpy.savez stamps the time into its archives; this does not.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, kind in kinds.items():
+            info = zipfile.ZipInfo(f"{name}.npy", _NO_TIME)
+            info.create_system = _UNIX
+            info.external_attr = _READABLE
+            archive.writestr(info, _npy(getattr(part, name).astype(kind)))
+    return buffer.getvalue()
+
+
+def unpack_arrays(
+    data: bytes, kinds: Mapping[str, str], where: str
+) -> dict[str, NDArray[np.generic]]:
+    """The arrays of an archive, which must have the names and types of `kinds`.
+
+    Raises:
+        PlannerError: a damaged archive, or other arrays.
+    """
+    try:
+        arrays = read_npz(io.BytesIO(data))
+    except (OSError, NotArraysError) as error:
+        raise PlannerError(f"{where} is not an archive of arrays; plan again") from error
+    if {name: array.dtype.str for name, array in arrays.items()} != dict(kinds):
+        raise PlannerError(f"{where} does not hold the arrays of a plan; plan again")
+    return arrays
+
+
+def unpack_assignment(data: bytes, where: str) -> NDArray[np.int32]:
+    """The assignment, int32[V], or PlannerError."""
+    try:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise PlannerError(f"{where} is not an array; plan again") from error
+    if not isinstance(array, np.ndarray) or array.dtype.str != "<i4" or array.ndim != 1:
+        raise PlannerError(f"{where} is not an assignment; plan again")
+    return array
+
+
+def _npy(array: NDArray[np.generic]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
+    return buffer.getvalue()

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which slot of which bank adds up which destination."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.compiled import Compiled
+from switchgnn.planner.arrays.numbering import number_pairs
+from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+
+# The number of register arrays in the P4 program; a pass touches each at most once.
+BANKS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """The destinations of all blocks: one row per (block, destination), D rows.
+
+    Attributes:
+        block: int32[D], ascending.
+        vertex: int32[D], ascending within a block.
+        worker: int32[D], who holds the vertex.
+        expected: int64[D], how many rows are added up for it in this block.
+        bank: int8[D].
+        slot: int32[D]; no two rows of a block share (bank, slot).
+        indptr: int64[D + 1], the edges of each row in `edges`.
+        edges: int32[E], the edges sorted by row, then source.
+        packet: int32[E], the packet of each edge.
+        packet_block: int32[N], the packets: one per (block, source), ascending.
+        packet_source: int32[N], ascending within a block.
+        packet_passes: int32[N], the destinations of the packet in its fullest bank.
+    """
+
+    block: NDArray[np.int32]
+    vertex: NDArray[np.int32]
+    worker: NDArray[np.int32]
+    expected: NDArray[np.int64]
+    bank: NDArray[np.int8]
+    slot: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    edges: NDArray[np.int32]
+    packet: NDArray[np.int32]
+    packet_block: NDArray[np.int32]
+    packet_source: NDArray[np.int32]
+    packet_passes: NDArray[np.int32]
+
+
+def slots_per_bank(slots: int) -> int:
+    """The size of a bank: `slots` split over the banks, rounded up."""
+    return -(-slots // BANKS)
+
+
+def place_destinations(
+    boundary: BoundaryEdges,
+    block: NDArray[np.int32],
+    slots: int,
+    count: NDArray[np.int64] | None = None,
+) -> Placement:
+    """Give each destination of each block a slot, with few passes per source.
+
+    A source needs as many passes as it has destinations in its fullest bank. Destinations
+    are taken by falling number of sources; each goes to the bank where the fewest of its
+    sources need one more pass, then to the one with the fewest clashes, then to the
+    emptiest. O(E) for each of the 8 banks.
+
+    Args:
+        boundary: the boundary edges, length E; in each block sorted by source.
+        block: int32[E]; at most `slots` destinations per block.
+        slots: all aggregators of the switch; fewer than 8 use as many banks.
+        count: int64[E], how many rows the source of each edge stands for; None: one each.
+    """
+    (row_block, row_vertex), row = number_pairs(block, boundary.destination)
+    (packet_block, packet_source), packet = number_pairs(block, boundary.source)
+    indptr, edges = sort_by_key(row, len(row_block))
+    del row
+    fan_in = np.diff(indptr)
+    bank, slot, passes = _choose_banks(
+        np.lexsort((-fan_in, row_block)),
+        row_block,
+        indptr,
+        packet[edges],
+        len(packet_block),
+        min(BANKS, slots),
+        slots_per_bank(slots),
+    )
+    starts = indptr[:-1]
+    return Placement(
+        block=row_block,
+        vertex=row_vertex,
+        worker=boundary.destination_worker[edges[starts]].astype(np.int32),
+        expected=fan_in if count is None else np.add.reduceat(count[edges], starts),
+        bank=bank,
+        slot=slot,
+        indptr=indptr,
+        edges=edges,
+        packet=packet,
+        packet_block=packet_block,
+        packet_source=packet_source,
+        packet_passes=passes,
+    )
+
+
+@Compiled
+def _choose_banks(  # noqa: PLR0917 - numba takes them by place
+    order: NDArray[np.int64],
+    block: NDArray[np.int32],
+    indptr: NDArray[np.int64],
+    packet: NDArray[np.int32],
+    packets: int,
+    banks: int,
+    capacity: int,
+) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
+    """(bank, slot) of each row, and the passes of each packet.
+
+    Args:
+        order: int64[D], the rows in the order in which they choose, block by block.
+        block: int32[D].
+        indptr: int64[D + 1].
+        packet: int32[E], the packets of the first row, then those of the second, and so on.
+        packets: their number.
+        banks: how many there are.
+        capacity: the slots of a bank.
+    """
+    bank = np.empty(len(order), dtype=np.int8)
+    slot = np.empty(len(order), dtype=np.int32)
+    used = np.zeros((packets, banks), dtype=np.int32)
+    passes = np.zeros(packets, dtype=np.int32)
+    fill = np.zeros(banks, dtype=np.int64)
+    more = np.zeros(banks, dtype=np.int64)
+    clashes = np.zeros(banks, dtype=np.int64)
+    now = -1
+    for row in order:
+        if block[row] != now:
+            now = block[row]
+            fill[:] = 0
+        more[:] = 0
+        clashes[:] = 0
+        for at in range(indptr[row], indptr[row + 1]):
+            who = packet[at]
+            for b in range(banks):
+                clashes[b] += used[who, b]
+                more[b] += used[who, b] == passes[who]
+        best = -1
+        for b in range(banks):
+            if fill[b] == capacity:
+                continue
+            if best < 0 or (more[b], clashes[b], fill[b]) < (
+                more[best],
+                clashes[best],
+                fill[best],
+            ):
+                best = b
+        bank[row] = best
+        slot[row] = fill[best]
+        fill[best] += 1
+        for at in range(indptr[row], indptr[row + 1]):
+            who = packet[at]
+            used[who, best] += 1
+            passes[who] = max(passes[who], used[who, best])
+    return bank, slot, passes

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The boundary edges of each direction, and their blocks in one numbering."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.groups import indptr_of
+from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.sending.gamr import SendOrder
+from switchgnn.planner.sending.packets import Packets, PartialSums, ones
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeSet:
+    """Boundary edges that get blocks, and the directions that those blocks serve."""
+
+    directions: tuple[Direction, ...]
+    boundary: BoundaryEdges
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedBlocks:
+    """The blocks of some boundary edges.
+
+    Attributes:
+        boundary: the edges, length E.
+        block: int32[E], numbered from 1 without gaps.
+        packets: what serves them.
+        order: the packets of each block.
+    """
+
+    boundary: BoundaryEdges
+    block: NDArray[np.int32]
+    packets: Packets
+    order: SendOrder
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks."""
+        return int(self.block.max(initial=0))
+
+
+def edge_sets(boundary: BoundaryEdges, wanted: Sequence[Direction]) -> list[EdgeSet]:
+    """The edges of each direction that is wanted, once where two have the same.
+
+    Args:
+        boundary: the boundary edges of FORWARD; those of BACKWARD are the transposed ones.
+        wanted: FORWARD, and perhaps BACKWARD.
+    """
+    if Direction.BACKWARD not in wanted:
+        return [EdgeSet(tuple(wanted), boundary)]
+    transposed = boundary.transposed()
+    if transposed.same_edges(boundary):
+        return [EdgeSet(tuple(wanted), boundary)]
+    return [EdgeSet((Direction.FORWARD,), boundary), EdgeSet((Direction.BACKWARD,), transposed)]
+
+
+def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
+    """All blocks in one numbering: those of each set follow those of the set before it.
+
+    The edges follow one another as well, so they are sorted within a set only.
+
+    Raises:
+        PlannerError: more than 65,535 blocks.
+    """
+    *before, blocks = np.cumsum([0, *(each.blocks for each in sets)]).tolist()
+    if blocks > MAX_BLOCKS:
+        raise PlannerError(
+            f"{blocks} blocks are too many, at most {MAX_BLOCKS} fit; give the switch more slots"
+        )
+    if len(sets) == 1:
+        return sets[0]
+    shifts = np.array(before, dtype=np.int32)
+    return OrderedBlocks(
+        boundary=_concatenate([each.boundary for each in sets]),
+        block=_shifted([each.block for each in sets], shifts),
+        packets=_join_packets([each.packets for each in sets], shifts),
+        order=SendOrder(
+            block=_shifted([each.order.block for each in sets], shifts),
+            source=np.concatenate([each.order.source for each in sets]),
+        ),
+    )
+
+
+def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets:
+    sums = [each.sums for each in sets]
+    edges = _concatenate([each.edges for each in sets])
+    summing = any(len(each.block) for each in sums)
+    return Packets(
+        vertices=sets[0].vertices,
+        edges=edges,
+        block=_shifted([each.block for each in sets], shifts),
+        count=np.concatenate([e.count for e in sets]) if summing else ones(len(edges)),
+        sums=PartialSums(
+            block=_shifted([each.block for each in sums], shifts),
+            source=np.concatenate([each.source for each in sums]),
+            indptr=indptr_of(np.concatenate([np.diff(each.indptr) for each in sums])),
+            vertex=np.concatenate([each.vertex for each in sums]),
+        ),
+    )
+
+
+def _shifted(blocks: Sequence[NDArray[np.int32]], shifts: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.concatenate([block + n for block, n in zip(blocks, shifts, strict=True)])
+
+
+def _concatenate(edges: Sequence[BoundaryEdges]) -> BoundaryEdges:
+    return BoundaryEdges(
+        source=np.concatenate([each.source for each in edges]),
+        destination=np.concatenate([each.destination for each in edges]),
+        source_worker=np.concatenate([each.source_worker for each in edges]),
+        destination_worker=np.concatenate([each.destination_worker for each in edges]),
+    )

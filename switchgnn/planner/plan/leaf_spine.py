@@ -1,0 +1,355 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each of several switches has to know of a plan that was made for one.
+
+Blocks, packets, order and what workers expect stay as they are. A leaf adds up what its own
+workers send. Where all of a sum comes from there, and goes there, it is complete; else the leaf
+sends a partial sum up, and the destination's spine adds the partial sums of the leaves. To a
+spine a leaf is what a worker with partial sums is to a single switch.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.groups import rank_in_group
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
+from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.plan.banks import BANKS, place_destinations
+from switchgnn.planner.plan.parts import fill_tables, slot_order
+from switchgnn.planner.plan.plan import Plan, SwitchPart
+from switchgnn.planner.sending.packets import wire_ids
+
+# In `route_above`: this switch completes the sum itself.
+NOBODY = 65535
+
+
+@dataclass(frozen=True, eq=False)
+class TierPart:
+    """What one of several switches has to know.
+
+    Its neighbours are numbered: first those below it (a leaf's workers, a spine's leaves), then
+    those above it (a leaf's spines). They take the place of workers in `switch`.
+
+    Attributes:
+        number: its own number among the leaves, or among the spines.
+        below: the number of each neighbour below, as it calls itself.
+        members: the workers that are behind each neighbour below, bit w for worker w.
+        above: how many neighbours are above.
+        switch: sources, entries and results.
+        result_partial: uint32[R], the Src_id with which the sum goes up as a partial sum; 0 where
+            it is complete.
+        route_block: uint16[D], key of a destination; sorted by block, vertex.
+        route_vertex: uint32[D], key.
+        route_neighbour: uint16[D], the neighbour towards the destination's worker.
+        route_above: uint16[D], the neighbour that completes the sum; NOBODY: this switch does.
+        route_result: int64[D], the place of its slot among the results; -1: it has none here.
+    """
+
+    number: int
+    below: tuple[int, ...]
+    members: tuple[int, ...]
+    above: int
+    switch: SwitchPart
+    result_partial: NDArray[np.uint32]
+    route_block: NDArray[np.uint16]
+    route_vertex: NDArray[np.uint32]
+    route_neighbour: NDArray[np.uint16]
+    route_above: NDArray[np.uint16]
+    route_result: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tiers:
+    """The parts of all switches.
+
+    Attributes:
+        racks: who hangs where.
+        leaves: one part per leaf, in order.
+        spines: one part per spine, in order.
+    """
+
+    racks: Racks
+    leaves: tuple[TierPart, ...]
+    spines: tuple[TierPart, ...]
+
+
+def make_tiers(plan: Plan, racks: Racks) -> Tiers:
+    """Share the plan of a single switch out to leaves and spines.
+
+    Raises:
+        PlannerError: the racks are for other workers, or the plan is the strawman's.
+    """
+    if plan.manifest.strawman:
+        raise PlannerError("the strawman's plan is for a single switch: choose other blocks")
+    if racks.workers != plan.manifest.workers:
+        raise PlannerError(
+            f"the plan has {plan.manifest.workers} workers, the racks have {racks.workers}"
+        )
+    sums = _find_sums(plan, racks)
+    leaves = [_Leaf(plan, racks, sums, leaf) for leaf in range(racks.leaves)]
+    ups = _join([leaf.partial_sums() for leaf in leaves])
+    ids = _number_partial_sums(ups, sums, racks, len(plan.assignment))
+    return Tiers(
+        racks=racks,
+        leaves=tuple(leaf.part(ups.id_of(ids, leaf.number)) for leaf in leaves),
+        spines=tuple(
+            _spine(plan, racks, sums, ups, ids=ids, number=spine) for spine in range(racks.spines)
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """The destinations of all blocks, and what contributes to each.
+
+    Attributes:
+        block: int64[D], ascending.
+        vertex: int64[D], ascending within a block.
+        worker: int64[D].
+        crosses: bool[D], whether a spine completes it.
+        row: int64[C], the destination of each contribution; contributions are sorted by block,
+            then packet.
+        packet: int32[C], numbered as in the planner.
+        packet_worker: int64[C].
+        count: int64[C].
+    """
+
+    block: NDArray[np.int64]
+    vertex: NDArray[np.int64]
+    worker: NDArray[np.int64]
+    crosses: NDArray[np.bool_]
+    row: NDArray[np.int64]
+    packet: NDArray[np.int32]
+    packet_worker: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+
+def _find_sums(plan: Plan, racks: Racks) -> _Sums:
+    switch = plan.switch
+    entry, bank = np.nonzero(switch.entry_expected)
+    slots = _slot_key(switch.result_block, switch.result_bank, switch.result_slot)
+    slot = _slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
+    order = np.lexsort((switch.result_vertex, switch.result_block))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    row = place[np.searchsorted(slots, slot)]
+    source = np.searchsorted(switch.source_vertex, switch.entry_source[entry])
+    packet_worker = switch.source_worker[source].astype(np.int64)
+    worker = switch.result_worker[order].astype(np.int64)
+    leaf = np.array(racks.leaf_of_worker)
+    crosses = np.zeros(len(order), dtype=np.bool_)
+    crosses[row[leaf[packet_worker] != leaf[worker[row]]]] = True
+    return _Sums(
+        block=switch.result_block[order].astype(np.int64),
+        vertex=switch.result_vertex[order].astype(np.int64),
+        worker=worker,
+        crosses=crosses,
+        row=row,
+        packet=_planner_ids(switch.entry_source[entry], len(plan.assignment)),
+        packet_worker=packet_worker,
+        count=switch.entry_count[entry].astype(np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _PartialSums:
+    """What goes up from the leaves: one row per (block, leaf, destination), U rows.
+
+    Attributes:
+        leaf: int64[U].
+        row: int64[U], the destination, as in _Sums; ascending within a leaf.
+        count: int64[U].
+    """
+
+    leaf: NDArray[np.int64]
+    row: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+    def id_of(self, ids: NDArray[np.int32], leaf: int) -> NDArray[np.int32]:
+        """Those of the ids that are a leaf's."""
+        own: NDArray[np.int32] = ids[self.leaf == leaf]
+        return own
+
+
+class _Leaf:
+    """A leaf whose slots are placed, before its partial sums have ids."""
+
+    def __init__(self, plan: Plan, racks: Racks, sums: _Sums, number: int) -> None:
+        self.number = number
+        self._plan, self._racks, self._sums = plan, racks, sums
+        self._workers = racks.workers_of(number)
+        mine = np.flatnonzero(_within(sums.packet_worker, self._workers))
+        row = sums.row[mine]
+        edges = BoundaryEdges(
+            source=sums.packet[mine],
+            destination=sums.vertex[row].astype(np.int32),
+            source_worker=sums.packet_worker[mine].astype(np.uint8),
+            destination_worker=sums.worker[row].astype(np.uint8),
+        )
+        block = sums.block[row].astype(np.int32)
+        self._count = sums.count[mine]
+        self._placement = place_destinations(edges, block, plan.manifest.slots, self._count)
+        # The rows of a placement are sorted like those of the plan.
+        self._row = np.unique(row)
+
+    def partial_sums(self) -> _PartialSums:
+        """What the leaf sends up."""
+        up = self._sums.crosses[self._row]
+        rows = self._row[up]
+        return _PartialSums(np.full(len(rows), self.number), rows, self._placement.expected[up])
+
+    def part(self, ids: NDArray[np.int32]) -> TierPart:
+        """The leaf's part; `ids` are the planner's numbers of its partial sums, in order."""
+        switch, vertices = self._plan.switch, len(self._plan.assignment)
+        sums, row, workers = self._sums, self._row, self._workers
+        own = _within(switch.source_worker, workers)
+        tables = fill_tables(
+            switch.source_vertex[own],
+            (switch.source_worker[own] - workers.start).astype(np.uint16),
+            self._count,
+            self._placement,
+            vertices=vertices,
+        )
+        partial = np.zeros(len(row), dtype=np.uint32)
+        partial[sums.crosses[row]] = wire_ids(ids, vertices)
+        results = slot_order(self._placement)
+        towards, above = self._neighbours(row)
+        leaves_by = np.where(sums.crosses[row], above, towards)[results]
+        known = _within(sums.worker, workers)
+        known[row] = True
+        routes = np.flatnonzero(known)
+        towards, above = self._neighbours(routes)
+        return TierPart(
+            number=self.number,
+            below=tuple(workers),
+            members=tuple(1 << worker for worker in workers),
+            above=self._racks.spines,
+            switch=replace(tables, result_worker=leaves_by.astype(np.uint16)),
+            result_partial=partial[results],
+            route_block=sums.block[routes].astype(np.uint16),
+            route_vertex=sums.vertex[routes].astype(np.uint32),
+            route_neighbour=towards.astype(np.uint16),
+            route_above=above.astype(np.uint16),
+            route_result=_places(row[results], len(sums.block))[routes],
+        )
+
+    def _neighbours(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The neighbour towards the worker of each destination, and the one that completes it."""
+        sums, workers = self._sums, self._workers
+        spine = len(workers) + self._racks.spine_of(sums.vertex[rows])
+        owner = sums.worker[rows]
+        towards = np.where(_within(owner, workers), owner - workers.start, spine)
+        return towards, np.where(sums.crosses[rows], spine, NOBODY)
+
+
+def _number_partial_sums(
+    ups: _PartialSums, sums: _Sums, racks: Racks, vertices: int
+) -> NDArray[np.int32]:
+    """The planner's number of each partial sum, as workers number theirs.
+
+    V + rank · leaves + leaf, with the rank among the sums of the leaf for the spine in the block:
+    a spine remembers no more of them than the fullest block needs.
+
+    Raises:
+        PlannerError: more partial sums than ids.
+    """
+    block, spine = sums.block[ups.row], racks.spine_of(sums.vertex[ups.row])
+    order = np.lexsort((ups.row, spine, ups.leaf, block))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = rank_in_group(block[order], ups.leaf[order], spine[order])
+    number = vertices + rank * racks.leaves + ups.leaf
+    if number.max(initial=0) >= FIRST_RESERVED_ID:
+        raise PlannerError(
+            f"{rank.max() + 1} partial sums of one leaf in one block are more than there are ids"
+        )
+    return number.astype(np.int32)
+
+
+def _spine(
+    plan: Plan,
+    racks: Racks,
+    sums: _Sums,
+    ups: _PartialSums,
+    *,
+    ids: NDArray[np.int32],
+    number: int,
+) -> TierPart:
+    mine = np.flatnonzero(racks.spine_of(sums.vertex[ups.row]) == number)
+    mine = mine[np.lexsort((ids[mine], sums.block[ups.row[mine]]))]
+    row, leaf_of = ups.row[mine], np.array(racks.leaf_of_worker)
+    edges = BoundaryEdges(
+        source=ids[mine],
+        destination=sums.vertex[row].astype(np.int32),
+        source_worker=ups.leaf[mine].astype(np.uint8),
+        destination_worker=leaf_of[sums.worker[row]].astype(np.uint8),
+    )
+    block = sums.block[row].astype(np.int32)
+    placement = place_destinations(edges, block, plan.manifest.slots, ups.count[mine])
+    # Partial sums of workers end at their leaf. Of vertices, any may be fetched.
+    plain = np.flatnonzero(plan.switch.source_vertex < FIRST_RESERVED_ID)
+    partial, first = np.unique(ids[mine], return_index=True)
+    vertices = len(plan.assignment)
+    routes = np.unique(row)
+    results = slot_order(placement)
+    return TierPart(
+        number=number,
+        below=tuple(range(racks.leaves)),
+        members=tuple(
+            sum(1 << worker for worker in racks.workers_of(leaf)) for leaf in range(racks.leaves)
+        ),
+        above=0,
+        switch=fill_tables(
+            np.concatenate([plan.switch.source_vertex[plain], wire_ids(partial, vertices)]),
+            np.concatenate(
+                [leaf_of[plan.switch.source_worker[plain]], ups.leaf[mine[first]]]
+            ).astype(np.uint16),
+            ups.count[mine],
+            placement,
+            vertices=vertices,
+        ),
+        result_partial=np.zeros(len(results), dtype=np.uint32),
+        route_block=sums.block[routes].astype(np.uint16),
+        route_vertex=sums.vertex[routes].astype(np.uint32),
+        route_neighbour=leaf_of[sums.worker[routes]].astype(np.uint16),
+        route_above=np.full(len(routes), NOBODY, dtype=np.uint16),
+        route_result=_places(routes[results], len(sums.block))[routes],
+    )
+
+
+def _within(numbers: NDArray[np.integer], some: range) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = (numbers >= some.start) & (numbers < some.stop)
+    return inside
+
+
+def _places(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """The place of each number below `size` among different rows, or -1."""
+    place = np.full(size, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return place
+
+
+def _slot_key(
+    block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """One number per slot, in the order of the results."""
+    key: NDArray[np.int64] = (block.astype(np.int64) * BANKS + bank) << 32
+    return key + slot
+
+
+def _planner_ids(wire: NDArray[np.uint32], vertices: int) -> NDArray[np.int32]:
+    """What `wire_ids` made into ids of packets."""
+    ids = wire.astype(np.int64)
+    ids[ids >= FIRST_RESERVED_ID] += vertices - FIRST_RESERVED_ID
+    return ids.astype(np.int32)
+
+
+def _join(parts: list[_PartialSums]) -> _PartialSums:
+    return _PartialSums(
+        leaf=np.concatenate([part.leaf for part in parts]),
+        row=np.concatenate([part.row for part in parts]),
+        count=np.concatenate([part.count for part in parts]),
+    )

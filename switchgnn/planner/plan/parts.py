@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cuts packets, order and slots into the parts of the switch and of the workers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.compiled import Compiled
+from switchgnn.planner.arrays.groups import indptr_of, ranges
+from switchgnn.planner.arrays.numbering import number_pairs
+from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.plan.banks import BANKS, Placement
+from switchgnn.planner.plan.plan import SwitchPart, WorkerPart
+from switchgnn.planner.sending.packets import Packets, Sends, wire_ids
+
+# Count, hop and Block_id have 16 bits, and the largest Count marks a released slot.
+MAX_16_BITS = 65534
+
+
+def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement) -> SwitchPart:
+    """The table entries.
+
+    The h-th destination of a source in a bank is served by hop h. The switch knows all sources
+    of boundary edges, also those that are never sent as they are: they may be fetched.
+
+    Args:
+        boundary: the boundary edges.
+        packets: what serves them.
+        placement: of the packets' destinations.
+
+    Raises:
+        PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
+    """
+    source, source_worker = _sources(boundary, packets)
+    return fill_tables(
+        wire_ids(source, packets.vertices),
+        source_worker.astype(np.uint16),
+        packets.count,
+        placement,
+        vertices=packets.vertices,
+    )
+
+
+def fill_tables(
+    source_vertex: NDArray[np.uint32],
+    source_worker: NDArray[np.uint16],
+    count: NDArray[np.int64],
+    placement: Placement,
+    *,
+    vertices: int,
+) -> SwitchPart:
+    """The table entries of a switch with these sources, which adds up a placement's packets.
+
+    Args:
+        source_vertex: uint32[N], whatever a FEATURE can be of, ascending.
+        source_worker: uint16[N], who may send it.
+        count: int64[C], how many rows the packet of each edge adds up; edges as they were placed.
+        placement: of the packets' destinations.
+        vertices: V, the vertices of the graph; packets from V on are partial sums.
+
+    Raises:
+        PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
+    """
+    _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
+    passes = placement.packet_passes
+    _check_16_bits("passes of one source in one block", passes)
+    first = np.zeros(len(passes), dtype=np.int64)
+    np.cumsum(passes[:-1], out=first[1:])
+    keys = np.repeat(np.arange(len(passes), dtype=np.int32), passes)
+    hops = np.arange(len(keys)) - first[keys]
+    counts = np.empty(len(passes), dtype=np.uint16)
+    counts[placement.packet] = count
+    results = slot_order(placement)
+    entry_slot, entry_expected = _fill_entries(
+        results,
+        placement.bank,
+        placement.slot,
+        placement.expected,
+        placement.indptr,
+        placement.packet[placement.edges],
+        first,
+        np.zeros((len(keys), BANKS), dtype=np.uint32),
+        np.zeros((len(keys), BANKS), dtype=np.uint16),
+    )
+    return SwitchPart(
+        source_vertex=source_vertex,
+        source_worker=source_worker,
+        entry_block=placement.packet_block[keys].astype(np.uint16),
+        entry_source=wire_ids(placement.packet_source[keys], vertices),
+        entry_hop=hops.astype(np.uint16),
+        entry_last=np.append(hops, 0)[1:] == 0,
+        entry_count=counts[keys],
+        entry_slot=entry_slot,
+        entry_expected=entry_expected,
+        result_block=placement.block[results].astype(np.uint16),
+        result_bank=placement.bank[results].astype(np.uint8),
+        result_slot=placement.slot[results].astype(np.uint32),
+        result_vertex=placement.vertex[results].astype(np.uint32),
+        result_worker=placement.worker[results].astype(np.uint16),
+        result_expected=placement.expected[results].astype(np.uint16),
+    )
+
+
+def slot_order(placement: Placement) -> NDArray[np.int64]:
+    """The rows of a placement as the results of a switch have them: by block, bank, slot."""
+    return np.lexsort((placement.slot, placement.bank, placement.block))
+
+
+@dataclass(frozen=True, eq=False)
+class AwaitedSums:
+    """What each slot adds up, whatever carries it there.
+
+    Attributes:
+        placement: the destinations of all blocks.
+        boundary: the boundary edges, length E.
+        edges: int32[E], the edges sorted by block, destination, source: the rows of the first
+            destination, then those of the second, and so on.
+    """
+
+    placement: Placement
+    boundary: BoundaryEdges
+    edges: NDArray[np.int32]
+
+
+def awaited_sums(
+    boundary: BoundaryEdges, block: NDArray[np.int32], packets: Packets, placement: Placement
+) -> AwaitedSums:
+    """Say which boundary edges, in the blocks `block`, each destination sums."""
+    if not len(packets.sums.block):
+        return AwaitedSums(placement, boundary, placement.edges)
+    (rows, _), row = number_pairs(block, boundary.destination)
+    return AwaitedSums(placement, boundary, sort_by_key(row, len(rows))[1])
+
+
+def worker_part(
+    owns: NDArray[np.bool_],
+    sends: Sends,
+    sums: AwaitedSums,
+    *,
+    worker: int,
+    blocks: int,
+) -> WorkerPart:
+    """What one worker, which owns the vertices where `owns` is true, sends and receives."""
+    vertices = np.flatnonzero(owns)
+    sent = np.flatnonzero(sends.worker == worker)
+    rows = np.diff(sends.indptr)[sent]
+    placement = sums.placement
+    receives = np.flatnonzero(placement.worker == worker)
+    numbers = np.arange(1, blocks + 2)
+    counts = placement.expected[receives]
+    neighbours = sums.edges[ranges(np.cumsum(placement.expected)[receives] - counts, counts)]
+    return WorkerPart(
+        worker=worker,
+        vertices=vertices.astype(np.int64),
+        send_indptr=np.searchsorted(sends.block[sent], numbers).astype(np.int64),
+        send_source=wire_ids(sends.source[sent], len(owns)),
+        send_row_indptr=indptr_of(rows),
+        send_row=np.searchsorted(vertices, sends.vertex[ranges(sends.indptr[sent], rows)]).astype(
+            np.int64
+        ),
+        receive_indptr=np.searchsorted(placement.block[receives], numbers).astype(np.int64),
+        receive_vertex=placement.vertex[receives].astype(np.uint32),
+        receive_row=np.searchsorted(vertices, placement.vertex[receives]).astype(np.int64),
+        receive_count=counts.astype(np.uint16),
+        neighbour_indptr=indptr_of(counts),
+        neighbour_vertex=sums.boundary.source[neighbours].astype(np.uint32),
+        neighbour_worker=sums.boundary.source_worker[neighbours].astype(np.uint16),
+    )
+
+
+def _sources(
+    boundary: BoundaryEdges, packets: Packets
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Whatever a FEATURE can be of, ascending, and whose it is."""
+    worker_of = np.full(packets.vertices, -1, dtype=np.int32)
+    worker_of[boundary.source] = boundary.source_worker
+    vertices = np.flatnonzero(worker_of >= 0)
+    sums = packets.sums
+    partial, first = np.unique(sums.source, return_index=True)
+    source = np.concatenate([vertices.astype(np.int32), partial])
+    return source, np.concatenate([worker_of[vertices], worker_of[sums.vertex[sums.indptr[first]]]])
+
+
+@Compiled
+def _fill_entries(  # noqa: PLR0917 - numba takes them by place
+    rows: NDArray[np.int64],
+    bank: NDArray[np.int8],
+    slot: NDArray[np.int32],
+    expected: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    packet: NDArray[np.int32],
+    first: NDArray[np.int64],
+    entry_slot: NDArray[np.uint32],
+    entry_expected: NDArray[np.uint16],
+) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
+    """The slots of the entries, in place: each row adds itself to an entry of each packet.
+
+    Args:
+        rows: int64[D], all rows, in the order of their slots in each block and bank.
+        bank: int8[D].
+        slot: int32[D].
+        expected: int64[D].
+        indptr: int64[D + 1].
+        packet: int32[E], the packets of the first row, then those of the second, and so on.
+        first: int64[N], the first entry of each packet.
+        entry_slot: uint32[K, banks], zeros.
+        entry_expected: uint16[K, banks], zeros.
+    """
+    hop = np.zeros((len(first), entry_slot.shape[1]), dtype=np.uint16)
+    for row in rows:
+        b = bank[row]
+        for at in range(indptr[row], indptr[row + 1]):
+            who = packet[at]
+            entry = first[who] + hop[who, b]
+            entry_slot[entry, b] = slot[row]
+            entry_expected[entry, b] = expected[row]
+            hop[who, b] += 1
+    return entry_slot, entry_expected
+
+
+def _check_16_bits(what: str, numbers: NDArray[np.integer]) -> None:
+    largest = int(numbers.max(initial=0))
+    if largest > MAX_16_BITS:
+        raise PlannerError(f"{largest} {what} are too many; at most {MAX_16_BITS} fit")

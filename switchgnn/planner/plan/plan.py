@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A plan: what the switch, and what each worker, has to know."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.plan.manifest import Manifest
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchPart:
+    """The table entries of the switch.
+
+    Attributes:
+        source_vertex: uint32[N], every vertex with a remote neighbour that sums it, and behind
+            them, from 2^31, the partial sums that are sent; ascending. The position is the
+            source index: the place of the source in the switch's registers.
+        source_worker: uint16[N], who may send it.
+        entry_block: uint16[K], key of an entry; entries are sorted by block, source, hop.
+        entry_source: uint32[K], key: the Src_id of a packet.
+        entry_hop: uint16[K], key: 0, 1, ... for the first, second, ... pass.
+        entry_last: bool[K], no further hop follows.
+        entry_count: uint16[K], the Count that the packet must have.
+        entry_slot: uint32[K, 8], per bank the slot to add to.
+        entry_expected: uint16[K, 8], per bank the count that completes the slot; 0 where the
+            bank is not used.
+        result_block: uint16[R], key of a result; sorted by block, bank, slot.
+        result_bank: uint8[R], key.
+        result_slot: uint32[R], key.
+        result_vertex: uint32[R], the destination whose sum the slot holds.
+        result_worker: uint16[R], who gets it.
+        result_expected: uint16[R], the count that completes the slot.
+    """
+
+    source_vertex: NDArray[np.uint32]
+    source_worker: NDArray[np.uint16]
+    entry_block: NDArray[np.uint16]
+    entry_source: NDArray[np.uint32]
+    entry_hop: NDArray[np.uint16]
+    entry_last: NDArray[np.bool_]
+    entry_count: NDArray[np.uint16]
+    entry_slot: NDArray[np.uint32]
+    entry_expected: NDArray[np.uint16]
+    result_block: NDArray[np.uint16]
+    result_bank: NDArray[np.uint8]
+    result_slot: NDArray[np.uint32]
+    result_vertex: NDArray[np.uint32]
+    result_worker: NDArray[np.uint16]
+    result_expected: NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerPart:
+    """What one worker sends and receives, block by block.
+
+    Rows of block b (from 1) are those from indptr[b - 1] to indptr[b].
+
+    Attributes:
+        worker: its number, from 0.
+        vertices: int64[n], the ids of its vertices, ascending. The position is the row of
+            the vertex in the worker's own feature matrix.
+        send_indptr: int64[B + 1].
+        send_source: uint32[S], the Src_id of each packet, in sending order: a vertex, or, from
+            2^31, a partial sum.
+        send_row_indptr: int64[S + 1].
+        send_row: int64[...], the rows that each packet adds up; their number is its Count.
+        receive_indptr: int64[B + 1].
+        receive_vertex: uint32[Q], whose sum arrives, ascending within a block.
+        receive_row: int64[Q], the row of that vertex. A vertex that occurs in several blocks
+            receives partial sums, which the worker adds.
+        receive_count: uint16[Q], the Count of a complete sum.
+        neighbour_indptr: int64[Q + 1].
+        neighbour_vertex: uint32[C], the vertices that each sum adds up in its block, ascending.
+        neighbour_worker: uint16[C], who holds them.
+    """
+
+    worker: int
+    vertices: NDArray[np.int64]
+    send_indptr: NDArray[np.int64]
+    send_source: NDArray[np.uint32]
+    send_row_indptr: NDArray[np.int64]
+    send_row: NDArray[np.int64]
+    receive_indptr: NDArray[np.int64]
+    receive_vertex: NDArray[np.uint32]
+    receive_row: NDArray[np.int64]
+    receive_count: NDArray[np.uint16]
+    neighbour_indptr: NDArray[np.int64]
+    neighbour_vertex: NDArray[np.uint32]
+    neighbour_worker: NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A whole plan; `write_plan` stores it, each reader reads its own part.
+
+    Attributes:
+        manifest: what was planned, for what, and what it will cost.
+        switch: for the controller.
+        workers: one part per worker, in order.
+        assignment: int32[V], the worker of each vertex.
+    """
+
+    manifest: Manifest
+    switch: SwitchPart
+    workers: tuple[WorkerPart, ...]
+    assignment: NDArray[np.int32]

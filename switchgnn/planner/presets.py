@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Strategies chosen together: `paper` as the paper has it, `best` with the fewest packets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from switchgnn.planner.blocks.hypergraph import has_mtkahypar
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.partition.metis_leaf_spine import metis_racks_name
+from switchgnn.planner.strategies import BLOCK_STRATEGIES
+
+# The send strategy for which some block strategies are refined, and the end of their names.
+COVER = "cover"
+# A slot is 32 lanes of four bytes; one fragment at a time shares the slots.
+NUMBER_BYTES, SLOT_BYTES = 4, 128
+# Up to so many directed edges Mt-KaHyPar takes seconds.
+_MOST_HYPERGRAPH_EDGES = 500_000
+# Up to so many directed edges a minimum cut takes no more than a minute.
+_MOST_WEIGHTED_EDGES = 20_000_000
+# What a pass serves on average, measured on social graphs: about five contributions.
+_CONTRIBUTIONS_PER_PASS = 5
+# A partial sum that saves no packet is not worth more than this.
+_MOST_WEIGHT = 1.0
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a choice depends on.
+
+    Attributes:
+        workers: their number.
+        slots: the aggregators of the switch.
+        link_rate: packets per second on each worker's link; None: not known.
+        recirculation_rate: passes per second that the switch can make; None: not known.
+        racks: the leaves that the workers hang on; None: one switch has all of them.
+    """
+
+    workers: int
+    slots: int
+    link_rate: float | None = None
+    recirculation_rate: float | None = None
+    racks: Racks | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy of each kind.
+
+    Attributes:
+        partition: a key of PARTITION_STRATEGIES.
+        blocks: a key of BLOCK_STRATEGIES.
+        send: `multicast`, or `cover`: partial sums of the workers where they are fewer.
+        weight: of `cover_edges`: what a contribution costs, in packets.
+        order: a key of ORDER_STRATEGIES.
+        because: a sentence for each part of the choice, by the name of the part.
+    """
+
+    partition: str
+    blocks: str
+    send: str
+    weight: float
+    order: str
+    because: Mapping[str, str]
+
+
+class Preset(Protocol):
+    """Chooses the strategies for a graph."""
+
+    def __call__(self, graph: Graph, situation: Situation) -> Choice:
+        """See the class."""
+
+
+def paper(graph: Graph, situation: Situation) -> Choice:
+    """The paper's own: METIS, MLGP, GAMR, and every source multicast."""
+    return Choice(
+        partition="metis",
+        blocks="mlgp",
+        send="multicast",
+        weight=0.0,
+        order="gamr",
+        because={"preset": "This is the paper's method, sections 3.2 and 3.3."},
+    )
+
+
+def best(graph: Graph, situation: Situation) -> Choice:
+    """What measured best, as far as the graph's size allows it.
+
+    Args:
+        graph: only its size counts.
+        situation: with the rates, the switch's recirculation is weighed against the links; with
+            several leaves, the partition keeps down what is between them.
+    """
+    partition, why_partition = _partition(situation.racks)
+    blocks, why_blocks = _blocks(graph, situation)
+    send, weight, why_send = _send(graph, situation)
+    return Choice(
+        partition=partition,
+        blocks=blocks_for(blocks, send),
+        send=send,
+        weight=weight,
+        order="gamr",
+        because={
+            "partition": why_partition,
+            "blocks": why_blocks,
+            "send": why_send,
+            "order": "The paper's order: of those measured with workers side by side the quickest.",
+        },
+    )
+
+
+PAPER, BEST = "paper", "best"
+PRESETS: Mapping[str, Preset] = {PAPER: paper, BEST: best}
+
+
+def choose(name: str, graph: Graph, situation: Situation) -> Choice:
+    """The choice of the preset of that name, or a PlannerError that lists the known ones."""
+    preset = find_preset(name)
+    for rate in (situation.link_rate, situation.recirculation_rate):
+        if rate is not None and not rate > 0:
+            raise PlannerError(f"a rate must be above 0 packets per second, but it is {rate}")
+    return preset(graph, situation)
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name, or a PlannerError that lists the known ones."""
+    if name not in PRESETS:
+        raise PlannerError(f"no preset {name!r}; known: {', '.join(sorted(PRESETS))}")
+    return PRESETS[name]
+
+
+def blocks_for(blocks: str, send: str) -> str:
+    """The block strategy of that kind that is refined for what is sent."""
+    kind = blocks.removesuffix(f"-{COVER}")
+    covered = f"{kind}-{COVER}"
+    return covered if send == COVER and covered in BLOCK_STRATEGIES else kind
+
+
+def slots_of_memory(memory: int, slot_features: int | None = None) -> int:
+    """The slots that so many bytes of switch memory hold.
+
+    Args:
+        memory: bytes.
+        slot_features: numbers that a slot holds, where it holds a whole feature as in the paper.
+            None: a slot holds a fragment, and fragments share the slots one after another, so the
+            width of the features does not matter.
+    """
+    size = slot_bytes(slot_features)
+    slots = memory // size
+    if slots < 1:
+        raise PlannerError(f"{memory} bytes hold no slot of {size} bytes")
+    return slots
+
+
+def slot_bytes(slot_features: int | None = None) -> int:
+    """The bytes of a slot for so many numbers, or for a fragment."""
+    return SLOT_BYTES if slot_features is None else NUMBER_BYTES * slot_features
+
+
+def _partition(racks: Racks | None) -> tuple[str, str]:
+    if racks is None or racks.leaves == 1:
+        return "metis", "Workers by METIS: few edges between workers are few boundary vertices."
+    return (
+        metis_racks_name(racks.leaves),
+        f"Workers by METIS for {racks.leaves} leaves: few sums between leaves, then few edges "
+        "between workers.",
+    )
+
+
+def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
+    edges = len(graph.indices)
+    if situation.slots >= graph.vertices:
+        return (
+            "destination",
+            f"One block: {situation.slots:,} slots hold all {graph.vertices:,} vertices.",
+        )
+    if edges > _MOST_HYPERGRAPH_EDGES:
+        return (
+            "destination",
+            f"Destination blocks by METIS: {edges:,} edges are too many for Mt-KaHyPar.",
+        )
+    if not has_mtkahypar():
+        return (
+            "destination",
+            "Destination blocks by METIS: Mt-KaHyPar, which makes fewer packets, is not "
+            "installed (pip install mtkahypar).",
+        )
+    return (
+        "hypergraph",
+        "Destination blocks by Mt-KaHyPar: sources are sent in the fewest blocks.",
+    )
+
+
+def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
+    link, passes = situation.link_rate, situation.recirculation_rate
+    if link is None or passes is None:
+        return (
+            COVER,
+            0.0,
+            "Workers send a minimum cover of sources and partial sums: the fewest packets, as "
+            "no link and recirculation rates are given.",
+        )
+    if len(graph.indices) > _MOST_WEIGHTED_EDGES:
+        return (
+            COVER,
+            0.0,
+            "Workers send a minimum cover of sources and partial sums: the fewest packets; to "
+            f"weigh in the contributions of {len(graph.indices):,} edges would take too long.",
+        )
+    # All links carry packets at once, while one switch makes all passes.
+    weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS)
+    weight = min(round(weight, 3), _MOST_WEIGHT)
+    return (
+        COVER,
+        weight,
+        f"Workers send a cover in which a contribution costs {weight:g} packets: the links "
+        f"carry {situation.workers * link:,.0f} packets per second and the switch makes "
+        f"{passes:,.0f} passes.",
+    )

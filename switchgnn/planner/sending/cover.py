@@ -1,0 +1,239 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Minimum vertex covers of bipartite graphs: raw features or partial sums, whichever are fewer."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.compiled import Compiled
+from switchgnn.planner.arrays.numbering import distinct_pairs, number_keys, number_pairs
+from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
+
+# Capacities of a flow are whole numbers; a packet is so many units.
+_PACKET = 1024
+# Above any sum of capacities that a cut could prefer, within the int32 of SciPy's flow.
+_UNCUTTABLE = 2**30
+_ALL = slice(None)
+# Covers are worked out for so many edges at a time, but for all of a worker.
+_AT_A_TIME = 1 << 20
+
+
+def cover_edges(
+    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
+) -> NDArray[np.bool_]:
+    """Choose for every edge u→v between multicasting u and a partial sum for v.
+
+    In each block a worker serves an edge by sending u raw, or by adding up its sources of v
+    and sending that sum. The edges of one worker in one block are a bipartite graph, and what
+    is sent is a vertex cover of it. The choice has the least
+
+        packets + weight * contributions
+
+    where an edge that a multicast serves is one contribution, and a partial sum is one,
+    however many edges it serves. So a partial sum, once sent, serves every edge of its worker
+    to v in the block. A partial sum of a single feature is never made: it would be that
+    feature.
+
+    With `weight` 0, Hopcroft-Karp and König's theorem give the choice in O(E sqrt(V)), and of
+    all choices with the fewest packets the one with the most partial sums, as those need fewer
+    contributions. With another weight a minimum cut does, which takes several times as long,
+    with the weight rounded to 1/1024.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E], from 1.
+        weight: what a contribution costs, in packets: how scarce the switch's recirculation is.
+
+    Returns:
+        bool[E]: True where u is multicast, False where the partial sum for v serves the edge.
+    """
+    chosen = np.empty(len(boundary), dtype=np.bool_)
+    for edges in _by_workers(boundary.source_worker):
+        chosen[edges] = _cover_part(boundary.take(edges), block[edges], weight)
+    return chosen
+
+
+def _by_workers(worker: NDArray[np.uint8]) -> Iterator[NDArray[np.int32]]:
+    """The edges of some workers at a time: no packet serves the edges of two workers."""
+    workers = int(worker.max(initial=0)) + 1
+    indptr, order = sort_by_key(worker, workers)
+    first = 0
+    while first < len(order):
+        behind = min(int(np.searchsorted(indptr, first + _AT_A_TIME)), workers)
+        yield order[first : indptr[behind]]
+        first = int(indptr[behind])
+
+
+def _cover_part(
+    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
+) -> NDArray[np.bool_]:
+    """`cover_edges` of all edges of some workers."""
+    left = number_pairs(block, boundary.source)[1]
+    first = int(boundary.source_worker.min())
+    of_some = replace(boundary, source_worker=boundary.source_worker - np.uint8(first))
+    right = _partial_sums(of_some, block)[1]
+    served = np.bincount(right)
+    if weight:
+        in_left, in_right = _weighted_cover(left, right, served, weight)
+    else:
+        # Of all minimum covers the one with the most partial sums: fewer contributions.
+        in_right, in_left = minimum_cover(right, left)
+    alone = served[right] == 1
+    chosen: NDArray[np.bool_] = alone | (in_left[left] & ~in_right[right])
+    return chosen
+
+
+def packets_up(
+    boundary: BoundaryEdges, block: NDArray[np.int32], multicast: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many features and how many partial sums each worker sends, int64[workers] each.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E].
+        multicast: bool[E], as `cover_edges` returns.
+    """
+    workers = int(boundary.source_worker.max(initial=0)) + 1
+    owner = holders(boundary.source, boundary.source_worker)
+    raw = distinct_pairs(block[multicast], boundary.source[multicast])[1]
+    partial = _partial_sums(boundary, block, ~multicast)[0]
+    return (
+        np.bincount(owner[raw], minlength=workers),
+        np.bincount(partial % workers, minlength=workers),
+    )
+
+
+def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Cover all edges with as few vertices as there are.
+
+    Args:
+        left: integers[E], the vertex at the left end of each edge, numbered from 0.
+        right: integers[E], at the right end. No edge occurs twice.
+
+    Returns:
+        bool[E]: whether the vertex at the left end is in the cover; where it is not, the one
+        at the right end is.
+    """
+    by_left: NDArray[np.bool_] = minimum_cover(left, right)[0][left]
+    return by_left
+
+
+def minimum_cover(
+    left: NDArray[np.integer], right: NDArray[np.integer]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The vertices of a minimum vertex cover, on the left and on the right.
+
+    The cover is that of König's proof: with Z the vertices that alternating paths reach from
+    the unmatched vertices on the left, it is left without Z, and right within Z.
+
+    Args:
+        left: integers[E], the vertex at the left end of each edge, numbered from 0 without gaps.
+        right: integers[E], at the right end. No edge occurs twice.
+    """
+    if not len(left):
+        return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
+
+    shape = (int(left.max()) + 1, int(right.max()) + 1)
+    indptr, order = sort_by_key(left, shape[0])
+    indices = right[order].astype(np.int32, copy=False)
+    edges = csr_matrix((np.ones(len(left), dtype=np.int8), indices, indptr), shape=shape)
+    right_of = maximum_bipartite_matching(edges, perm_type="column").astype(np.int32)
+    reached = np.zeros(shape[0], dtype=np.bool_), np.zeros(shape[1], dtype=np.bool_)
+    _reach(indptr, indices, right_of, *reached)
+    return ~reached[0], reached[1]
+
+
+@Compiled
+def _reach(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    right_of: NDArray[np.int32],
+    reached_left: NDArray[np.bool_],
+    reached_right: NDArray[np.bool_],
+) -> None:
+    """Follow all alternating paths from the unmatched vertices on the left.
+
+    Args:
+        indptr: int64[L + 1], the edges of each vertex on the left.
+        indices: int32[E].
+        right_of: int32[L], what each is matched with, -1 for nothing.
+        reached_left: bool[L], false; made true where a path leads.
+        reached_right: bool[R], false; made true where a path leads.
+    """
+    left_of = np.full(len(reached_right), -1, dtype=np.int32)
+    waiting = np.empty(len(right_of), dtype=np.int32)
+    some = 0
+    for u in range(len(right_of)):
+        if right_of[u] >= 0:
+            left_of[right_of[u]] = u
+        else:
+            reached_left[u] = True
+            waiting[some] = u
+            some += 1
+    while some > 0:
+        some -= 1
+        u = waiting[some]
+        for at in range(indptr[u], indptr[u + 1]):
+            v = indices[at]
+            if not reached_right[v]:
+                reached_right[v] = True
+                # Matched, or the matching was not a maximum.
+                back = left_of[v]
+                if not reached_left[back]:
+                    reached_left[back] = True
+                    waiting[some] = back
+                    some += 1
+
+
+def _partial_sums(
+    boundary: BoundaryEdges, block: NDArray[np.int32], where: NDArray[np.bool_] | slice = _ALL
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The (block, destination, worker) triples as one number each, and that of each edge."""
+    destinations = int(boundary.destination.max(initial=-1)) + 1
+    workers = int(boundary.source_worker.max(initial=0)) + 1
+    keys = block[where] * np.int64(destinations) + boundary.destination[where]
+    bound = (int(block.max(initial=0)) + 1) * destinations * workers
+    return number_keys(keys * workers + boundary.source_worker[where], bound)
+
+
+def _weighted_cover(
+    left: NDArray[np.integer], right: NDArray[np.integer], served: NDArray[np.int64], weight: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The cover of least packets + weight * contributions, by a minimum cut.
+
+    Without the partial sum for v all its edges are contributions, with it there is one. So
+    the partial sum costs 1 + weight - weight * edges over what v costs without it, and is
+    free of cost where that is negative. A multicast vertex costs one packet.
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # noqa: PLC0415
+
+    price = np.rint(_PACKET * (1 + weight * (1 - served.astype(np.float64)))).astype(np.int64)
+    in_right = price <= 0
+    in_left = np.zeros(int(left.max(initial=-1)) + 1, dtype=np.bool_)
+    open_edges = np.flatnonzero(~in_right[right])
+    if not len(open_edges):
+        return in_left, in_right
+    sources, u = np.unique(left[open_edges], return_inverse=True)
+    sinks, v = np.unique(right[open_edges], return_inverse=True)
+    start, end = len(sources) + len(sinks), len(sources) + len(sinks) + 1
+    tails = np.concatenate([np.full(len(sources), start), u, len(sources) + np.arange(len(sinks))])
+    heads = np.concatenate([np.arange(len(sources)), len(sources) + v, np.full(len(sinks), end)])
+    capacity = np.concatenate(
+        [np.full(len(sources), _PACKET), np.full(len(u), _UNCUTTABLE), price[sinks]]
+    ).astype(np.int32)
+    network = csr_array((capacity, (tails, heads)), shape=(end + 1, end + 1))
+    # The flow against an edge is negative, so this also holds the way back.
+    residual = csr_array(network - maximum_flow(network, start, end).flow)
+    residual.eliminate_zeros()
+    reached = np.zeros(end + 1, dtype=np.bool_)
+    reached[breadth_first_order(residual, start, return_predecessors=False)] = True
+    in_left[sources] = ~reached[: len(sources)]
+    in_right[sinks] = reached[len(sources) : start]
+    return in_left, in_right

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""GAMR: the order in which the sources of a block are sent (section 3.2.2)."""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.compiled import Compiled
+from switchgnn.planner.arrays.numbering import distinct_pairs, number_keys
+from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.partition.metis import symmetric_rows
+
+
+@dataclass(frozen=True, eq=False)
+class SendOrder:
+    """Who is sent in each block, in sending order: one row per (block, source).
+
+    The rank of a source in its block is its place among the rows of that block, over all
+    workers; each worker sends its own sources in the order of their ranks.
+
+    Attributes:
+        block: int32[S], ascending.
+        source: int32[S], vertex ids; every source with an edge in the block, once.
+    """
+
+    block: NDArray[np.int32]
+    source: NDArray[np.int32]
+
+
+def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+    """Graph-aware multicast reordering: a breadth-first search by degree (section 3.2.2).
+
+    The search runs over the undirected graph of each block, and a vertex's degree is the
+    number of its neighbours there. It starts at a random vertex, and again at a random one
+    for every further component. Vertices without an out-edge in the block lead the search
+    on but are not sent.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E], numbered from 1.
+        seed: of the random starts, which also depend on the block's number.
+    """
+    return _search_blocks(boundary, block, seed, by_degree=True)
+
+
+def plain_bfs(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+    """Breadth-first search without a priority: who has waited longest is taken.
+
+    What `gamr` is without its second idea. Arguments and starts are those of `gamr`.
+    """
+    return _search_blocks(boundary, block, seed, by_degree=False)
+
+
+def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+    """No order: the sources of each block are shuffled (section 2.3.2, the strawman).
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E], numbered from 1.
+        seed: of the shuffling, which also depends on the block's number.
+    """
+    blocks = int(block.max(initial=0))
+    numbers, sources = distinct_pairs(block, boundary.source)
+    bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
+    for number in range(1, blocks + 1):
+        # A view: the sources of one block change places.
+        own = sources[bounds[number - 1] : bounds[number]]
+        np.random.default_rng([seed, number]).shuffle(own)
+    return SendOrder(block=numbers, source=sources)
+
+
+def _search_blocks(
+    boundary: BoundaryEdges, block: NDArray[np.int32], seed: int, *, by_degree: bool
+) -> SendOrder:
+    blocks = int(block.max(initial=0))
+    bounds, by_block = sort_by_key(block, blocks + 1)
+    sources = []
+    for number in range(1, blocks + 1):
+        edges = by_block[bounds[number] : bounds[number + 1]]
+        rng = np.random.default_rng([seed, number])
+        ends = boundary.source[edges], boundary.destination[edges]
+        sources.append(_order_block(*ends, rng, by_degree=by_degree))
+    return SendOrder(
+        block=np.repeat(np.arange(1, blocks + 1, dtype=np.int32), [len(s) for s in sources]),
+        source=np.concatenate([np.empty(0, dtype=np.int32), *sources]),
+    )
+
+
+def _order_block(
+    source: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    rng: np.random.Generator,
+    *,
+    by_degree: bool,
+) -> NDArray[np.int32]:
+    bound = int(max(source.max(), destination.max())) + 1
+    ids, ends = number_keys(np.concatenate([source, destination]), bound)
+    u, v = ends[: len(source)], ends[len(source) :]
+    indptr, indices = symmetric_rows(u, v, len(ids))
+    sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)), by_degree=by_degree)
+    sends = np.zeros(len(ids), dtype=bool)
+    sends[u] = True
+    return ids[sequence[sends[sequence]]].astype(np.int32)
+
+
+def priority_bfs(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    *,
+    by_degree: bool = True,
+) -> NDArray[np.int64]:
+    """Breadth-first search that takes the waiting vertex with the highest degree first.
+
+    Among equal degrees the one that has waited longest is taken. Every vertex is enqueued
+    once.
+
+    Args:
+        indptr: int64[V + 1], rows of an undirected graph.
+        indices: int32[2E].
+        starts: a permutation of the vertices; when none is waiting, the search goes on at
+            the first of them that it has not seen.
+        by_degree: False takes who has waited longest, whatever its degree.
+
+    Returns:
+        int64[V], the vertices in the order in which they are taken.
+    """
+    degree = np.diff(indptr) if by_degree else np.zeros(len(starts), dtype=np.int64)
+    return _search(indptr, indices, starts, degree)
+
+
+@Compiled
+def _search(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    priority: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """`priority_bfs` by any priority."""
+    enqueued = np.zeros(len(starts), dtype=np.bool_)
+    sequence = np.empty(len(starts), dtype=np.int64)
+    taken, arrivals = 0, 0
+    for start in starts:
+        if enqueued[start]:
+            continue
+        enqueued[start] = True
+        waiting = [(-priority[start], arrivals, start)]
+        arrivals += 1
+        while waiting:
+            vertex = heapq.heappop(waiting)[2]
+            sequence[taken] = vertex
+            taken += 1
+            for at in range(indptr[vertex], indptr[vertex + 1]):
+                neighbour = np.int64(indices[at])
+                if not enqueued[neighbour]:
+                    enqueued[neighbour] = True
+                    heapq.heappush(waiting, (-priority[neighbour], arrivals, neighbour))
+                    arrivals += 1
+    return sequence

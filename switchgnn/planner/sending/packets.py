@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What serves each boundary edge: its source as it is, or a partial sum of its worker.
+
+A packet is a row that a worker sends in a block: one of its vertices, for all destinations
+that take it from there, or several added up for one destination. In the planner partial sums
+are numbered behind the vertices, so that packets and destinations are a graph like any other;
+on the wire their ids begin at 2^31.
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.groups import indptr_of, ranges, rank_in_group, starts_group
+from switchgnn.planner.arrays.rows import sort_by_keys
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
+
+_Number = TypeVar("_Number", bound=np.integer)
+
+
+def multicast(
+    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
+) -> NDArray[np.bool_]:
+    """Serve every boundary edge by its source, as the paper does; bool[E], all true."""
+    return np.ones(len(boundary), dtype=np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSums:
+    """What workers add up before they send it: one row per (block, partial sum), P rows.
+
+    Attributes:
+        block: int32[P], ascending.
+        source: int32[P], ascending within a block: V + rank · workers + worker, with the rank
+            of the sum among those of its worker in its block. So a number is the same worker's
+            in all blocks, and no more of them are in use than the fullest block needs.
+        indptr: int64[P + 1].
+        vertex: int32[...], whose rows each adds, ascending; two at least.
+    """
+
+    block: NDArray[np.int32]
+    source: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    vertex: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Packets:
+    """Who contributes to whom: one edge per (block, packet, destination), C edges.
+
+    Attributes:
+        vertices: V, their number; sources from V on are partial sums.
+        edges: from packets to destinations.
+        block: int32[C].
+        count: int64[C], how many rows the packet adds up.
+        sums: the partial sums among the packets.
+    """
+
+    vertices: int
+    edges: BoundaryEdges
+    block: NDArray[np.int32]
+    count: NDArray[np.int64]
+    sums: PartialSums
+
+
+def make_packets(
+    boundary: BoundaryEdges,
+    block: NDArray[np.int32],
+    by_vertex: NDArray[np.bool_],
+    *,
+    vertices: int,
+    workers: int,
+) -> Packets:
+    """Form the packets that serve each boundary edge once.
+
+    A partial sum of a single row is no sum: its vertex is sent in its place, which the block
+    may need anyway.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E].
+        by_vertex: bool[E], whether the edge is served by its source, or by a partial sum for
+            its destination.
+        vertices: V, the vertices of the graph.
+        workers: their number.
+
+    Raises:
+        PlannerError: more partial sums than ids.
+    """
+    # By source already.
+    order = np.flatnonzero(~by_vertex)
+    keys = (boundary.destination, boundary.source_worker, block)
+    order = order[sort_by_keys(*(key[order] for key in keys))]
+    sizes = _group_sizes(block[order], boundary.source_worker[order], boundary.destination[order])
+    order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]
+    if not len(order):
+        return Packets(vertices, boundary, block, ones(len(boundary)), _NO_SUMS)
+    first = order[np.cumsum(sizes) - sizes]
+    worker = boundary.source_worker[first]
+    rank = rank_in_group(block[first], worker)
+    number = vertices + rank * workers + worker
+    if number.max() >= FIRST_RESERVED_ID:
+        raise PlannerError(
+            f"{rank.max() + 1} partial sums of one worker in one block are more than there are "
+            "ids; send without them"
+        )
+    source = number.astype(np.int32)
+    by_source = np.lexsort((source, block[first]))
+    members = ranges((np.cumsum(sizes) - sizes)[by_source], sizes[by_source])
+    sums = PartialSums(
+        block=block[first][by_source],
+        source=source[by_source],
+        indptr=indptr_of(sizes[by_source]),
+        vertex=boundary.source[order[members]],
+    )
+    raw = np.ones(len(boundary), dtype=np.bool_)
+    raw[order] = False
+    behind = np.lexsort((boundary.destination[first], source))
+    return Packets(
+        vertices=vertices,
+        edges=BoundaryEdges(
+            source=np.concatenate([boundary.source[raw], source[behind]]),
+            destination=_with(boundary.destination, raw, first[behind]),
+            source_worker=_with(boundary.source_worker, raw, first[behind]),
+            destination_worker=_with(boundary.destination_worker, raw, first[behind]),
+        ),
+        block=_with(block, raw, first[behind]),
+        count=np.concatenate([np.ones(int(raw.sum()), dtype=np.int64), sizes[behind]]),
+        sums=sums,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Sends:
+    """All packets in sending order, S rows.
+
+    Attributes:
+        block: int32[S], ascending.
+        source: int32[S], numbered as in Packets.
+        worker: int32[S], who sends it.
+        indptr: int64[S + 1].
+        vertex: int32[...], the vertices whose rows the packet adds up.
+    """
+
+    block: NDArray[np.int32]
+    source: NDArray[np.int32]
+    worker: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    vertex: NDArray[np.int32]
+
+
+def make_sends(
+    packets: Packets,
+    block: NDArray[np.int32],
+    source: NDArray[np.int32],
+    owner: NDArray[np.int32],
+) -> Sends:
+    """List what each packet adds up.
+
+    Args:
+        packets: of all blocks.
+        block: int32[S], of each packet in sending order.
+        source: int32[S], its number.
+        owner: int32[V], the worker of each vertex.
+    """
+    sums = packets.sums
+    summed = np.flatnonzero(source >= packets.vertices)
+    place = np.searchsorted(_keys(sums.block, sums.source), _keys(block[summed], source[summed]))
+    sizes = np.ones(len(source), dtype=np.int64)
+    sizes[summed] = np.diff(sums.indptr)[place]
+    indptr = indptr_of(sizes)
+    vertex = np.repeat(source, sizes)
+    into, out = indptr[summed], sums.indptr[place]
+    vertex[ranges(into, sizes[summed])] = sums.vertex[ranges(out, sizes[summed])]
+    return Sends(block, source, owner[vertex[indptr[:-1]]], indptr, vertex)
+
+
+def ones(length: int) -> NDArray[np.int64]:
+    """So many ones in the memory of one, read-only."""
+    return np.broadcast_to(np.int64(1), length)
+
+
+def wire_ids(source: NDArray[np.int32], vertices: int) -> NDArray[np.uint32]:
+    """The Src_ids of packets: partial sums are numbered from 2^31."""
+    summed = source >= vertices
+    ids: NDArray[np.uint32] = source.astype(np.uint32)
+    ids[summed] += np.uint32(FIRST_RESERVED_ID - vertices)
+    return ids
+
+
+def _group_sizes(*keys: NDArray[np.integer]) -> NDArray[np.int64]:
+    starts = np.flatnonzero(starts_group(*keys))
+    return np.diff(np.append(starts, len(keys[0])))
+
+
+def _with(
+    column: NDArray[_Number], which: NDArray[np.bool_], more: NDArray[np.int64]
+) -> NDArray[_Number]:
+    return np.concatenate([column[which], column[more]])
+
+
+def _keys(block: NDArray[np.int32], source: NDArray[np.int32]) -> NDArray[np.int64]:
+    return (block.astype(np.int64) << 32) | source
+
+
+_NO_SUMS = PartialSums(
+    block=np.empty(0, dtype=np.int32),
+    source=np.empty(0, dtype=np.int32),
+    indptr=np.zeros(1, dtype=np.int64),
+    vertex=np.empty(0, dtype=np.int32),
+)

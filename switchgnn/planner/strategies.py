@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can be chosen by name: who holds a vertex, how to form blocks, what to send, and when.
+
+To add a strategy, write a function with the signature of the protocol and give it a name in
+the mapping. `build_plan` checks what it returns.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.numbering import distinct_pairs
+from switchgnn.planner.blocks.destination import destination, destination_cover
+from switchgnn.planner.blocks.hypergraph import hypergraph, hypergraph_cover
+from switchgnn.planner.blocks.mlgp import mlgp
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.boundary_load import balanced_boundary
+from switchgnn.planner.partition.cdfgnn import find_cdfgnn
+from switchgnn.planner.partition.g3 import g3, g3_literal
+from switchgnn.planner.partition.metis_leaf_spine import find_metis_racks
+from switchgnn.planner.partition.plain import chunk, metis_volume, shuffled
+from switchgnn.planner.partition.ptscotch import find_ptscotch
+from switchgnn.planner.partition.workers import partition_workers
+from switchgnn.planner.sending.cover import cover_edges
+from switchgnn.planner.sending.gamr import SendOrder, gamr, plain_bfs, random_order
+from switchgnn.planner.sending.packets import multicast
+from switchgnn.planner.sending.peel import peel
+
+
+class PartitionStrategy(Protocol):
+    """Gives every vertex to a worker.
+
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex. The same arguments
+    give the same assignment.
+    """
+
+    def __call__(self, graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+        """See the class."""
+
+
+class BlockStrategy(Protocol):
+    """Puts every boundary edge into a block.
+
+    Returns int32[E], numbered from 1 without gaps. A block has at most `slots` destinations.
+    The same arguments give the same blocks.
+    """
+
+    def __call__(self, boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+        """See the class."""
+
+
+class SendStrategy(Protocol):
+    """Chooses what serves each boundary edge u→v in its block.
+
+    `weight` is what a contribution costs the switch, in packets: a multicast makes one for each
+    destination, a partial sum makes one.
+
+    Returns bool[E]: True where u is sent, False where the worker of u sends its partial sum
+    for v. The same arguments give the same choice.
+    """
+
+    def __call__(
+        self, boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
+    ) -> NDArray[np.bool_]:
+        """See the class."""
+
+
+class OrderStrategy(Protocol):
+    """Orders the packets of each block.
+
+    The edges lead from packets to destinations: to a strategy partial sums are sources like
+    vertices. Returns every (block, source) that has an edge exactly once, blocks ascending.
+    The same arguments give the same order.
+    """
+
+    def __call__(self, boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+        """See the class."""
+
+
+class PartitionStrategies(dict[str, PartitionStrategy]):
+    """By name; beside those that it lists, those that have a number in their name.
+
+    `ptscotch:RANKS`, `metis-racks:LEAVES`, `cdfgnn:LEAVES` and `cdfgnn:LEAVES:GAMMA`.
+    """
+
+    def __missing__(self, name: str) -> PartitionStrategy:
+        """The strategy of that name, or KeyError."""
+        for find in (find_metis_racks, find_cdfgnn, find_ptscotch):
+            with suppress(KeyError):
+                return find(name)
+        raise KeyError(name)
+
+
+PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
+    {
+        "metis": partition_workers,
+        "metis-volume": metis_volume,
+        "metis-boundary": balanced_boundary,
+        "g3": g3,
+        "g3-literal": g3_literal,
+        "random": shuffled,
+        "chunk": chunk,
+    }
+)
+BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {
+    "mlgp": mlgp,
+    "destination": destination,
+    "destination-cover": destination_cover,
+    "hypergraph": hypergraph,
+    "hypergraph-cover": hypergraph_cover,
+}
+ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {
+    "gamr": gamr,
+    "bfs": plain_bfs,
+    "peel": peel,
+    "random": random_order,
+}
+SEND_STRATEGIES: Mapping[str, SendStrategy] = {"multicast": multicast, "cover": cover_edges}
+
+_Strategy = TypeVar("_Strategy")
+
+
+def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Strategy:
+    """The strategy of that name, or a PlannerError that lists the known ones."""
+    try:
+        return known[name]
+    except KeyError:
+        raise PlannerError(
+            f"no {what} strategy {name!r}; known: {', '.join(sorted(known))}"
+        ) from None
+
+
+def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:
+    """Raise PlannerError unless `block` is what BlockStrategy promises."""
+    if block.shape != (len(boundary),):
+        raise PlannerError(f"block strategy {name} must give one block for each boundary edge")
+    if block.min(initial=1) < 1 or np.any(np.bincount(block)[1:] == 0):
+        raise PlannerError(f"block strategy {name} must number the blocks from 1 without gaps")
+    fullest = int(np.bincount(distinct_pairs(block, boundary.destination)[0]).max(initial=0))
+    if fullest > slots:
+        raise PlannerError(
+            f"block strategy {name} made a block of {fullest} destinations for {slots} slots"
+        )
+
+
+def check_sends(name: str, boundary: BoundaryEdges, by_vertex: NDArray[np.bool_]) -> None:
+    """Raise PlannerError unless `by_vertex` is what SendStrategy promises."""
+    if by_vertex.shape != (len(boundary),) or by_vertex.dtype != np.bool_:
+        raise PlannerError(f"send strategy {name} must give one truth value per boundary edge")
+
+
+def check_order(
+    name: str, boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
+) -> None:
+    """Raise PlannerError unless `sends` is what OrderStrategy promises."""
+    needed = distinct_pairs(block, boundary.source)
+    by_pair = np.lexsort((sends.source, sends.block))
+    given = sends.block[by_pair], sends.source[by_pair]
+    if not all(map(np.array_equal, needed, given)) or np.any(np.diff(sends.block) < 0):
+        raise PlannerError(
+            f"order strategy {name} must give each source of each block once, blocks ascending"
+        )

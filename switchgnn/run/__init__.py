@@ -1,9 +1,0 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
-"""`switchgnn run`: plan, build a fabric, install, exchange, verify, report."""
-
-from switchgnn.run.job import run_job
-from switchgnn.run.options import RunOptions
-from switchgnn.run.report import RunReport, WorkerReport
-
-__all__ = ["RunOptions", "RunReport", "WorkerReport", "run_job"]

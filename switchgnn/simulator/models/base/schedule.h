@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Who sends what in which block, and what it contributes to.
+#ifndef SWITCHGNN_SCHEDULE_H
+#define SWITCHGNN_SCHEDULE_H
+
+#include "base/arrays.h"
+
+#include <vector>
+
+/// Packets are numbered worker by worker, block by block, in sending order; rows (destinations of
+/// blocks) block by block. Where fragments are exchanged together, a packet or row of the plan is
+/// so many packets or rows one after another, a fragment each.
+class Schedule
+{
+  public:
+    /// What a worker does in a block.
+    struct Share
+    {
+        uint64_t first_packet;
+        uint64_t packets;
+        uint64_t rows;
+    };
+
+    /// The contributions of a packet: rows of the plan, with the highest bit where a pass ends.
+    using Contributions = std::span<const uint32_t>;
+    static constexpr uint32_t kLastOfPass = 1U << 31;
+
+    Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments, uint32_t together);
+
+    Share ShareOf(uint32_t worker, uint32_t block) const;
+    /// The rows of the worker's fullest block.
+    uint64_t RowsOf(uint32_t worker) const;
+    /// Set what each row of the worker's misses at the beginning of a block.
+    void Expect(uint32_t worker, uint32_t block, std::vector<uint16_t>& left) const;
+
+    /// The row at a place among those of a worker and block.
+    uint32_t RowAt(uint32_t worker, uint32_t block, uint64_t place) const
+    {
+        const uint64_t first = receive_indptr_[size_t{worker} * blocks + block];
+        return receive_row_[first + place / together] * together + place % together;
+    }
+
+    /// The place of a row among those of its worker and block.
+    uint32_t PlaceOf(uint32_t row) const
+    {
+        return row_place_[row / together] * together + row % together;
+    }
+
+    uint16_t CountOf(uint64_t packet) const
+    {
+        return packet_count_[packet / together];
+    }
+
+    Contributions ContributionsOf(uint64_t packet) const
+    {
+        const uint64_t planned = packet / together;
+        return contribution_.subspan(packet_start_[planned], packet_length_[planned]);
+    }
+
+    /// The row that a packet adds to with one of its contributions.
+    uint32_t RowOf(uint32_t contribution, uint32_t packet) const
+    {
+        return (contribution & ~kLastOfPass) * together + packet % together;
+    }
+
+    const uint32_t blocks;
+    const uint32_t fragments;
+    const uint32_t together;
+
+  private:
+    std::span<const uint64_t> send_indptr_;
+    std::span<const uint64_t> receive_indptr_;
+    std::span<const uint32_t> receive_row_;
+    std::span<const uint32_t> row_place_;
+    std::span<const uint16_t> row_expected_;
+    std::span<const uint16_t> packet_count_;
+    std::span<const uint64_t> packet_start_;
+    std::span<const uint32_t> packet_length_;
+    std::span<const uint32_t> contribution_;
+};
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Window and rate of one worker, as host/congestion.py and host/round_trip.py have them.
+#ifndef SWITCHGNN_CONGESTION_H
+#define SWITCHGNN_CONGESTION_H
+
+#include "hosts/round_trip.h"
+#include "base/units.h"
+
+struct PaceOptions
+{
+    /// Features in flight at most.
+    uint32_t window;
+    /// Features that are acknowledged together.
+    uint32_t group;
+    /// How many groups beyond the first unacknowledged one may be sent.
+    uint32_t groups_apart;
+    bool congestion_control;
+    /// Of an empty network: the least that the rate is worked out with. Twice as much is the
+    /// guess before the first measurement.
+    Picoseconds round_trip;
+    /// Whether packets can be lost; nobody keeps time-outs otherwise.
+    bool losses = false;
+    Picoseconds shortest_timeout = 0;
+    /// Packets of the first window, and those by which a window that was cut grows in the end.
+    double first_window = 16;
+    double segment = 8;
+};
+
+class Congestion
+{
+  public:
+    explicit Congestion(const PaceOptions& options);
+
+    /// How many features may be sent now.
+    uint32_t Allowance(uint64_t in_flight, Picoseconds now);
+    void Sent(uint32_t features);
+    /// The time until the rate lets the next feature go; 0 when it is not the rate that limits.
+    Picoseconds Wait(uint64_t in_flight) const;
+    void Acknowledged(uint32_t features);
+    void Measured(Picoseconds round_trip);
+    /// Halve: a packet came marked, here or at another worker.
+    void SlowDown(Picoseconds now);
+    /// Halve when packets did not arrive, unless the window is narrow.
+    void Lost(Picoseconds now);
+
+    Picoseconds Smoothed() const
+    {
+        return round_trip_.Smoothed();
+    }
+
+    const RoundTrip& Trip() const
+    {
+        return round_trip_;
+    }
+
+    uint64_t Cuts() const
+    {
+        return cuts_;
+    }
+
+  private:
+    bool Paced() const;
+    uint32_t Room(uint64_t in_flight) const;
+    double FeaturesPerPicosecond() const;
+
+    PaceOptions options_;
+    double window_;
+    double target_;
+    uint64_t cuts_ = 0;
+    int steps_ = 0;
+    double acknowledged_ = 0;
+    bool cut_ = false;
+    Picoseconds last_cut_ = 0;
+    double tokens_;
+    bool refilled_ = false;
+    Picoseconds last_refill_ = 0;
+    RoundTrip round_trip_;
+};
+
+#endif

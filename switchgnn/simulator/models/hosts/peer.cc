@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hosts/peer.h"
+
+Peer::Peer(uint32_t worker,
+           const PaceOptions& pace,
+           std::span<const uint8_t> to,
+           std::span<const uint8_t> confirms,
+           uint64_t awaited)
+    : Host(worker, pace),
+      to_(to),
+      confirms_(confirms),
+      awaited_(awaited),
+      marked_(256)
+{
+}
+
+void
+Peer::Start(Picoseconds now)
+{
+    SendSome(now);
+    FinishIfThrough(now);
+}
+
+void
+Peer::ExpectLosses(Arrived& arrived)
+{
+    arrived_ = &arrived;
+    resender_.emplace(congestion_.Trip(), [this](uint32_t place, uint16_t length, Picoseconds now) {
+        Question(place, length, now);
+    });
+}
+
+void
+Peer::Receive(const Packet& packet, uint32_t, Picoseconds now)
+{
+    switch (packet.kind)
+    {
+    case Kind::ACK:
+        TakeAck(packet, now);
+        break;
+    case Kind::RECALL:
+        Acknowledge(packet, now);
+        break;
+    default:
+        TakeFrame(packet, now);
+        break;
+    }
+    FinishIfThrough(now);
+}
+
+void
+Peer::SendNext(Picoseconds now)
+{
+    const Packet packet = FrameAt(sent_, now);
+    ++sent_;
+    up_->Send(packet, now);
+    if (resender_ && packet.echo)
+    {
+        resender_->Sent(packet.group, packet.count, now);
+    }
+}
+
+Packet
+Peer::FrameAt(uint64_t place, Picoseconds now) const
+{
+    Packet packet{.kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
+    packet.id = to_[place];
+    packet.count = confirms_[place];
+    packet.echo = packet.count != 0;
+    packet.group = static_cast<uint32_t>(place);
+    return packet;
+}
+
+void
+Peer::TakeFrame(const Packet& packet, Picoseconds now)
+{
+    marked_[packet.worker] = marked_[packet.worker] || packet.ecn;
+    if (arrived_ && !arrived_->Take(packet.worker, packet.group))
+    {
+        ++repeated_;
+    }
+    else
+    {
+        --awaited_;
+    }
+    if (packet.echo)
+    {
+        Acknowledge(packet, now);
+    }
+}
+
+/// An ACK says whether frames came marked, and is not marked itself.
+void
+Peer::Acknowledge(const Packet& packet, Picoseconds now)
+{
+    Packet ack{.kind = Kind::ACK, .ecn = marked_[packet.worker], .asked = packet.asked};
+    marked_[packet.worker] = false;
+    ack.worker = static_cast<uint16_t>(worker_);
+    ack.id = packet.worker;
+    ack.count = packet.count;
+    ack.group = packet.group;
+    ack.missing =
+        arrived_ ? arrived_->Missing(packet.worker, packet.group, packet.count) : uint8_t{0};
+    up_->Send(ack, now);
+}
+
+void
+Peer::TakeAck(const Packet& packet, Picoseconds now)
+{
+    if (packet.ecn)
+    {
+        congestion_.SlowDown(now);
+    }
+    congestion_.Measured(now - packet.asked);
+    const uint32_t confirmed = resender_ ? Confirmed(packet, now) : packet.count;
+    confirmed_ += confirmed;
+    if (!packet.ecn)
+    {
+        congestion_.Acknowledged(confirmed);
+    }
+    SendSome(now);
+}
+
+/// What is lost is sent again, outside the window: it is in flight already.
+uint32_t
+Peer::Confirmed(const Packet& ack, Picoseconds now)
+{
+    const Resender::Answer answer = resender_->Take(ack);
+    for (const uint32_t place : answer.lost)
+    {
+        Packet packet = FrameAt(place, now);
+        packet.echo = false;
+        ++sent_again_;
+        up_->Send(packet, now);
+    }
+    if (!answer.lost.empty())
+    {
+        congestion_.Lost(now);
+        resender_->AskAbout(ack.group, now);
+    }
+    return answer.confirmed;
+}
+
+void
+Peer::Question(uint32_t place, uint16_t length, Picoseconds now)
+{
+    Packet question{.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .asked = now};
+    question.id = to_[place];
+    question.count = length;
+    question.group = place;
+    ++recalled_;
+    up_->Send(question, now);
+}
+
+void
+Peer::FinishIfThrough(Picoseconds now)
+{
+    if (!Finished() && awaited_ == 0 && confirmed_ == to_.size())
+    {
+        Finish(now);
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hosts/worker.h"
+
+#include <algorithm>
+
+Worker::Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace)
+    : Host(worker, pace),
+      schedule_(schedule),
+      left_(schedule.RowsOf(worker))
+{
+    if (pace.losses)
+    {
+        recaller_.emplace(*this, congestion_.Trip());
+    }
+}
+
+void
+Worker::Start(Picoseconds now)
+{
+    up_->Send({.kind = Kind::DONE, .worker = static_cast<uint16_t>(worker_)}, now);
+}
+
+void
+Worker::Receive(const Packet& packet, uint32_t, Picoseconds now)
+{
+    Heed(packet, now);
+    switch (packet.kind)
+    {
+    case Kind::ADVANCE:
+        Advance(now);
+        break;
+    case Kind::ACK:
+        TakeAck(packet, now);
+        break;
+    case Kind::SUM:
+    case Kind::FEATURE:
+        TakePart(packet, now);
+        break;
+    case Kind::MISSING:
+        recaller_->NotYet(now);
+        break;
+    default:
+        break;
+    }
+}
+
+/// As host/innetwork/inbox.py and host/innetwork/notice.py.
+void
+Worker::Heed(const Packet& packet, Picoseconds now)
+{
+    if (packet.ecn || packet.kind == Kind::NOTICE)
+    {
+        congestion_.SlowDown(now);
+    }
+    const bool soon = notified_ && now - last_notice_ < congestion_.Smoothed();
+    if (packet.ecn && packet.kind != Kind::NOTICE && !soon)
+    {
+        notified_ = true;
+        last_notice_ = now;
+        ++notices_;
+        up_->Send({.kind = Kind::NOTICE, .worker = static_cast<uint16_t>(worker_)}, now);
+    }
+}
+
+void
+Worker::Advance(Picoseconds now)
+{
+    if (open_ && ++fragment_ == schedule_.fragments)
+    {
+        fragment_ = 0;
+        ++block_;
+    }
+    open_ = true;
+    if (block_ == schedule_.blocks)
+    {
+        Finish(now);
+        return;
+    }
+    Begin(now);
+}
+
+void
+Worker::Begin(Picoseconds now)
+{
+    const Schedule::Share share = schedule_.ShareOf(worker_, block_);
+    first_ = share.first_packet;
+    size_ = share.packets;
+    awaited_ = share.rows;
+    schedule_.Expect(worker_, block_, left_);
+    sent_ = confirmed_ = 0;
+    first_waiting_ = 0;
+    acknowledged_.assign((size_ + pace_.group - 1) / pace_.group, false);
+    reported_ = false;
+    if (recaller_)
+    {
+        recaller_->Begin(now);
+    }
+    SendSome(now);
+    CloseIfThrough(now);
+}
+
+uint64_t
+Worker::Sendable() const
+{
+    const uint64_t furthest = uint64_t{first_waiting_ + pace_.groups_apart} * pace_.group;
+    return std::min(size_, furthest) - sent_;
+}
+
+void
+Worker::SendNext(Picoseconds now)
+{
+    Packet packet{.kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
+    packet.count = schedule_.CountOf(first_ + sent_);
+    packet.id = static_cast<uint32_t>(first_ + sent_);
+    packet.group = static_cast<uint32_t>(sent_ / pace_.group);
+    ++sent_;
+    packet.echo = sent_ % pace_.group == 0 || sent_ == size_;
+    up_->Send(packet, now);
+}
+
+void
+Worker::TakeAck(const Packet& packet, Picoseconds now)
+{
+    congestion_.Measured(now - packet.asked);
+    confirmed_ += GroupSize(packet.group);
+    if (!packet.ecn)
+    {
+        congestion_.Acknowledged(GroupSize(packet.group));
+    }
+    acknowledged_[packet.group] = true;
+    while (first_waiting_ < acknowledged_.size() && acknowledged_[first_waiting_])
+    {
+        ++first_waiting_;
+    }
+    SendSome(now);
+    CloseIfThrough(now);
+}
+
+void
+Worker::TakePart(const Packet& packet, Picoseconds now)
+{
+    uint16_t& left = left_[schedule_.PlaceOf(packet.id)];
+    if (left == 0 && recaller_)
+    {
+        ++repeated_;
+        return;
+    }
+    ++parts_received_;
+    if (packet.count > left)
+    {
+        throw SimulationError("A worker got more contributions to a sum than it has neighbours.");
+    }
+    left -= packet.count;
+    if (left == 0)
+    {
+        --awaited_;
+        if (recaller_)
+        {
+            recaller_->Heard(now);
+        }
+        CloseIfThrough(now);
+    }
+}
+
+void
+Worker::CloseIfThrough(Picoseconds now)
+{
+    if (!reported_ && confirmed_ == size_ && awaited_ == 0)
+    {
+        reported_ = true;
+        if (recaller_)
+        {
+            recaller_->Stop();
+        }
+        up_->Send({.kind = Kind::DONE, .worker = static_cast<uint16_t>(worker_)}, now);
+    }
+    else if (recaller_ && !reported_ && confirmed_ == size_)
+    {
+        recaller_->Wait(now);
+    }
+}
+
+std::vector<uint32_t>
+Worker::MissingRows() const
+{
+    std::vector<uint32_t> rows;
+    const uint64_t count = schedule_.ShareOf(worker_, block_).rows;
+    for (uint64_t place = 0; place < count; ++place)
+    {
+        if (left_[place] != 0)
+        {
+            rows.push_back(schedule_.RowAt(worker_, block_, place));
+        }
+    }
+    return rows;
+}
+
+void
+Worker::Recall(uint32_t row, Picoseconds now)
+{
+    ++recalled_;
+    up_->Send({.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .id = row}, now);
+}
+
+uint32_t
+Worker::GroupSize(uint32_t group) const
+{
+    const uint64_t left = size_ - uint64_t{group} * pace_.group;
+    return static_cast<uint32_t>(std::min<uint64_t>(pace_.group, left));
+}

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A worker whose sums are made in the switch: host/innetwork/exchange.py.
+#ifndef SWITCHGNN_WORKER_H
+#define SWITCHGNN_WORKER_H
+
+#include "hosts/host.h"
+#include "hosts/recaller.h"
+#include "base/schedule.h"
+
+#include <optional>
+#include <vector>
+
+class Worker : public Host, public Expectant
+{
+  public:
+    Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace);
+
+    /// Open the round.
+    void Start(Picoseconds now) override;
+    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
+
+    uint64_t Notices() const
+    {
+        return notices_;
+    }
+
+    /// Sums and overflowed features that have arrived.
+    uint64_t PartsReceived() const
+    {
+        return parts_received_;
+    }
+
+    uint64_t Recalled() const override
+    {
+        return recalled_;
+    }
+
+    uint64_t Repeated() const override
+    {
+        return repeated_;
+    }
+
+  protected:
+    void SendNext(Picoseconds now) override;
+    uint64_t Sendable() const override;
+
+    uint64_t InFlight() const override
+    {
+        return sent_ - confirmed_;
+    }
+
+  private:
+    std::vector<uint32_t> MissingRows() const override;
+    void Recall(uint32_t row, Picoseconds now) override;
+
+    bool Misses(uint32_t row) const override
+    {
+        return left_[schedule_.PlaceOf(row)] != 0;
+    }
+
+    void Heed(const Packet& packet, Picoseconds now);
+    void Advance(Picoseconds now);
+    void Begin(Picoseconds now);
+    void TakeAck(const Packet& packet, Picoseconds now);
+    void TakePart(const Packet& packet, Picoseconds now);
+    void CloseIfThrough(Picoseconds now);
+    uint32_t GroupSize(uint32_t group) const;
+
+    const Schedule& schedule_;
+    // Contributions that each row of this worker still misses, by place among its rows.
+    std::vector<uint16_t> left_;
+    bool open_ = false;
+    uint32_t block_ = 0;
+    uint32_t fragment_ = 0;
+    uint64_t first_ = 0;
+    uint64_t size_ = 0;
+    uint64_t sent_ = 0;
+    uint64_t confirmed_ = 0;
+    uint64_t awaited_ = 0;
+    bool reported_ = false;
+    std::vector<bool> acknowledged_;
+    uint32_t first_waiting_ = 0;
+    bool notified_ = false;
+    Picoseconds last_notice_ = 0;
+    uint64_t notices_ = 0;
+    uint64_t parts_received_ = 0;
+    // Only where packets can be lost.
+    std::optional<Recaller> recaller_;
+    uint64_t recalled_ = 0;
+    uint64_t repeated_ = 0;
+};
+
+#endif

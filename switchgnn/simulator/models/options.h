@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a simulation is told, as words NAME=VALUE.
+#ifndef SWITCHGNN_OPTIONS_H
+#define SWITCHGNN_OPTIONS_H
+
+#include "background/options.h"
+#include "hosts/congestion.h"
+#include "network/link.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+struct Options
+{
+    /// The file of the arrays.
+    std::string arrays;
+    uint32_t workers;
+    /// Of a leaf-spine; 0 for a star.
+    uint32_t leaves;
+    uint32_t spines;
+    uint32_t blocks;
+    /// Of a feature, exchanged one after another.
+    uint32_t fragments;
+    /// Fragments that are exchanged together: those of the feature that a slot holds.
+    uint32_t together;
+    /// Whether hosts exchange copies, without the switch's sums.
+    bool host_based;
+    LinkOptions up;
+    LinkOptions down;
+    PaceOptions pace;
+    /// Time of one pass through the loop; 0: no limit.
+    Picoseconds pass;
+    /// Slots of each pool of the strawman; empty: every destination has its own.
+    std::vector<uint32_t> pools;
+    BackgroundOptions background;
+    bool trace;
+};
+
+Options ParseOptions(int count, char** words);
+
+#endif

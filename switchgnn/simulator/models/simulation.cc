@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "simulation.h"
+
+#include "switches/leaf_spine.h"
+#include "switches/star.h"
+
+#include <algorithm>
+#include <chrono>
+
+Star::Star(const Options& options)
+    : options_(options),
+      arrays_(options.arrays),
+      trace_(options.trace, options.workers)
+{
+    if (options.host_based)
+    {
+        AddPeers();
+    }
+    else
+    {
+        AddWorkers();
+    }
+    AddFabric();
+    AddBackground();
+    Connect();
+    series_ = ns3::Create<Series>([this](Picoseconds now) { return Look(now); },
+                                  [this] { return Over(); });
+}
+
+void
+Star::AddFabric()
+{
+    if (options_.leaves == 0)
+    {
+        fabric_ = std::make_unique<OneSwitch>(options_, arrays_, schedule_.get());
+    }
+    else
+    {
+        fabric_ = std::make_unique<LeafSpine>(options_, arrays_, schedule_.get(), trace_);
+    }
+}
+
+void
+Star::AddBackground()
+{
+    if (options_.background.load == 0)
+    {
+        return;
+    }
+    const auto over = [this] {
+        if (!Over())
+        {
+            return false;
+        }
+        Close();
+        return true;
+    };
+    background_ = ns3::Create<Background>(options_.background,
+                                          FlowSizes(arrays_),
+                                          options_.up,
+                                          options_.pace,
+                                          over);
+}
+
+void
+Star::AddWorkers()
+{
+    schedule_ = std::make_unique<Schedule>(arrays_,
+                                           options_.blocks,
+                                           options_.fragments,
+                                           options_.together);
+    for (uint32_t worker = 0; worker < options_.workers; ++worker)
+    {
+        hosts_.push_back(std::make_unique<Worker>(*schedule_, worker, options_.pace));
+    }
+}
+
+void
+Star::AddPeers()
+{
+    const auto indptr = arrays_.Get<uint64_t>("send_indptr");
+    const auto to = arrays_.Get<uint8_t>("frame_to");
+    const auto confirms = arrays_.Get<uint8_t>("frame_confirms");
+    const auto awaited = arrays_.Get<uint64_t>("awaited");
+    if (options_.pace.losses)
+    {
+        arrived_.emplace(indptr);
+    }
+    for (uint32_t worker = 0; worker < options_.workers; ++worker)
+    {
+        const uint64_t first = indptr[worker];
+        const uint64_t count = indptr[worker + 1] - first;
+        auto peer = std::make_unique<Peer>(worker,
+                                           options_.pace,
+                                           to.subspan(first, count),
+                                           confirms.subspan(first, count),
+                                           awaited[worker]);
+        if (arrived_)
+        {
+            peer->ExpectLosses(*arrived_);
+        }
+        hosts_.push_back(std::move(peer));
+    }
+}
+
+void
+Star::Connect()
+{
+    for (uint32_t worker = 0; worker < options_.workers; ++worker)
+    {
+        Receiver& host = *hosts_[worker];
+        Receiver& edge = fabric_->EdgeOf(worker);
+        Receiver& top = background_ ? background_->BeforeSwitch(edge) : edge;
+        Receiver& bottom = background_ ? background_->BeforeHost(host) : host;
+        up_.push_back(ns3::Create<Link>(options_.up, top, worker, nullptr, trace_));
+        down_.push_back(
+            ns3::Create<Link>(options_.down, bottom, worker, &fabric_->meter, trace_));
+        hosts_[worker]->Attach(*up_.back());
+        fabric_->Attach(worker, *down_.back());
+        if (background_)
+        {
+            background_->Attach(*up_.back(), *down_.back());
+        }
+    }
+}
+
+void
+Star::Run()
+{
+    const auto started = std::chrono::steady_clock::now();
+    if (background_)
+    {
+        background_->Start(0);
+        opening_ = ns3::Create<Timer>([this](Picoseconds now) { Open(now); });
+        opening_->SetTo(background_->WarmUp());
+    }
+    else
+    {
+        Open(0);
+    }
+    ns3::Simulator::Run();
+    events_ = ns3::Simulator::GetEventCount();
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    if (!Over())
+    {
+        throw SimulationError("Nothing happens any more, but workers wait: the plan is wrong.");
+    }
+    if (!background_)
+    {
+        Close();
+    }
+}
+
+void
+Star::Open(Picoseconds now)
+{
+    began_ = now;
+    fabric_->meter.Forget();
+    for (const auto& host : hosts_)
+    {
+        host->Start(now);
+    }
+    series_->Start(now);
+}
+
+void
+Star::Close()
+{
+    largest_queue_ = fabric_->meter.Largest();
+    largest_port_queue_ = fabric_->meter.LargestPort();
+}
+
+Sample
+Star::Look(Picoseconds now)
+{
+    const Tally tally = fabric_->Count();
+    return {now,
+            options_.down.BytesIn(fabric_->meter.Total(now)),
+            tally.slots,
+            tally.sums,
+            tally.overflowed};
+}
+
+bool
+Star::Over() const
+{
+    return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+        return host->Finished();
+    });
+}

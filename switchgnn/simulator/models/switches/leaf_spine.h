@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Leaves, spines, and a link from each to each. Ports are numbered: those to workers, those of
+// leaf l to spine s (workers + l * spines + s), and as many back.
+#ifndef SWITCHGNN_LEAF_SPINE_H
+#define SWITCHGNN_LEAF_SPINE_H
+
+#include "network/fabric.h"
+#include "switches/leaf.h"
+#include "options.h"
+#include "switches/spine.h"
+
+#include <memory>
+
+class LeafSpine : public Fabric
+{
+  public:
+    /// schedule: null where the switches only hand copies on.
+    LeafSpine(const Options& options,
+              const Arrays& arrays,
+              const Schedule* schedule,
+              Trace& trace);
+
+    Receiver& EdgeOf(uint32_t worker) override
+    {
+        return *leaves_[racks_.LeafOf(worker)];
+    }
+
+    void Attach(uint32_t worker, Link& down) override
+    {
+        leaves_[racks_.LeafOf(worker)]->Attach(down);
+    }
+
+    Tally Count() const override;
+
+  private:
+    void AddLeaf(const Options& options,
+                 const Arrays& arrays,
+                 const Schedule* schedule,
+                 Uplinks& uplinks);
+    void Connect(const LinkOptions& options, Trace& trace);
+
+    Racks racks_;
+    std::vector<std::unique_ptr<Uplinks>> uplinks_;
+    std::vector<std::unique_ptr<Slots>> slots_;
+    std::vector<std::unique_ptr<Switch>> leaves_;
+    // The same as leaves_, if they add.
+    std::vector<AddingLeaf*> adding_;
+    std::vector<std::unique_ptr<Spine>> spines_;
+};
+
+#endif

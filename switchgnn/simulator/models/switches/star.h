@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The star's fabric: a switch that all workers have a link to.
+#ifndef SWITCHGNN_ONE_SWITCH_H
+#define SWITCHGNN_ONE_SWITCH_H
+
+#include "network/fabric.h"
+#include "options.h"
+#include "switches/switch.h"
+
+#include <memory>
+
+class OneSwitch : public Fabric
+{
+  public:
+    /// schedule: null where the switch only hands copies on.
+    OneSwitch(const Options& options, const Arrays& arrays, const Schedule* schedule);
+
+    Receiver& EdgeOf(uint32_t) override
+    {
+        return *switch_;
+    }
+
+    void Attach(uint32_t, Link& down) override
+    {
+        switch_->Attach(down);
+    }
+
+    Tally Count() const override;
+
+  private:
+    std::unique_ptr<Slots> slots_;
+    std::unique_ptr<Switch> switch_;
+    // The same as switch_, if it adds.
+    AddingSwitch* adding_ = nullptr;
+};
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "switches/switch.h"
+
+AddingSwitch::AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service)
+    : slots_(slots),
+      schedule_(schedule),
+      loop_(ns3::Create<Loop>(*this, service)),
+      outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker, Picoseconds now) {
+          Send(packet, worker, now);
+      }))
+{
+}
+
+Tally
+AddingSwitch::Count() const
+{
+    Tally tally = tally_;
+    tally.loop_passes = loop_->Passes();
+    tally.max_loop_queue = loop_->Longest();
+    tally.slots = slots_.InUse();
+    tally.max_slots = slots_.MostInUse();
+    return tally;
+}
+
+void
+AddingSwitch::Receive(const Packet& packet, uint32_t, Picoseconds now)
+{
+    switch (packet.kind)
+    {
+    case Kind::FEATURE:
+        Take(packet, now);
+        break;
+    case Kind::DONE:
+        Collect(now);
+        break;
+    case Kind::RECALL:
+        Recall(packet, now);
+        break;
+    case Kind::NOTICE:
+        Notice(packet, now);
+        break;
+    default:
+        break;
+    }
+}
+
+void
+AddingSwitch::Take(const Packet& packet, Picoseconds now)
+{
+    Circling circling{packet, schedule_.ContributionsOf(packet.id)};
+    if (Pass(circling, now))
+    {
+        loop_->Add(circling, now);
+    }
+}
+
+bool
+AddingSwitch::Pass(Circling& circling, Picoseconds at)
+{
+    bool left = false;
+    if (!circling.through)
+    {
+        left = Contribute(circling, at);
+        circling.through = circling.left.empty();
+        if (!circling.through || (left && circling.packet.echo))
+        {
+            return true;
+        }
+    }
+    if (circling.packet.echo)
+    {
+        Packet ack{.kind = Kind::ACK, .asked = circling.packet.asked};
+        ack.group = circling.packet.group;
+        Leave(ack, circling.packet.worker, at);
+    }
+    return false;
+}
+
+bool
+AddingSwitch::Contribute(Circling& circling, Picoseconds at)
+{
+    ++tally_.passes;
+    size_t used = 0;
+    bool left = false;
+    for (const uint32_t word : circling.left)
+    {
+        ++used;
+        if (Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at))
+        {
+            left = true;
+            break;
+        }
+        if (word & Schedule::kLastOfPass)
+        {
+            break;
+        }
+    }
+    circling.left = circling.left.subspan(used);
+    return left;
+}
+
+void
+AddingSwitch::Leave(const Packet& packet, uint32_t worker, Picoseconds at)
+{
+    if (at == ns3::Simulator::Now().GetTimeStep())
+    {
+        Send(packet, worker, at);
+    }
+    else
+    {
+        outlet_->Add(packet, worker, at);
+    }
+}
+
+/// A sum in a queue is in its slot, too, and so is one that found the queue full.
+void
+AddingSwitch::Send(const Packet& packet, uint32_t worker, Picoseconds now)
+{
+    if (left_sums_ && packet.kind == Kind::SUM)
+    {
+        left_sums_->Note(packet.id, packet.count);
+    }
+    down_[worker]->Send(packet, now);
+}
+
+/// One pass, without the loop: it touches one slot.
+void
+AddingSwitch::Recall(const Packet& packet, Picoseconds now)
+{
+    Packet answer{.kind = Kind::MISSING, .id = packet.id};
+    if (const uint16_t count = left_sums_->CountOf(packet.id))
+    {
+        answer.kind = Kind::SUM;
+        answer.count = count;
+        ++tally_.sent_again;
+    }
+    down_[packet.worker]->Send(answer, now);
+}
+
+void
+AddingSwitch::Collect(Picoseconds now)
+{
+    if (++done_ < down_.size())
+    {
+        return;
+    }
+    done_ = 0;
+    Done(now);
+}
+
+void
+AddingSwitch::Done(Picoseconds now)
+{
+    Advance(now);
+}
+
+void
+AddingSwitch::Advance(Picoseconds now)
+{
+    if (slots_.InUse() != 0)
+    {
+        throw SimulationError("All workers are done with a block, but sums are incomplete.");
+    }
+    if (left_sums_)
+    {
+        left_sums_->Clear();
+    }
+    TellAll(Kind::ADVANCE, now);
+}
+
+void
+AddingSwitch::TellAll(Kind kind, Picoseconds now)
+{
+    for (uint32_t place = 0; place < down_.size(); ++place)
+    {
+        down_[place]->Send({.kind = kind, .worker = static_cast<uint16_t>(WorkerAt(place))}, now);
+    }
+}

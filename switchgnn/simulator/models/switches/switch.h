@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The switch: forwards, or adds up; docs/protocol.md.
+#ifndef SWITCHGNN_SWITCH_H
+#define SWITCHGNN_SWITCH_H
+
+#include "network/fabric.h"
+#include "switches/left_sums.h"
+#include "network/link.h"
+#include "switches/loop.h"
+#include "network/outlet.h"
+#include "switches/slots.h"
+
+#include <optional>
+#include <vector>
+
+/// Ports to workers.
+class Switch : public Receiver
+{
+  public:
+    void Attach(Link& down)
+    {
+        down_.push_back(&down);
+    }
+
+  protected:
+    std::vector<Link*> down_;
+};
+
+/// A switch that hands frames between hosts on.
+class PlainSwitch : public Switch
+{
+  public:
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override
+    {
+        down_[packet.id]->Send(packet, now);
+    }
+};
+
+class AddingSwitch : public Switch, public PassMaker
+{
+  public:
+    AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service);
+
+    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
+
+    /// Keep in mind what has left: it may be lost, and asked for again.
+    void ExpectLosses()
+    {
+        left_sums_.emplace();
+    }
+
+    virtual Tally Count() const;
+
+  protected:
+    /// Send a packet on its way to a worker.
+    virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now);
+
+    /// All workers that hang here are done with a block.
+    virtual void Done(Picoseconds now);
+
+    /// A worker has got a marked packet.
+    virtual void Notice(const Packet&, Picoseconds now)
+    {
+        TellAll(Kind::NOTICE, now);
+    }
+
+    /// Add what a packet carries to a row; tell whether something left.
+    bool Add(uint32_t row, const Packet& packet, Picoseconds at)
+    {
+        ++tally_.contributions;
+        uint16_t total;
+        const Fate fate = slots_.Add(row, packet.count, total);
+        if (fate == Fate::KEPT)
+        {
+            return false;
+        }
+        const Kind kind = fate == Fate::COMPLETED ? Kind::SUM : packet.kind;
+        tally_.overflowed += fate == Fate::OVERFLOWED;
+        tally_.sums += kind == Kind::SUM;
+        Leave({.kind = kind, .count = total, .id = row}, slots_.WorkerOf(row), at);
+        return true;
+    }
+
+    /// Send now, or when the loop lets it go.
+    void Leave(const Packet& packet, uint32_t worker, Picoseconds at);
+    /// Let the next block begin.
+    void Advance(Picoseconds now);
+    /// The number that a worker has whose link was attached in this place.
+    virtual uint32_t WorkerAt(uint32_t place) const
+    {
+        return place;
+    }
+
+    void TellAll(Kind kind, Picoseconds now);
+
+    Slots& slots_;
+    Tally tally_;
+
+  private:
+    bool Pass(Circling& circling, Picoseconds at) override;
+    void Take(const Packet& packet, Picoseconds now);
+    /// Add until the pass ends; tell whether something left.
+    bool Contribute(Circling& circling, Picoseconds at);
+    void Recall(const Packet& packet, Picoseconds now);
+    void Collect(Picoseconds now);
+
+    const Schedule& schedule_;
+    ns3::Ptr<Loop> loop_;
+    ns3::Ptr<Outlet> outlet_;
+    uint32_t done_ = 0;
+    std::optional<LeftSums> left_sums_;
+};
+
+#endif

@@ -1,0 +1,219 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the models on a star or a leaf-spine, and reads what they measured."""
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from switchgnn.interruptible import interruptible
+from switchgnn.simulator.array_file import write_array_file
+from switchgnn.simulator.background import BackgroundRun, decode_background
+from switchgnn.simulator.compile import compiled_models
+from switchgnn.simulator.errors import SimulatorError
+from switchgnn.simulator.exchange_setup import Setup
+from switchgnn.simulator.flow_sizes import flow_size_arrays
+from switchgnn.simulator.leaf_spine import InsideLinks, LeafSpine
+from switchgnn.simulator.options import PICOSECONDS, StarOptions
+
+
+@dataclass(frozen=True)
+class Series:
+    """What was looked at at equal distances, from the start.
+
+    Attributes:
+        seconds: when.
+        queue_bytes: in all queues of the switch to workers, what is being sent included.
+        slots: that hold an unfinished sum; in a leaf-spine in the leaf that has most.
+        sums: that have left for workers so far.
+        overflowed: features that have left without a slot so far.
+    """
+
+    seconds: tuple[float, ...]
+    queue_bytes: tuple[float, ...]
+    slots: tuple[int, ...]
+    sums: tuple[int, ...]
+    overflowed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A packet that has arrived; on request only.
+
+    Attributes:
+        picoseconds: when.
+        at_switch: at the switch, or else at the worker.
+        worker: at the other end of the link, or at this one. On a link between switches its
+            number in models/leaf_spine.h, which is no worker's.
+        kind: `Kind` of host/wire/header.py.
+        id: FEATURE: its place among all packets. SUM, and FEATURE at a worker: the row.
+        count: contributions in it; see models/packet.h.
+    """
+
+    picoseconds: int
+    at_switch: bool
+    worker: int
+    kind: int
+    id: int
+    count: int
+
+
+@dataclass(frozen=True)
+class StarRun:
+    """What one exchange took; tuples have one number per worker.
+
+    Attributes:
+        finished: picoseconds until each worker was through.
+        frames_up, bytes_up, frames_down, bytes_down: on each link, by who sends.
+        features_up: features, partial sums or copies that each worker sent.
+        features_down: copies, or features that found no slot, that it received.
+        sums_down: sums that it received.
+        notices: that it sent.
+        sums: that left the switch.
+        overflowed: contributions that found no slot.
+        passes: through the banks; with those that a sum that leaves makes necessary.
+        contributions: additions and overflows.
+        loop_passes: through the loop: passes but the first of each packet, and those of an
+            acknowledgement that had to wait for a sum to leave.
+        max_loop_queue: packets that waited for the loop, at most.
+        max_slots: slots that held an unfinished sum at once; in a leaf-spine in one leaf.
+        max_queue_bytes: in all queues of all switches together, at most.
+        max_port_queue_bytes: in one of them.
+        marked: packets that found a longer queue than the threshold.
+        window_cuts: how often windows were halved.
+        lost: data packets that found a full queue.
+        recalled: questions of workers about what did not come.
+        sent_again: sums that the switch, and copies that hosts sent again.
+        repeated: data packets that came a second time.
+        events: of ns-3.
+        wall_seconds: that they took.
+        peak_memory_bytes: of the process.
+        series: over time.
+        trace: all arrivals, if they were asked for.
+        inside: links between leaves and spines; None in a star.
+        background: what became of its flows; no other number has a part of theirs, but for queues
+            and what the simulation took.
+    """
+
+    finished: tuple[int, ...]
+    frames_up: tuple[int, ...]
+    bytes_up: tuple[int, ...]
+    frames_down: tuple[int, ...]
+    bytes_down: tuple[int, ...]
+    features_up: tuple[int, ...]
+    features_down: tuple[int, ...]
+    sums_down: tuple[int, ...]
+    notices: tuple[int, ...]
+    sums: int
+    overflowed: int
+    passes: int
+    contributions: int
+    loop_passes: int
+    max_loop_queue: int
+    max_slots: int
+    max_queue_bytes: float
+    max_port_queue_bytes: float
+    marked: int
+    window_cuts: int
+    lost: int
+    recalled: int
+    sent_again: int
+    repeated: int
+    events: int
+    wall_seconds: float
+    peak_memory_bytes: int
+    series: Series
+    trace: tuple[Arrival, ...]
+    inside: InsideLinks | None
+    background: BackgroundRun | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Until the last worker was through."""
+        return max(self.finished) / PICOSECONDS
+
+
+def run_star(
+    setup: Setup,
+    options: StarOptions,
+    *,
+    leaf_spine: LeafSpine | None = None,
+    trace: bool = False,
+) -> StarRun:
+    """Simulate one exchange.
+
+    Args:
+        setup: who sends what, and what becomes of it.
+        options: links, switches and hosts.
+        leaf_spine: what is in place of the star's switch, if anything.
+        trace: list all arrivals.
+
+    Raises:
+        SimulatorError: ns-3 or a compiler is missing, the network cannot be, or the simulation
+            ends early.
+    """
+    inside = {"leaves": 0, "spines": 0} if leaf_spine is None else leaf_spine.words(setup.workers)
+    program = compiled_models()
+    # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
+    with interruptible(), tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
+        path = Path(folder) / "arrays"
+        sizes = flow_size_arrays() if options.background_load else {}
+        write_array_file({**setup.arrays, **sizes}, path)
+        words = {
+            "arrays": path,
+            "workers": setup.workers,
+            "blocks": setup.blocks,
+            "fragments": setup.fragments,
+            "together": setup.together,
+            "host_based": int(setup.host_based),
+            "pools": ",".join(map(str, setup.pools)),
+            "trace": int(trace),
+            **inside,
+            **options.words(),
+        }
+        result = subprocess.run(
+            [program, *(f"{name}={value}" for name, value in words.items())],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if result.returncode != 0:
+        told = result.stderr.strip() or f"it ended with code {result.returncode}."
+        raise SimulatorError(f"The simulation stopped: {told}")
+    return _decode(json.loads(result.stdout))
+
+
+def _decode(told: dict[str, Any]) -> StarRun:
+    series = Series(
+        seconds=tuple(at / PICOSECONDS for at in told["series_at"]),
+        queue_bytes=tuple(told["series_queue_bytes"]),
+        slots=tuple(told["series_slots"]),
+        sums=tuple(told["series_sums"]),
+        overflowed=tuple(told["series_overflowed"]),
+    )
+    columns = (told[f"trace_{name}"] for name in ("at", "at_switch", "worker", "kind", "id"))
+    trace = tuple(
+        Arrival(at, bool(at_switch), *rest)
+        for at, at_switch, *rest in zip(*columns, told["trace_count"], strict=True)
+    )
+    kept = {field.name for field in fields(StarRun)} - {"series", "trace", "inside", "background"}
+    values = {name: told[name] for name in kept}
+    values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
+    return StarRun(
+        **values,
+        series=series,
+        trace=trace,
+        inside=_decode_inside(told),
+        background=decode_background(told.get("background")),
+    )
+
+
+def _decode_inside(told: dict[str, Any]) -> InsideLinks | None:
+    """A star has no such links."""
+    if not told["inside_bytes_up"]:
+        return None
+    names = [field.name for field in fields(InsideLinks)]
+    return InsideLinks(**{name: tuple(told[f"inside_{name}"]) for name in names})

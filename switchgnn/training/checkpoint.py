@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a training on disk: each worker has a file, for its random numbers differ."""
+
+import os
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from switchgnn.training.errors import TrainingError
+from switchgnn.training.layers.dropout import dropout_calls, restore_dropout_calls
+
+_FORMAT = "switchgnn-checkpoint-2"
+
+
+def save_checkpoint(
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    epoch: int,
+    best: float,
+    tries: int,
+) -> None:
+    """Write a checkpoint; an interrupted write leaves the one before it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".part")
+    content = {
+        "format": _FORMAT,
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "random": torch.get_rng_state(),
+        "dropout": dropout_calls(model),
+        "epoch": epoch,
+        "best": best,
+        "tries": tries,
+    }
+    torch.save(content, unfinished)
+    os.replace(unfinished, path)  # noqa: PTH105
+
+
+def load_checkpoint(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> tuple[int, float, int]:
+    """Restore a checkpoint if there is one.
+
+    Returns:
+        Epochs done, best validation accuracy, evaluations since then.
+
+    Raises:
+        TrainingError: the file is no checkpoint, or of another model.
+    """
+    if not path.exists():
+        return 0, -1.0, 0
+    try:
+        # Tensors and plain data only: no pickle of a user's file is run.
+        content = torch.load(path, weights_only=True)
+        if content["format"] != _FORMAT:
+            raise KeyError("format")
+        model.load_state_dict(content["model"])
+        optimizer.load_state_dict(content["optimizer"])
+        restore_dropout_calls(model, content["dropout"])
+    except Exception as error:
+        raise TrainingError(
+            f"{path} is no checkpoint of this model ({type(error).__name__}): train with the same "
+            "options as before, or name another file."
+        ) from error
+    torch.set_rng_state(content["random"])
+    return int(content["epoch"]), float(content["best"]), int(content["tries"])

@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a model is trained on: a graph with features, labels and a split."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.training.data.split import Split
+from switchgnn.training.errors import DatasetError
+
+# The label of a vertex whose class nobody knows.
+UNLABELLED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A graph with everything that training needs; V vertices, F features, C classes.
+
+    Attributes:
+        graph: without self-loops; edge u→v says that u contributes to v.
+        features: float32[V, F], finite.
+        labels: int64[V], 0 <= class < C or UNLABELLED; or, if `multilabel`, float32[V, C]
+            or bool[V, C] of zeros and ones.
+        train: bool[V], the vertices that the loss is computed on; at least one.
+        validation: bool[V].
+        test: bool[V]; no vertex is in two of the three.
+        classes: C.
+        multilabel: a vertex may have any number of the classes.
+        name: what messages call the data set.
+        self_loops: int64[L], ascending, the vertices that had a self-loop in the input.
+        undirected: each edge is there in both directions.
+
+    Raises:
+        DatasetError: the arrays do not have this form.
+    """
+
+    graph: Graph
+    features: NDArray[np.float32]
+    labels: NDArray[np.int64] | NDArray[np.float32] | NDArray[np.bool_]
+    train: NDArray[np.bool_]
+    validation: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+    classes: int
+    multilabel: bool
+    name: str
+    self_loops: NDArray[np.int64]
+    undirected: bool
+
+    def __post_init__(self) -> None:
+        check_features(self.features, self.name, self.vertices)
+        _check_labels(self)
+        _check_masks(self)
+        _check_self_loops(self)
+        if self.undirected and not is_undirected(self.graph):
+            raise DatasetError(
+                f"data set {self.name} is said to be undirected, "
+                "but not every edge of it has a reverse"
+            )
+
+    @property
+    def vertices(self) -> int:
+        """The number of vertices, V."""
+        return self.graph.vertices
+
+
+def dataset_from_graph(
+    graph: Graph,
+    *,
+    features: NDArray[np.float32],
+    labels: NDArray[np.int64] | NDArray[np.float32],
+    split: Split,
+    classes: int | None = None,
+) -> Dataset:
+    """A Dataset from what loaders have; name and self-loops are those of the graph.
+
+    Labels with two dimensions are multi-label. The graph is kept without features, labels
+    and split of its own.
+
+    Args:
+        graph: of V vertices.
+        features: float32[V, F].
+        labels: see Dataset.
+        split: of V vertices.
+        classes: None takes the largest label, or the columns of multi-label ones.
+
+    Raises:
+        DatasetError: see Dataset.
+    """
+    multilabel = labels.ndim == 2
+    if classes is None:
+        classes = labels.shape[1] if multilabel else int(labels.max(initial=UNLABELLED)) + 1
+    none = np.zeros(0, dtype=np.int64)
+    return Dataset(
+        graph=replace(graph, features=None, labels=None, split=None),
+        features=features,
+        labels=labels,
+        train=split.train,
+        validation=split.validation,
+        test=split.test,
+        classes=classes,
+        multilabel=multilabel,
+        name=graph.name,
+        self_loops=none if graph.self_loops is None else graph.self_loops,
+        undirected=is_undirected(graph),
+    )
+
+
+def is_undirected(graph: Graph) -> bool:
+    """Whether each edge is there in both directions."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    ones = np.ones(len(graph.indices), dtype=np.int8)
+    matrix = csr_matrix((ones, graph.indices, graph.indptr), shape=(graph.vertices,) * 2)
+    reverse = matrix.T.tocsr()  # its rows are ascending, as those of a Graph
+    return np.array_equal(reverse.indptr, graph.indptr) and np.array_equal(
+        reverse.indices, graph.indices
+    )
+
+
+def check_features(features: NDArray[np.float32], name: str, vertices: int) -> None:
+    """Raise DatasetError unless the features are float32[vertices, F] of finite numbers."""
+    if features.ndim != 2 or features.dtype != np.float32 or features.shape[1] == 0:
+        raise DatasetError(f"data set {name} needs features of float32[V, F], with F at least 1")
+    if len(features) != vertices:
+        raise DatasetError(
+            f"data set {name} has {vertices} vertices but features for {len(features)}"
+        )
+    bad = ~np.isfinite(features).all(axis=1)
+    if bad.any():
+        raise DatasetError(
+            f"data set {name} has a NaN or an infinity in the features of vertex "
+            f"{int(np.argmax(bad))}; features must be finite numbers"
+        )
+
+
+def _check_labels(data: Dataset) -> None:
+    labels, name = data.labels, data.name
+    if data.classes < 1:
+        raise DatasetError(f"data set {name} has no classes")
+    shape = (data.vertices, data.classes) if data.multilabel else (data.vertices,)
+    kinds = (np.float32, np.bool_) if data.multilabel else (np.int64,)
+    if labels.shape != shape or labels.dtype not in kinds:
+        wanted = "float32[V, C] or bool[V, C]" if data.multilabel else "int64[V]"
+        raise DatasetError(
+            f"data set {name} needs labels of {wanted} for {data.vertices} vertices and "
+            f"{data.classes} classes, not {labels.dtype}{list(labels.shape)}"
+        )
+    if data.multilabel:
+        if not np.isin(labels, (0, 1)).all():
+            raise DatasetError(f"data set {name} has multi-label labels other than 0 and 1")
+    elif labels.min() < UNLABELLED or labels.max() >= data.classes:
+        raise DatasetError(f"data set {name} has a label outside 0..{data.classes - 1}")
+
+
+def _check_masks(data: Dataset) -> None:
+    masks = {"train": data.train, "validation": data.validation, "test": data.test}
+    for what, mask in masks.items():
+        if mask.shape != (data.vertices,) or mask.dtype != np.bool_:
+            raise DatasetError(f"data set {data.name} needs a {what} mask of bool[{data.vertices}]")
+    times = sum(mask.astype(np.int8) for mask in masks.values())
+    if np.max(times) > 1:
+        raise DatasetError(
+            f"data set {data.name} has vertex {int(np.argmax(times))} in two parts of its split"
+        )
+    if not data.train.any():
+        raise DatasetError(f"data set {data.name} has no vertices to train on")
+    unknown = (times > 0) & (data.labels == UNLABELLED) if not data.multilabel else times > 1
+    if np.any(unknown):
+        raise DatasetError(
+            f"data set {data.name} has vertex {int(np.argmax(unknown))} in its split, "
+            "which has no label"
+        )
+
+
+def _check_self_loops(data: Dataset) -> None:
+    loops = data.self_loops
+    if loops.ndim != 1 or loops.dtype != np.int64:
+        raise DatasetError(f"data set {data.name} needs self-loops of int64, one per vertex")
+    if len(loops) and (loops[0] < 0 or loops[-1] >= data.vertices or np.any(np.diff(loops) <= 0)):
+        raise DatasetError(
+            f"data set {data.name} needs self-loops that are vertices, ascending, each once"
+        )

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A data set in one archive of plain arrays, which is quick to read and holds no pickles."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.errors import DatasetError
+
+# The arrays and their kinds; labels may be whole numbers, or zeros and ones.
+_KINDS: Mapping[str, str] = {
+    "name": "U",
+    "indptr": "i",
+    "indices": "i",
+    "features": "f",
+    "labels": "ifb",
+    "train": "b",
+    "validation": "b",
+    "test": "b",
+    "self_loops": "i",
+    "classes": "i",
+    "undirected": "b",
+}
+
+
+def write_dataset(data: Dataset, path: Path) -> None:
+    """Write a data set; readers see either all of the file or nothing of it.
+
+    Raises:
+        DatasetError: the file cannot be written.
+    """
+    arrays: dict[str, Any] = {
+        "name": np.array(data.name),
+        "indptr": data.graph.indptr,
+        "indices": data.graph.indices,
+        "classes": np.array(data.classes),
+        "undirected": np.array(data.undirected),
+    }
+    arrays |= {name: getattr(data, name) for name in _KINDS if name not in arrays}
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+            temporary = Path(file.name)
+            try:
+                np.savez(file, **arrays)
+                file.flush()
+                temporary.chmod(0o644)
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise DatasetError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def read_dataset(path: Path) -> Dataset:
+    """Read what write_dataset wrote; nothing in the file is ever unpickled.
+
+    Raises:
+        DatasetError: an unreadable or damaged file.
+    """
+    arrays = _read_arrays(path)
+    try:
+        graph = Graph(arrays["indptr"], arrays["indices"], str(arrays["name"]))
+        return Dataset(
+            graph=graph,
+            features=arrays["features"],
+            labels=arrays["labels"],
+            train=arrays["train"],
+            validation=arrays["validation"],
+            test=arrays["test"],
+            classes=int(arrays["classes"]),
+            multilabel=arrays["labels"].ndim == 2,
+            name=graph.name,
+            self_loops=arrays["self_loops"],
+            undirected=bool(arrays["undirected"]),
+        )
+    except (DatasetError, PlannerError, TypeError, ValueError) as error:
+        raise DatasetError(f"{path} is damaged, delete it: {error}") from error
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        arrays = read_npz(path)
+    except OSError as error:
+        raise DatasetError(f"cannot read {path}: {error.strerror or error}") from error
+    except NotArraysError as error:
+        raise DatasetError(f"{path} is not an archive of arrays, delete it") from error
+    if set(arrays) != set(_KINDS) or not all(
+        array.dtype.kind in _KINDS[name] for name, array in arrays.items()
+    ):
+        raise DatasetError(f"{path} does not hold the arrays of a data set, delete it")
+    return arrays

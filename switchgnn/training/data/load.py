@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from switchgnn.training.data import bundled as load_bundled
+from switchgnn.training.data import ogb as load_ogb
+from switchgnn.training.data import planetoid as load_planetoid
+from switchgnn.training.data import pyg as load_pyg
+from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.data.normalize import normalize_rows
+from switchgnn.training.data.random_graph import PREFIX, load_random_dataset
+from switchgnn.training.errors import DatasetError
+
+# Where data sets are looked for and downloaded to.
+DEFAULT_ROOT = Path("data")
+PLANETOID = ("citeseer", "cora", "pubmed")
+
+_Loader = Callable[[str, Path, int], Dataset]
+
+
+def load_dataset(
+    name: str,
+    root: str | Path | None = None,
+    seed: int = 0,
+    *,
+    normalize_features: bool | None = None,
+) -> Dataset:
+    """Load the data set that `name` names; docs/training.md lists them.
+
+    Args:
+        name: one of DATASETS, upper or lower case does not matter; or a random graph,
+            ``random:VERTICES:EDGES:SEED``.
+        root: the folder with the files, or to download them to; None is data/ in the current
+            folder. Digits and karate need none.
+        seed: of the split, where the data set comes without one.
+        normalize_features: make each row of the features sum to 1; None does it for the
+            Planetoid data sets only, where it is usual.
+
+    Raises:
+        SwitchGNNError: an unknown name, a missing package, a failed download or bad files.
+    """
+    key = name.lower()
+    if key.startswith(PREFIX):
+        return load_random_dataset(key, seed)
+    if key not in DATASETS:
+        raise DatasetError(
+            f"no data set {name}; there are {', '.join(DATASETS)}, and random:VERTICES:EDGES:SEED"
+        )
+    data = DATASETS[key](key, DEFAULT_ROOT if root is None else Path(root), seed)
+    if normalize_features is None:
+        normalize_features = key in PLANETOID
+    return replace(data, features=normalize_rows(data.features)) if normalize_features else data
+
+
+def _digits(_name: str, _root: Path, seed: int) -> Dataset:
+    return load_bundled.load_digits(seed)
+
+
+def _karate(_name: str, _root: Path, seed: int) -> Dataset:
+    return load_bundled.load_karate(seed)
+
+
+def _planetoid(name: str, root: Path, _seed: int) -> Dataset:
+    folder = load_planetoid.find_planetoid(name, root)
+    if folder is None:
+        load_pyg.download_planetoid(name, root)
+        folder = root / name / "raw"
+    # What was downloaded is read as any other files are: the same data set, self-loops included.
+    return load_planetoid.read_planetoid(name, folder)
+
+
+def _reddit(_name: str, root: Path, _seed: int) -> Dataset:
+    return load_pyg.load_reddit(root)
+
+
+def _yelp(_name: str, root: Path, _seed: int) -> Dataset:
+    return load_pyg.load_yelp(root)
+
+
+def _products(_name: str, root: Path, _seed: int) -> Dataset:
+    return load_ogb.load_products(root)
+
+
+DATASETS: Mapping[str, _Loader] = {
+    "digits": _digits,
+    "karate": _karate,
+    **dict.fromkeys(PLANETOID, _planetoid),
+    "reddit": _reddit,
+    "yelp": _yelp,
+    load_ogb.NAME: _products,
+}

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The part of a data set that one worker holds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.partition.workers import check_assignment
+from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.errors import DatasetError
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """One worker's vertices and what it may know of the others; a row is a local vertex.
+
+    Attributes:
+        worker: whose part it is.
+        workers: how many parts there are.
+        vertices: int64[n], ids in the whole graph, ascending; the position is the row. A
+            WorkerPart of a plan with the same assignment has the same rows.
+        edges: int64[2, E], rows (source, destination) of the edges with both ends here, and of
+            the self-loops of the input; sorted by source, then destination.
+        self_loop: bool[n], the vertex had a self-loop in the input.
+        in_degree: int64[n], the edges into the vertex in the whole graph, without self-loops.
+        out_degree: int64[n], the edges out of it.
+        features: float32[n, F].
+        labels: int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset.
+        train: bool[n].
+        validation: bool[n].
+        test: bool[n].
+        name: of the data set.
+        classes: C.
+        multilabel: see Dataset.
+        undirected: see Dataset.
+        total_vertices: vertices of the whole graph.
+        total_train: training vertices of the whole graph; what losses are averaged over.
+        total_validation: the same for validation.
+        total_test: the same for test.
+
+    Raises:
+        DatasetError: the arrays do not belong together.
+    """
+
+    worker: int
+    workers: int
+    vertices: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    self_loop: NDArray[np.bool_]
+    in_degree: NDArray[np.int64]
+    out_degree: NDArray[np.int64]
+    features: NDArray[np.float32]
+    labels: NDArray[np.int64] | NDArray[np.float32] | NDArray[np.bool_]
+    train: NDArray[np.bool_]
+    validation: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+    name: str
+    classes: int
+    multilabel: bool
+    undirected: bool
+    total_vertices: int
+    total_train: int
+    total_validation: int
+    total_test: int
+
+    def __post_init__(self) -> None:
+        rows = len(self.vertices)
+        per_vertex = (self.self_loop, self.in_degree, self.out_degree, self.features, self.labels)
+        masks = (self.train, self.validation, self.test)
+        fits = (
+            all(len(array) == rows for array in (*per_vertex, *masks))
+            and self.features.ndim == 2
+            and self.edges.ndim == 2
+            and len(self.edges) == 2
+            and self.edges.min(initial=0) >= 0
+            and self.edges.max(initial=-1) < rows
+            and self.labels.shape[1:] == ((self.classes,) if self.multilabel else ())
+        )
+        if not fits:
+            raise DatasetError(
+                f"the arrays of worker {self.worker}'s part of data set {self.name} "
+                "do not belong together; write the partitions again"
+            )
+
+    @property
+    def in_degree_with_self_loops(self) -> NDArray[np.int64]:
+        """int64[n]; self-loops of the input count once."""
+        return self.in_degree + self.self_loop
+
+    @property
+    def out_degree_with_self_loops(self) -> NDArray[np.int64]:
+        """int64[n]; self-loops of the input count once."""
+        return self.out_degree + self.self_loop
+
+
+def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterator[Partition]:
+    """Yield the part of each worker, 0 first; only one of them need be in memory at a time.
+
+    Args:
+        data: with V vertices.
+        assignment: integers[V], the worker of each vertex; the largest is the last worker.
+
+    Raises:
+        PlannerError: an assignment of another length, or that leaves a worker without vertices.
+    """
+    workers = int(assignment.max(initial=0)) + 1
+    owner = check_assignment(data.graph, workers, assignment)
+    row = _rows(owner, workers)
+    edges = _edges_with_self_loops(data)
+    stays = owner[edges[0]] == owner[edges[1]]
+    local, local_owner = edges[:, stays], owner[edges[0][stays]]
+    has_loop = np.zeros(data.vertices, dtype=bool)
+    has_loop[data.self_loops] = True
+    in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
+    out_degree = np.diff(data.graph.indptr)
+    for worker in range(workers):
+        vertices = np.flatnonzero(owner == worker).astype(np.int64)
+        yield Partition(
+            worker=worker,
+            workers=workers,
+            vertices=vertices,
+            edges=row[local[:, local_owner == worker]],
+            self_loop=has_loop[vertices],
+            in_degree=in_degree[vertices],
+            out_degree=out_degree[vertices],
+            features=data.features[vertices],
+            labels=data.labels[vertices],
+            train=data.train[vertices],
+            validation=data.validation[vertices],
+            test=data.test[vertices],
+            name=data.name,
+            classes=data.classes,
+            multilabel=data.multilabel,
+            undirected=data.undirected,
+            total_vertices=data.vertices,
+            total_train=int(data.train.sum()),
+            total_validation=int(data.validation.sum()),
+            total_test=int(data.test.sum()),
+        )
+
+
+def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
+    """The row of each vertex at its worker, int64[V]."""
+    row = np.zeros(len(owner), dtype=np.int64)
+    for worker in range(workers):
+        mine = np.flatnonzero(owner == worker)
+        row[mine] = np.arange(len(mine))
+    return row
+
+
+def _edges_with_self_loops(data: Dataset) -> NDArray[np.int32]:
+    """All edges and the self-loops of the input, int32[2, E], sorted by source, destination."""
+    edges = np.stack(data.graph.edges())
+    if not len(data.self_loops):
+        return edges
+    loops = data.self_loops.astype(np.int32)
+    edges = np.concatenate([edges, np.stack([loops, loops])], axis=1)
+    in_order: NDArray[np.int32] = edges[:, np.lexsort((edges[1], edges[0]))]
+    return in_order

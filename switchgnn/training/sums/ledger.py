@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which exchanges a worker had, and what they should have put on its link."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from switchgnn.host.direct import NO_TRAFFIC, Transport, add_traffic
+from switchgnn.host.wire.link import Traffic
+from switchgnn.planner.direction import Direction
+
+
+@dataclass
+class Ledger:
+    """The exchanges of one worker so far.
+
+    Attributes:
+        expected: what they should have put on the link, all together, without losses.
+        exchanges: how many there were, by direction and width.
+    """
+
+    expected: Traffic = NO_TRAFFIC
+    exchanges: Counter[tuple[Direction, int]] = field(default_factory=Counter)
+
+    def enter(self, transport: Transport, width: int, direction: Direction) -> None:
+        """Take in one exchange."""
+        once = transport.expected_traffic(width, direction)
+        self.expected = add_traffic(self.expected, once)
+        self.exchanges[direction, width] += 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, for JSON."""
+        exchanges = [
+            {"direction": direction.value, "width": width, "times": times}
+            for (direction, width), times in self.exchanges.items()
+        ]
+        return {"expected": self.expected._asdict(), "exchanges": exchanges}

@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sums over remote neighbours inside autograd, in flight while other things are computed.
+
+The forward pass launches an exchange, computes what needs no other worker, and then
+lands: waits for the sums. The backward pass is the same the other way round: landing
+launches an exchange of the gradients over the transposed edges, and launching waits
+for it. Autograd runs the latest operations first, so whatever was computed between
+launch and landing is also differentiated between them.
+"""
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from switchgnn.host.direct import Transport
+from switchgnn.planner.direction import Direction
+from switchgnn.training.sums.ledger import Ledger
+
+
+@dataclass
+class Clock:
+    """Seconds of exchanges, and those of them in which nothing else could be done."""
+
+    exchanging: float = 0.0
+    waiting: float = 0.0
+
+
+class _Flight:
+    """One exchange there, and one back."""
+
+    def __init__(self) -> None:
+        self.there: Future[NDArray[np.float32]] | None = None
+        self.back: Future[NDArray[np.float32]] | None = None
+
+
+class RemoteSum:
+    """Runs one exchange at a time, in the order of the calls, in a thread of its own.
+
+    All workers must launch the same exchanges in the same order. Use as a context manager.
+
+    Attributes:
+        clock: what the exchanges took.
+        ledger: which they were.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self.clock = Clock()
+        self.ledger = Ledger()
+        self._transport = transport
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
+
+    def __enter__(self) -> "RemoteSum":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
+
+    def launch(self, rows: Tensor) -> "Launched":
+        """Start the exchange of float32[n, F]; land it to have the sums."""
+        flight = _Flight()
+        launched: Tensor = _Launch.apply(rows, self, flight)  # type: ignore[no-untyped-call]
+        return Launched(launched, self, flight)
+
+    def submit(self, rows: Tensor, direction: Direction) -> "Future[NDArray[np.float32]]":
+        """Queue one exchange."""
+        values = np.ascontiguousarray(rows.detach().numpy(), dtype=np.float32)
+        return self._thread.submit(self._exchange, values, direction)
+
+    def result(self, future: "Future[NDArray[np.float32]] | None") -> Tensor:
+        """Wait for an exchange.
+
+        Raises:
+            SwitchGNNError: whatever stopped it.
+        """
+        assert future is not None  # noqa: S101  autograd runs a landing before its launch
+        started = time.perf_counter()
+        sums = future.result()
+        self.clock.waiting += time.perf_counter() - started
+        return torch.from_numpy(sums)
+
+    def _exchange(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+        started = time.perf_counter()
+        try:
+            sums = self._transport.aggregate(rows, direction)
+        finally:
+            self.clock.exchanging += time.perf_counter() - started
+        self.ledger.enter(self._transport, rows.shape[1], direction)
+        return sums
+
+
+@dataclass(frozen=True)
+class Launched:
+    """An exchange that is under way."""
+
+    rows: Tensor
+    remote: RemoteSum
+    flight: _Flight
+
+    def land(self) -> Tensor:
+        """Return float32[n, F], the sums over remote neighbours."""
+        sums: Tensor = _Land.apply(  # type: ignore[no-untyped-call]
+            self.rows, self.remote, self.flight
+        )
+        return sums
+
+
+class _Launch(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, remote: RemoteSum, flight: _Flight) -> Tensor:  # noqa: ANN401
+        ctx.remote, ctx.flight = remote, flight
+        flight.there = remote.submit(rows, Direction.FORWARD)
+        return rows.view_as(rows)
+
+    @staticmethod
+    def backward(ctx: Any, _placeholder: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        return ctx.remote.result(ctx.flight.back), None, None
+
+
+class _Land(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, remote: RemoteSum, flight: _Flight) -> Tensor:  # noqa: ANN401
+        ctx.remote, ctx.flight = remote, flight
+        sums = remote.result(flight.there)
+        return sums.to(rows.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        ctx.flight.back = ctx.remote.submit(gradient, Direction.BACKWARD)
+        # The gradient itself comes out of the launch.
+        return gradient.new_zeros(()).expand_as(gradient), None, None

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Full-graph training: one step per epoch, the same on every worker."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from switchgnn.training.bins.rounds import BinnedSum
+from switchgnn.training.checkpoint import load_checkpoint, save_checkpoint
+from switchgnn.training.errors import TrainingError
+from switchgnn.training.gradients import Sums
+from switchgnn.training.layers.dropout import VertexDropout
+from switchgnn.training.partition import Partition
+from switchgnn.training.sums.remote_sum import RemoteSum
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How to train.
+
+    Attributes:
+        epochs: at most so many.
+        learning_rate, weight_decay: of Adam.
+        input_dropout: share of the features that are dropped in training, as in the recipe of
+            Kipf and Welling (ICLR 2017).
+        seed: of the weights and of dropout.
+        evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
+        patience: evaluations without a better validation accuracy after which training
+            stops; 0 for never.
+        checkpoint: file to save to after each evaluation, and to resume from if it is
+            there; None for none.
+    """
+
+    epochs: int = 100
+    learning_rate: float = 0.01
+    weight_decay: float = 0.0
+    input_dropout: float = 0.0
+    seed: int = 0
+    evaluate_every: int = 10
+    patience: int = 0
+    checkpoint: Path | None = None
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Shares of vertices whose class is right, over all workers; None without vertices."""
+
+    train: float | None
+    validation: float | None
+    test: float | None
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """One epoch; times in seconds, of this worker.
+
+    Attributes:
+        epoch: from 1.
+        loss: over the training vertices of all workers, before the step.
+        accuracy: after the step, in the epochs that are evaluated.
+        seconds: the whole step without evaluation.
+        exchange: exchanges, of which nothing was computed meanwhile for ``waiting``.
+        waiting: see exchange.
+        all_reduce: adding up gradients.
+    """
+
+    epoch: int
+    loss: float
+    accuracy: Accuracy | None
+    seconds: float
+    exchange: float
+    waiting: float
+    all_reduce: float
+
+
+class Trainer:
+    """One worker's part in training a model.
+
+    Args:
+        model: distributed already, the same on every worker.
+        partition: this worker's part of the graph.
+        remote: the sums that the model uses, for their clock.
+        options: how to train, the same on every worker.
+        sums: adds up over the workers; by default over torch.distributed.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        partition: Partition,
+        remote: RemoteSum | BinnedSum,
+        options: TrainOptions,
+        *,
+        sums: Sums | None = None,
+    ) -> None:
+        self.model = model
+        self._partition = partition
+        self._remote = remote
+        self._options = options
+        self._sums = sums or Sums()
+        self._optimizer = torch.optim.Adam(
+            model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
+        )
+        vertices = torch.from_numpy(partition.vertices)
+        self._input_dropout = VertexDropout(options.input_dropout, vertices, options.seed - 1)
+        # A module of the model, so that it is saved, and switched off, with the others.
+        model.add_module("input_dropout", self._input_dropout)
+        self._features = torch.from_numpy(partition.features)
+        self._edges = torch.from_numpy(partition.edges)
+        self._labels = torch.from_numpy(partition.labels)
+        if partition.total_train == 0:
+            raise TrainingError("No vertex has a label to train on: look at the split.")
+
+    def run(self) -> Iterator[EpochReport]:
+        """Train; yield a report after each epoch.
+
+        Raises:
+            SwitchGNNError: an exchange failed, or the checkpoint is of another training.
+        """
+        done, best, tries = self._resume()
+        for epoch in range(done + 1, self._options.epochs + 1):
+            report = self._epoch(epoch)
+            yield report
+            if report.accuracy is None:
+                continue
+            reached = report.accuracy.validation or 0.0
+            best, tries = (reached, 0) if reached > best else (best, tries + 1)
+            self._save(epoch, best, tries)
+            if self._options.patience and tries >= self._options.patience:
+                return
+
+    def _epoch(self, epoch: int) -> EpochReport:
+        clock = self._remote.clock
+        exchange, waiting, reduce = clock.exchanging, clock.waiting, self._sums.seconds
+        started = time.perf_counter()
+        loss = self._step()
+        seconds = time.perf_counter() - started
+        clock = self._remote.clock
+        due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
+        return EpochReport(
+            epoch=epoch,
+            loss=loss,
+            seconds=seconds,
+            exchange=clock.exchanging - exchange,
+            waiting=clock.waiting - waiting,
+            all_reduce=self._sums.seconds - reduce,
+            accuracy=self.evaluate() if due else None,
+        )
+
+    def _step(self) -> float:
+        self.model.train()
+        self._optimizer.zero_grad()
+        outputs = self.model(self._input_dropout(self._features), self._edges)
+        loss = self._loss(outputs)
+        # Also without a label here: the others wait for this worker's gradients.
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._sums.add_gradients(self.model.parameters())
+        self._optimizer.step()
+        return float(self._sums.add(loss.detach().clone().reshape(1)))
+
+    def _loss(self, outputs: Tensor) -> Tensor:
+        """This worker's share of the mean over all training vertices, wherever they are."""
+        train = torch.from_numpy(self._partition.train)
+        chosen, labels = outputs[train], self._labels[train]
+        if self._partition.multilabel:
+            each = functional.binary_cross_entropy_with_logits(
+                chosen, labels.float(), reduction="sum"
+            )
+            return each / (self._partition.total_train * outputs.shape[1])
+        total = functional.cross_entropy(chosen, labels, reduction="sum")
+        return total / self._partition.total_train
+
+    @torch.no_grad()
+    def evaluate(self) -> Accuracy:
+        """Return the accuracies over all workers (micro-averaged over labels if multi-label)."""
+        self.model.eval()
+        outputs = self.model(self._features, self._edges)
+        right = (
+            ((outputs > 0) == (self._labels > 0)).float().mean(dim=1)
+            if self._partition.multilabel
+            else (outputs.argmax(dim=1) == self._labels).float()
+        )
+        masks = (self._partition.train, self._partition.validation, self._partition.test)
+        counts = torch.stack(
+            [
+                torch.stack([right[mask].sum(), mask.sum().float()])
+                for mask in map(torch.from_numpy, masks)
+            ]
+        ).double()
+        shares = [float(hit / all_) if all_ else None for hit, all_ in self._sums.add(counts)]
+        return Accuracy(*shares)
+
+    def _resume(self) -> tuple[int, float, int]:
+        if self._options.checkpoint is None:
+            return 0, -1.0, 0
+        state = load_checkpoint(self._options.checkpoint, self.model, self._optimizer)
+        done = float(state[0])
+        total, workers = self._sums.add(torch.tensor([done, 1.0]))
+        if float(total) != done * float(workers):
+            raise TrainingError(
+                f"The workers' checkpoints {self._options.checkpoint}… are of different epochs: "
+                "the training was stopped while they were written. Remove them to start anew."
+            )
+        return state
+
+    def _save(self, epoch: int, best: float, tries: int) -> None:
+        if self._options.checkpoint is not None:
+            save_checkpoint(
+                self._options.checkpoint,
+                self.model,
+                self._optimizer,
+                epoch=epoch,
+                best=best,
+                tries=tries,
+            )

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One worker process of `switchgnn train`.
+
+Rank, number of workers and where they meet come from the environment, as torchrun sets
+it (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT). The rest is a task in JSON.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from switchgnn.host.direct import (
+    PROTOCOL,
+    HostTransport,
+    LocalTransport,
+    Sampling,
+    Station,
+    SwitchTransport,
+    Transport,
+    read_binned_schedule,
+    read_schedule,
+)
+from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.strawman import StrawmanExchange
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.faults import Faults, FaultyLink
+from switchgnn.host.wire.header import PROTOCOL as SWITCHGNN_PROTOCOL
+from switchgnn.host.wire.link import Link, open_link
+from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.training.bins.models import distribute_in_bins
+from switchgnn.training.bins.options import BinOptions
+from switchgnn.training.bins.rounds import BinnedSum
+from switchgnn.training.layers.models import ModelOptions, build_model
+from switchgnn.training.layers.whole import distribute
+from switchgnn.training.partition import Partition
+from switchgnn.training.partition_files import read_partition
+from switchgnn.training.sums.remote_sum import RemoteSum
+from switchgnn.training.trainer import Trainer, TrainOptions
+
+SWITCH, HOST, HOST_PARTIAL, LOCAL = "switch", "host", "host-partial", "local"
+G3, STRAWMAN = "g3", "strawman"
+TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)
+
+
+@dataclass(frozen=True)
+class TrainTask:
+    """What one worker process does.
+
+    Attributes:
+        worker: its number.
+        partitions: folder of all partitions.
+        transport: one of TRANSPORTS.
+        model, options: what to train, and how.
+        pace: bounds on sending and waiting.
+        link: ``eth:...`` or ``udp:...``.
+        addresses: its addresses.
+        plan: the plan folder, for ``switch`` and ``strawman``.
+        schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``.
+        stations: (MAC, IP) of all workers, for the same.
+        sampling: share of rows that travel, for ``host``.
+        faults: what to inject on its link, as ``--faults`` takes it.
+        bins: how the work is cut, for ``g3``.
+    """
+
+    worker: int
+    partitions: Path
+    transport: str
+    model: ModelOptions
+    options: TrainOptions
+    pace: Pace
+    link: str
+    addresses: Addresses
+    plan: Path | None = None
+    schedule: Path | None = None
+    stations: tuple[tuple[str, str], ...] = ()
+    sampling: float = 1.0
+    faults: str = ""
+    bins: BinOptions = field(default_factory=BinOptions)
+
+    def to_json(self) -> str:
+        """Return the task as one line of JSON."""
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TrainTask":
+        """Read what :meth:`to_json` wrote."""
+        fields = json.loads(text)
+        options = fields["options"]
+        options["checkpoint"] = _path(options["checkpoint"])
+        return cls(
+            **{
+                **fields,
+                "partitions": Path(fields["partitions"]),
+                "model": ModelOptions(**fields["model"]),
+                "options": TrainOptions(**options),
+                "pace": Pace(**fields["pace"]),
+                "addresses": Addresses(**fields["addresses"]),
+                "plan": _path(fields["plan"]),
+                "schedule": _path(fields["schedule"]),
+                "stations": tuple((mac, ip) for mac, ip in fields["stations"]),
+                "bins": BinOptions(**fields["bins"]),
+            }
+        )
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
+
+
+def run_train_worker(task: TrainTask) -> None:
+    """Do the task: one JSON line per epoch on standard output, and a last one.
+
+    Raises:
+        SwitchGNNError: whatever stops the training.
+    """
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // _world_size()))
+    partition = read_partition(task.partitions, task.worker)
+    # The same weights everywhere; what is drawn later, as in dropout, differs by worker.
+    torch.manual_seed(task.options.seed)
+    model = build_model(task.model, partition.features.shape[1], partition.classes)
+    torch.manual_seed(task.options.seed * 1000 + 1 + task.worker)
+    with _together(task.pace.patience), _transport(task, partition) as transport:
+        with _distributed(model, partition, transport, task) as remote:
+            trainer = Trainer(model, partition, remote, _own_options(task))
+            _report("ready")
+            for report in trainer.run():
+                transport.next_epoch()
+                _report("epoch", **asdict(report), traffic=transport.traffic._asdict())
+        traffic = transport.traffic._asdict()
+        transport.close()
+    ledger = remote.ledger.to_dict()
+    _report("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
+
+
+@contextmanager
+def _distributed(
+    model: nn.Module, partition: Partition, transport: Transport, task: TrainTask
+) -> Iterator[RemoteSum | BinnedSum]:
+    """Let the model compute on the partition, at once or in bins."""
+    if task.transport == G3:
+        assert isinstance(transport, HostTransport)  # noqa: S101  see _transport
+        with BinnedSum(transport, task.bins) as binned:
+            distribute_in_bins(model, partition, binned, seed=task.options.seed)
+            yield binned
+        return
+    with RemoteSum(transport) as remote:
+        distribute(model, partition, remote, seed=task.options.seed)
+        yield remote
+
+
+def _own_options(task: TrainTask) -> TrainOptions:
+    """Each worker keeps its own checkpoint: their random numbers differ."""
+    checkpoint = task.options.checkpoint
+    if checkpoint is None:
+        return task.options
+    own = checkpoint.with_name(f"{checkpoint.name}.{task.worker}")
+    return replace(task.options, checkpoint=own)
+
+
+def _world_size() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+@contextmanager
+def _together(patience: float) -> Iterator[None]:
+    """Join the other workers for torch.distributed."""
+    if _world_size() == 1:
+        yield
+        return
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience))
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+@contextmanager
+def _transport(task: TrainTask, partition: Partition) -> Iterator[Transport]:
+    if task.transport == LOCAL:
+        yield LocalTransport(len(partition.vertices), partition.workers)
+        return
+    with ExitStack() as stack:
+        protocol = SWITCHGNN_PROTOCOL if task.plan is not None else PROTOCOL
+        link: Link = stack.enter_context(open_link(task.link, protocol))
+        faults = Faults.parse(task.faults)
+        if faults.rates:
+            link = FaultyLink(link, faults, task.worker)
+        if task.plan is not None:
+            manifest = read_manifest(task.plan)
+            part = read_worker_part(task.plan, task.worker)
+            kind = StrawmanExchange if task.transport == STRAWMAN else Exchange
+            exchange = kind(manifest, part, link, task.addresses, pace=task.pace)
+            yield SwitchTransport(exchange, link)
+            return
+        assert task.schedule is not None  # noqa: S101  every other transport has one
+        binned = read_binned_schedule(task.schedule) if task.transport == G3 else None
+        yield HostTransport(
+            binned.forward if binned else read_schedule(task.schedule),
+            link,
+            tuple(Station(mac, ip) for mac, ip in task.stations),
+            pace=task.pace,
+            backward=binned.backward if binned else None,
+            sampling=Sampling(task.sampling, task.options.seed),
+        )
+
+
+def _report(event: str, **values: Any) -> None:  # noqa: ANN401
+    sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
+    sys.stdout.flush()

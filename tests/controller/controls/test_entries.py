@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each control's class makes of a plan, and reads back."""
+
+import json
+
+import numpy as np
+import pytest
+
+from switchgnn.controller import Network, star_network
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.destination import Destination
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import Loop
+from switchgnn.controller.controls.result import Result
+from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.controls.source import Source
+from switchgnn.controller.controls.worker import Worker
+from switchgnn.controller.network import mac_number
+from tests.controller.plans import make_plan
+
+PLAN = make_plan(workers=3)
+
+
+def test_stars_give_every_worker_addresses_of_its_own():
+    stations = star_network(300).stations
+    assert (stations[0].port, stations[0].mac, stations[0].ip) == (
+        1,
+        "02:00:00:00:00:01",
+        "10.0.0.1",
+    )
+    assert stations[249].ip == "10.0.0.250"
+    assert stations[250].ip == "10.0.1.1"
+    assert len({station.mac for station in stations}) == 300
+    assert len({station.ip for station in stations}) == 300
+
+
+def test_a_mac_of_five_bytes_is_refused():
+    with pytest.raises(ValueError, match="not an Ethernet address"):
+        mac_number("02:00:00:00:01")
+
+
+def test_worker_has_a_port_a_number_and_a_bit(layout, network):
+    worker = Worker(layout)
+    rows = worker.rows(PLAN, network)
+    assert worker.records(rows) == [{"port": w + 1, "worker": w} for w in range(3)]
+    bits = rows.param_columns(worker.table.action("set_worker"))["worker_bit"]
+    assert list(bits) == [1, 2, 4]
+
+
+def test_the_128th_worker_has_the_top_bit(layout):
+    rows = Worker(layout).rows(make_plan(workers=128), star_network(128))
+    bits = rows.param_columns(Worker(layout).table.action("set_worker"))["worker_bit"]
+    assert bits[-1] == 1 << 127
+
+
+def test_stations_are_forwarded_and_broadcast_is_flooded(layout, network):
+    records = Forward(layout).records(Forward(layout).rows(PLAN, network))
+    assert records[0] == {"dst_addr": "02:00:00:00:00:01", "port": 1}
+    assert records[-1] == {"dst_addr": "ff:ff:ff:ff:ff:ff", "port": "all"}
+    assert len(records) == 4
+
+
+def test_sources_are_indexed_by_their_place(layout, network):
+    records = Source(layout).records(Source(layout).rows(PLAN, network))
+    assert records[3] == {"src_id": 3, "port": 1, "index": 3}
+
+
+def test_destinations_have_their_slot_and_port(layout, network):
+    control = Destination(layout)
+    records = control.records(control.rows(PLAN, network))
+    switch = PLAN.switch
+    assert len(records) == len(switch.result_vertex)
+    for row, record in enumerate(records):
+        assert record == {
+            "block_id": switch.result_block[row],
+            "dst_id": switch.result_vertex[row],
+            "port": switch.result_worker[row] + 1,
+            "bank": switch.result_bank[row],
+            "slot": switch.result_slot[row],
+            "expected": switch.result_expected[row],
+        }
+
+
+def test_fanout_entries_hold_count_flags_and_slots(layout):
+    fanout = Fanout(layout)
+    records = fanout.records(fanout.rows(PLAN))
+    switch = PLAN.switch
+    for row, record in enumerate(records):
+        used = np.flatnonzero(switch.entry_expected[row])
+        assert record["block_id"] == switch.entry_block[row]
+        assert record["hop"] == switch.entry_hop[row]
+        assert record["count"] == switch.entry_count[row]
+        assert record["last_hop"] == int(switch.entry_last[row])
+        assert record["last_bank"] == used.max(initial=0)
+        assert record["slots"] == " ".join(
+            f"{b}:{switch.entry_slot[row, b]}({switch.entry_expected[row, b]})" for b in used
+        )
+
+
+def test_results_go_to_the_port_and_first_group_of_their_worker(layout, network):
+    records = Result(layout).records(Result(layout).rows(PLAN, network))
+    assert [record["port"] for record in records] == [1, 2, 3, 1, 2]
+    assert [record["group"] for record in records] == [16, 48, 80, 16, 48]
+
+
+def test_groups_join_each_worker_with_each_loop_port(network):
+    groups = Loop().groups(PLAN, network)
+    assert groups[1] == (1, 2, 3)
+    assert groups[16] == (1, 256)
+    assert groups[16 + 2 * 32 + 31] == (3, 287)
+    assert len(groups) == 1 + 3 * 32
+
+
+def test_departures_carry_addresses(layout):
+    network = Network(star_network(3).stations, switch_ip="10.9.9.9")
+    departure = Departure(layout)
+    rows = departure.rows(PLAN, network)
+    assert departure.records(rows)[1] == {
+        "port": 2,
+        "worker_mac": "02:00:00:00:00:02",
+        "worker_ip": "10.0.0.2",
+    }
+    params = rows.param_columns(departure.table.action("address"))
+    assert int(params["switch_ip"][0]) == 0x0A090909
+
+
+def test_session_and_threshold_read_back(layout):
+    session, congestion = Session(layout), Congestion(layout)
+    entry = session.entry(7, PLAN)
+    assert entry == SessionEntry(7, PLAN.number, 0b111)
+    assert session.decode(session.encode(entry)) == entry
+    assert session.decode(session.closed(session.encode(entry))) == SessionEntry(7, 0, 0)
+    assert session.decode(session.table.default) == SessionEntry(0, 0, 0)
+    assert congestion.decode(congestion.encode(32)) == 32
+
+
+def test_records_are_json(layout, network):
+    for control, rows in (
+        (Worker(layout), Worker(layout).rows(PLAN, network)),
+        (Fanout(layout), Fanout(layout).rows(PLAN)),
+        (Result(layout), Result(layout).rows(PLAN, network)),
+    ):
+        json.dumps(control.records(rows))

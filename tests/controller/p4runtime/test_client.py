@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The connection to a switch, and its errors as sentences."""
+
+import shutil
+import subprocess
+
+import grpc
+import pytest
+from finsy.proto import rpc_code
+
+from switchgnn.controller import P4RuntimeClient, TlsOptions, install
+from switchgnn.controller.controls.source import Source
+from switchgnn.controller.errors import (
+    ControllerError,
+    NotPrimaryError,
+    PipelineMissingError,
+    SwitchUnreachableError,
+    WriteRefusedError,
+)
+from switchgnn.controller.network import star_network
+from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
+from tests.controller.fake_server import FakeSwitch
+from tests.controller.plans import make_plan
+
+
+@pytest.fixture
+def loaded(client, program):
+    client.set_pipeline(program, 7)
+    return client
+
+
+@pytest.fixture
+def updates(layout):
+    rows = Source(layout).rows(make_plan(sources=6), star_network(3))
+    return [row_update(INSERT, rows.table, row) for row in rows.data]
+
+
+def test_nobody_there():
+    with pytest.raises(SwitchUnreachableError, match=r"127.0.0.1:1 \(without TLS\) within 0.2 s"):
+        P4RuntimeClient("127.0.0.1:1", deadline=0.2).open()
+
+
+def test_opening_and_closing_twice_is_fine(fake):
+    client = P4RuntimeClient(fake.address, deadline=3)
+    client.open()
+    client.open()
+    assert client.alive
+    client.close()
+    client.close()
+    assert not client.alive
+
+
+def test_another_primary(fake):
+    fake.foreign_primary = 9
+    with pytest.raises(NotPrimaryError, match=f"{fake.address} is under the control of somebody"):
+        P4RuntimeClient(fake.address, deadline=3).open()
+
+
+def test_a_higher_election_id_takes_over(fake):
+    fake.foreign_primary = 9
+    with P4RuntimeClient(fake.address, election_id=10, deadline=3) as client:
+        assert client.alive
+
+
+def test_an_observer_needs_no_permission_but_may_not_write(fake, loaded, updates):
+    with P4RuntimeClient(fake.address, election_id=5, primary=False) as observer:
+        assert observer.get_pipeline_cookie() == 7
+        with pytest.raises(NotPrimaryError):
+            observer.write(updates)
+
+
+def test_a_lost_switch_is_noticed(fake, client):
+    assert not client.wait_lost(0)
+    fake.stop()
+    assert client.wait_lost(5)
+    assert not client.alive
+
+
+def test_a_switch_that_goes_away(fake, loaded, updates):
+    fake.stop()
+    with pytest.raises(SwitchUnreachableError, match="went away while writing table source, entry"):
+        loaded.write(updates)
+
+
+def test_no_program_yet(client):
+    assert client.get_pipeline_cookie() is None
+    with pytest.raises(PipelineMissingError, match="runs no P4 program"):
+        client.get_layout()
+
+
+def test_cookie_and_layout_come_back(fake, loaded, layout):
+    assert loaded.get_pipeline_cookie() == 7
+    with P4RuntimeClient(fake.address, primary=False) as observer:
+        assert observer.get_layout() == layout
+
+
+def test_writes_are_cut_into_batches_and_read_back(fake, loaded, updates, layout):
+    assert loaded.write(updates, batch=4) == 6
+    assert len(fake.contents.entries) == 6
+
+
+def test_a_mixed_batch_names_the_refused_update_only(fake, loaded, updates):
+    loaded.write([updates[2]])
+    with pytest.raises(WriteRefusedError) as caught:
+        loaded.write(updates)
+    (failure,) = caught.value.failures
+    assert (failure.index, failure.code) == (2, rpc_code.ALREADY_EXISTS)
+    assert failure.entry == "table source, entry src_id 2"
+    assert str(caught.value) == (
+        f"Switch {fake.address} refused 1 of 6 updates, the first of them table source, entry "
+        "src_id 2: it is there already (ALREADY_EXISTS: exists). Something else writes to this "
+        "switch: stop it and install again."
+    )
+    # Those before and after it are in place.
+    assert len(fake.contents.entries) == 6
+
+
+def test_batches_after_a_refused_one_are_not_sent(fake, loaded, updates):
+    loaded.write([updates[0]])
+    with pytest.raises(WriteRefusedError):
+        loaded.write(updates, batch=1)
+    # One more may have been under way.
+    assert len(fake.contents.entries) <= 2
+
+
+def test_a_missing_group(loaded):
+    with pytest.raises(WriteRefusedError, match="multicast group 77: it is not there"):
+        loaded.write([group_update(DELETE, 77, ())])
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (rpc_code.RESOURCE_EXHAUSTED, "there is no room for it"),
+        (rpc_code.UNIMPLEMENTED, "the switch does not support it"),
+        (rpc_code.INTERNAL, "The log of the switch may say more"),
+        (99, "99: told to fail"),
+    ],
+)
+def test_reasons_in_words(fake, loaded, updates, code, words):
+    fake.arm(fail_at=1, fail_code=code)
+    with pytest.raises(WriteRefusedError, match=words):
+        loaded.write(updates)
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A self-signed certificate for this machine, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not on the PATH")
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-nodes", "-days", "1", "-subj", "/CN=switch"),
+            *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return certificate, key
+
+
+def test_an_encrypted_connection_with_certificates_on_both_sides(certificate):
+    path, key = certificate
+    pair = [(key.read_bytes(), path.read_bytes())]
+    fake = FakeSwitch(grpc.ssl_server_credentials(pair, path.read_bytes(), True)).start()
+    try:
+        with P4RuntimeClient(fake.address, tls=TlsOptions(path, path, key), deadline=5) as client:
+            assert client.get_pipeline_cookie() is None
+        with pytest.raises(SwitchUnreachableError, match="without TLS"):
+            P4RuntimeClient(fake.address, deadline=0.3).open()
+    finally:
+        fake.stop()
+
+
+def test_a_client_certificate_needs_its_key(tmp_path):
+    with pytest.raises(ControllerError, match="needs its key"):
+        P4RuntimeClient("127.0.0.1:1", tls=TlsOptions(certificate=tmp_path / "c")).open()
+
+
+def test_an_unreadable_certificate(tmp_path):
+    options = TlsOptions(root_certificate=tmp_path / "no.pem")
+    with pytest.raises(ControllerError, match=r"Cannot read the TLS file .*no\.pem"):
+        P4RuntimeClient("127.0.0.1:1", tls=options).open()
+
+
+def test_a_progressing_install_survives_an_exception_in_the_callback(
+    fake, client, network, program
+):
+    def explode(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        install(make_plan(), [client], network, program=program, progress=explode)
+    assert not fake.contents.entries

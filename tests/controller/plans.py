@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Small plans, made without a graph."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.p4src import load_program
+from switchgnn.planner import build_plan, graph_from_edges, write_plan
+from switchgnn.planner.plan.plan import SwitchPart
+
+BANKS = 8
+
+
+@dataclass(frozen=True)
+class Manifest:
+    workers: int
+    program: str
+    digest: str
+    slots_per_bank: int = 64
+    slots: int = 512
+    strawman: bool = False
+
+
+def make_plan(seed=1, *, workers=3, sources=4, blocks=2, hops=2, results=5, program=None):
+    """Return a plan; other seeds give other slots and another digest."""
+    rng = np.random.default_rng(seed)
+    block, source, hop = (
+        axis.reshape(-1)
+        for axis in np.meshgrid(
+            np.arange(1, blocks + 1), np.arange(sources), np.arange(hops), indexing="ij"
+        )
+    )
+    count = len(block)
+    switch = SwitchPart(
+        source_vertex=np.arange(sources, dtype=np.uint32),
+        source_worker=(np.arange(sources) % workers).astype(np.uint16),
+        entry_block=block.astype(np.uint16),
+        entry_source=source.astype(np.uint32),
+        entry_hop=hop.astype(np.uint16),
+        entry_last=hop == hops - 1,
+        entry_slot=rng.integers(0, 64, (count, BANKS)).astype(np.uint32),
+        entry_expected=rng.integers(0, 3, (count, BANKS)).astype(np.uint16),
+        entry_count=(np.arange(count) % 3 + 1).astype(np.uint16),
+        result_block=(np.arange(results) % blocks + 1).astype(np.uint16),
+        result_bank=(np.arange(results) % BANKS).astype(np.uint8),
+        result_slot=np.arange(results).astype(np.uint32),
+        result_vertex=rng.permutation(results).astype(np.uint32),
+        result_worker=(np.arange(results) % workers).astype(np.uint16),
+        result_expected=rng.integers(1, 9, results).astype(np.uint16),
+    )
+    manifest = Manifest(workers, program or load_program().digest, f"{seed:08x}" + "ab" * 28)
+    return SwitchPlan(manifest, switch)
+
+
+def write_ring(folder, program):
+    """Write the plan of four vertices in a ring, held by two workers in turn; return it."""
+    vertices = np.arange(4)
+    graph = graph_from_edges(
+        vertices, np.roll(vertices, -1), name="ring", vertices=4, directed=False
+    )
+    plan = build_plan(graph, workers=2, slots=8, program=program.digest, assignment=vertices % 2)
+    write_plan(plan, folder)
+    return plan

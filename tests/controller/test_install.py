@@ -1,0 +1,339 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Installing: only the difference is written, and a failure leaves what was there."""
+
+from dataclasses import replace
+
+import pytest
+from finsy.proto import rpc_code
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from switchgnn.controller import P4RuntimeClient, clear, install, load_plan, star_network
+from switchgnn.controller.controls.session import Session
+from switchgnn.controller.errors import (
+    ControllerError,
+    PlanRefusedError,
+    RollbackError,
+    SwitchUnreachableError,
+    VerificationError,
+    WriteRefusedError,
+)
+from switchgnn.controller.p4runtime.messages import default_update
+from switchgnn.controller.p4runtime.state import empty_state
+from tests.controller.fake_server import FakeSwitch
+from tests.controller.plans import make_plan, write_ring
+from tests.controller.states import observed, same
+
+PLAN = make_plan(1)
+OTHER = make_plan(2, workers=4, sources=7, blocks=3, hops=3, results=40)
+
+
+@pytest.fixture
+def put(client, network, program):
+    def put(plan, **options):
+        return install(plan, [client], network, program=program, **options)
+
+    return put
+
+
+def test_a_fresh_switch_gets_program_entries_and_session_one(put, fake):
+    report = put(PLAN)
+    assert report.session == 1
+    assert report.switches[0].pipeline_pushed
+    assert report.switches[0].entries["fanout"] == 2 * 4 * 2
+    assert "P4 program loaded" in report.sentences()[0]
+    assert len(fake.contents.groups) == 1 + 3 * 32
+    assert len(fake.contents.entries) == 3 + 4 + 4 + 5 + 16 + 5 + 3
+
+
+def test_a_second_install_writes_nothing_and_says_so(put, fake):
+    put(PLAN)
+    updates = fake.updates
+    report = put(PLAN)
+    assert not report.changed
+    assert (fake.updates, fake.pushes) == (updates, 1)
+    assert "nothing to do" in report.sentences()[0]
+    assert report.session == 1
+
+
+def test_a_new_session_is_one_update(put, fake):
+    put(PLAN)
+    updates = fake.updates
+    report = put(PLAN, new_session=True)
+    assert report.session == 2
+    assert fake.updates == updates + 1
+
+
+def test_another_plan_takes_a_new_session(put):
+    put(PLAN)
+    assert put(OTHER).session == 2
+    assert put(PLAN).session == 3
+
+
+def test_another_threshold_is_one_update_in_the_same_session(put, fake):
+    put(PLAN)
+    updates = fake.updates
+    assert put(PLAN, ecn_threshold=20).session == 1
+    assert fake.updates == updates + 1
+
+
+def test_another_program_is_replaced(put, client, fake, program):
+    client.set_pipeline(program, 12345)
+    assert put(PLAN).switches[0].pipeline_pushed
+    assert fake.pushes == 2
+
+
+def test_a_cleared_switch_gets_its_program_anew(put, client, fake):
+    # Its registers hold tags of a session that nobody knows.
+    put(PLAN)
+    clear(client)
+    assert not fake.contents.entries
+    assert not fake.contents.groups
+    assert not fake.contents.defaults
+    report = put(PLAN)
+    assert report.switches[0].pipeline_pushed
+    assert report.session == 1
+
+
+def test_the_session_starts_over_after_the_last_number(put, client, fake, layout):
+    put(PLAN)
+    session = Session(layout)
+    last = session.encode(session.entry(session.max_session, PLAN))
+    client.write([default_update(session.table, last)])
+    report = put(PLAN, new_session=True)
+    assert report.session == 1
+    assert fake.pushes == 2
+
+
+def test_foreign_entries_are_removed_and_damaged_ones_repaired(put, client, fake, layout):
+    put(PLAN)
+    victim = next(key for key in fake.contents.entries if key[0] == layout.table("fanout").id)
+    entry = fake.contents.entries.pop(victim)
+    entry.match[0].exact.value = b"\x63"
+    fake.contents.entries[victim[0], ((1, b"\x63"), *victim[1][1:])] = entry
+    counts = put(PLAN).switches[0].counts
+    assert (counts.inserted, counts.modified, counts.deleted) == (1, 0, 1)
+
+
+def test_answers_with_long_numbers_and_fields_in_any_order_are_understood(put, fake):
+    put(PLAN)
+    fake.pad, fake.reverse = 6, True
+    assert not put(PLAN).changed
+
+
+def test_the_session_is_closed_while_entries_change(put, client, fake, layout, monkeypatch):
+    put(PLAN)
+    seen = []
+    session = Session(layout)
+    original = fake._apply
+
+    def spy(update, context):
+        entry = fake.contents.defaults.get(session.table.id)
+        is_session = update.entity.table_entry.table_id == session.table.id
+        if entry is not None and not is_session:
+            seen.append(bytes(entry.action.action.params[1].value))
+        return original(update, context)
+
+    monkeypatch.setattr(fake, "_apply", spy)
+    put(OTHER)
+    assert set(seen) == {b"\0"}
+
+
+def test_progress_ends_at_the_total(put):
+    told = []
+    put(PLAN, progress=lambda *step: told.append(step))
+    assert told[-1][1] == told[-1][2] > 0
+
+
+def test_a_folder_and_an_address_will_do(tmp_path, fake, network, program):
+    plan = write_ring(tmp_path / "plan", program)
+    report = install(tmp_path / "plan", [fake.address], network, program=program)
+    assert report.plan == plan.manifest.digest
+    assert report.switches[0].entries["source"] == 4
+
+
+# Refusals before anything is sent.
+
+
+def refused(plan, network, program, match, switches=("127.0.0.1:1",)):
+    with pytest.raises(PlanRefusedError, match=match):
+        install(plan, list(switches), network, program=program)
+
+
+def test_a_plan_for_another_program_is_refused(network, program):
+    refused(make_plan(program="00" * 32), network, program, "for another P4 program .*000000000000")
+
+
+def test_more_workers_than_ports_are_refused(network, program):
+    refused(make_plan(workers=5), network, program, "5 workers, but the network has 4 ports")
+
+
+def test_more_workers_than_bits_are_refused(program):
+    refused(make_plan(workers=200), star_network(200), program, "knows at most 128")
+
+
+def test_slots_beyond_a_bank_are_refused(network, program, layout):
+    size = layout.registers["bank0.value"].size
+    manifest = replace(PLAN.manifest, slots_per_bank=size + 1)
+    refused((manifest, PLAN.switch), network, program, f"{size + 1:,} slots in each bank")
+    slots = PLAN.switch.entry_slot.copy()
+    expected = PLAN.switch.entry_expected.copy()
+    slots[0, 0], expected[0, 0] = size, 1
+    switch = replace(PLAN.switch, entry_slot=slots, entry_expected=expected)
+    refused((PLAN.manifest, switch), network, program, f"has {size:,}")
+
+
+def test_a_plan_too_large_for_a_table_is_refused(network, program):
+    small = replace(program, p4info=program.p4info.replace("size: 4194304", "size: 10"))
+    refused(PLAN, network, small, "16 entries for table fanout, which holds 10")
+
+
+def test_two_workers_on_a_port_are_refused(network, program):
+    twice = replace(network, stations=(network.stations[0],) * 4)
+    refused(PLAN, twice, program, "same port")
+
+
+def test_a_loop_port_is_no_workers_port(network, program):
+    stations = (*network.stations[:3], replace(network.stations[3], port=256))
+    refused(PLAN, replace(network, stations=stations), program, "from 1 to 255")
+
+
+def test_an_unknown_worker_is_refused(network, program):
+    switch = replace(PLAN.switch, result_worker=PLAN.switch.result_worker + 3)
+    refused((PLAN.manifest, switch), network, program, "names worker 5, but has 3")
+
+
+def test_an_entry_named_twice_is_refused(network, program):
+    switch = replace(PLAN.switch, entry_hop=PLAN.switch.entry_hop * 0)
+    refused((PLAN.manifest, switch), network, program, "table fanout twice: block_id 1, src_id 0")
+
+
+def test_no_switch_is_refused(network, program):
+    refused(PLAN, network, program, "no switch", switches=())
+
+
+def test_a_client_for_reading_is_refused(fake, network, program):
+    client = P4RuntimeClient(fake.address, primary=False)
+    with pytest.raises(ControllerError, match="for reading only"):
+        install(PLAN, [client], network, program=program)
+
+
+# Failures on the way.
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """One switch with PLAN for all examples of a property."""
+    switch = FakeSwitch().start()
+    with P4RuntimeClient(switch.address, deadline=3) as client:
+        yield switch, client
+    switch.stop()
+
+
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(fail_at=st.integers(1, 170))
+def test_any_refused_update_leaves_the_old_plan(shared, network, program, layout, fail_at):
+    switch, client = shared
+    switch.arm()
+    install(PLAN, [client], network, program=program)
+    before = observed(switch.address, layout)
+    switch.arm(fail_at=fail_at)
+    try:
+        install(OTHER, [client], network, program=program)
+    except WriteRefusedError as error:
+        assert len(error.failures) == 1
+        assert same(layout, observed(switch.address, layout), before)
+    else:
+        assert switch.faults.seen < fail_at
+
+
+@pytest.mark.parametrize("fail_at", [1, 30, 120])
+def test_a_refused_update_leaves_a_fresh_switch_empty(put, fake, layout, fail_at):
+    fake.arm(fail_at=fail_at)
+    with pytest.raises(WriteRefusedError):
+        put(PLAN)
+    assert same(layout, observed(fake.address, layout), empty_state(layout))
+    assert put(PLAN).session == 1
+
+
+def test_a_forgotten_update_is_noticed_and_rolled_back(put, fake, layout):
+    put(PLAN)
+    before = observed(fake.address, layout)
+    fake.arm(lose_at=70)
+    with pytest.raises(VerificationError, match=r"reads back 1 differently; the first: .* missing"):
+        put(OTHER)
+    assert same(layout, observed(fake.address, layout), before)
+
+
+def test_a_rollback_that_fails_is_told(put, fake):
+    put(PLAN)
+    fake.arm(fail_at=40, keep_failing=True)
+    with pytest.raises(RollbackError, match="may hold a part of the plan") as caught:
+        put(OTHER)
+    assert isinstance(caught.value.__context__, WriteRefusedError)
+
+
+def test_a_half_installed_switch_is_repaired_in_a_new_session(put, fake):
+    put(PLAN)
+    fake.arm(fail_at=40, keep_failing=True)
+    with pytest.raises(RollbackError):
+        put(OTHER)
+    fake.arm()
+    assert put(OTHER).session == 2
+    assert not put(OTHER).changed
+
+
+def test_a_broken_connection_is_told_and_mended_by_the_next_install(put, fake, network, program):
+    put(PLAN)
+    fake.arm(drop_at=50)
+    with pytest.raises(RollbackError) as caught:
+        put(OTHER)
+    assert isinstance(caught.value.__context__, SwitchUnreachableError)
+    fake.arm()
+    fake.restart()
+    assert install(OTHER, [fake.address], network, program=program).session == 1
+
+
+# Several switches.
+
+
+def test_a_switch_that_has_the_plan_keeps_its_session(fake, other_fake, network, program):
+    install(PLAN, [fake.address], network, program=program)
+    install(PLAN, [fake.address], network, program=program, new_session=True)
+    both = [fake.address, other_fake.address]
+    report = install(PLAN, both, network, program=program)
+    assert report.session == 3
+    assert [switch.pipeline_pushed for switch in report.switches] == [False, True]
+    assert not install(PLAN, both, network, program=program).changed
+
+
+def test_a_new_session_is_above_that_of_every_switch(fake, other_fake, network, program):
+    install(PLAN, [fake.address], network, program=program)
+    install(PLAN, [fake.address], network, program=program, new_session=True)
+    report = install(PLAN, [other_fake.address, fake.address], network, program=program)
+    assert report.session == 3
+
+
+def test_a_failure_on_one_switch_rolls_back_the_other(fake, other_fake, network, program, layout):
+    both = [fake.address, other_fake.address]
+    install(PLAN, both, network, program=program)
+    before = [observed(address, layout) for address in both]
+    other_fake.arm(fail_at=100, fail_code=rpc_code.RESOURCE_EXHAUSTED)
+    with pytest.raises(WriteRefusedError, match=other_fake.address):
+        install(OTHER, both, network, program=program)
+    after = [observed(address, layout) for address in both]
+    assert all(same(layout, *pair) for pair in zip(before, after, strict=True))
+
+
+def test_a_switch_that_is_away_leaves_the_others_untouched(fake, network, program):
+    gone = P4RuntimeClient("127.0.0.1:1", deadline=0.2)
+    with pytest.raises(SwitchUnreachableError, match=r"No switch answers at 127\.0\.0\.1:1"):
+        install(PLAN, [fake.address, gone], network, program=program)
+    assert fake.pushes == 0
+
+
+def test_load_plan_passes_plans_through():
+    assert load_plan(PLAN) is PLAN

@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What leaves and spines are told, and how they are told together or not at all."""
+
+import pytest
+from finsy.proto import rpc_code
+from typer.testing import CliRunner
+
+from switchgnn.controller import (
+    P4RuntimeClient,
+    Share,
+    install_each,
+    leaf_spine_network,
+    show_entries,
+    tier_plan,
+)
+from switchgnn.controller.cli import app
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.destination import Destination
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import (
+    ALL_STATIONS_GROUP,
+    ALL_WORKERS_GROUP,
+    Loop,
+    result_group,
+)
+from switchgnn.controller.controls.result import Result
+from switchgnn.controller.controls.session import Session
+from switchgnn.controller.controls.source import Source
+from switchgnn.controller.controls.tier import Tier
+from switchgnn.controller.controls.worker import Worker
+from switchgnn.controller.errors import WriteRefusedError
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner.plan.leaf_spine import make_tiers
+from tests.controller.states import observed, same
+
+RACKS = even_racks(5, 2, 2)  # workers 0 to 2 on leaf 0, ports 1 to 3; spines on ports 4 and 5
+NETWORKS = leaf_spine_network(RACKS.leaf_of_worker, RACKS.spines)
+
+
+def plans_of(program, slots=16):
+    """Plans of the leaves, then of the spines."""
+    plan = build_plan(load_graph("karate"), workers=5, slots=slots, program=program.digest)
+    tiers = make_tiers(plan, RACKS)
+    return [tier_plan(plan.manifest, part) for part in (*tiers.leaves, *tiers.spines)]
+
+
+@pytest.fixture(scope="module")
+def plans(program):
+    return plans_of(program)
+
+
+def shares(plans, switches):
+    return [Share(*each) for each in zip(plans, NETWORKS.switches, switches, strict=False)]
+
+
+def test_networks_fit_together():
+    leaf, spine = NETWORKS.leaves[1], NETWORKS.spines[1]
+    assert [station.port for station in leaf.stations] == [1, 2, 3, 4]
+    assert leaf.stations[3].mac == spine.switch_mac
+    assert spine.stations[1].mac == leaf.switch_mac
+    assert NETWORKS.place == ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))
+    # Workers elsewhere are behind a spine; to a spine all are behind their leaf.
+    assert {station.port for station in leaf.beyond} == {3, 4}
+    assert len(leaf.beyond) == 3
+    assert [station.port for station in spine.beyond] == [1, 1, 1, 2, 2]
+
+
+def test_addresses_differ():
+    networks = NETWORKS.switches
+    macs = {network.switch_mac for network in networks}
+    macs |= {
+        station.mac for network in networks for station in (*network.stations, *network.beyond)
+    }
+    assert len(macs) == 5 + len(networks)
+
+
+def test_a_leaf_has_workers_below_and_spines_above(plans, layout):
+    leaf, network = plans[1], NETWORKS.leaves[1]
+    worker = Worker(layout)
+    assert worker.records(worker.rows(leaf, network)) == [
+        {"port": 1, "worker": 3},
+        {"port": 2, "worker": 4},
+        {"port": 3, "worker": "above"},
+        {"port": 4, "worker": "above"},
+    ]
+    assert Session(layout).entry(1, leaf).members == 0b11000
+    tier = Tier(layout)
+    assert tier.decode(tier.encode(leaf, network)) == {
+        "above": 3,
+        "number": 1,
+        "elsewhere": 0b00111,
+        "leaves": 0,
+    }
+    groups = Loop().groups(leaf, network)
+    assert groups[ALL_WORKERS_GROUP] == (1, 2)
+    assert groups[ALL_STATIONS_GROUP] == (1, 2, 3)
+    assert groups[result_group(3)] == (4, 256)
+    assert len(Departure(layout).rows(leaf, network)) == 4
+
+
+def test_a_spine_has_leaves_with_their_workers(plans, layout):
+    spine, network = plans[2], NETWORKS.spines[0]
+    worker = Worker(layout)
+    rows = worker.rows(spine, network)
+    assert worker.records(rows) == [{"port": 1, "worker": 0}, {"port": 2, "worker": 1}]
+    bits = rows.param_columns(worker.table.action("set_worker"))["worker_bit"]
+    assert list(bits) == [0b00111, 0b11000]
+    assert Session(layout).entry(1, spine).members == 0b11111
+    tier = Tier(layout)
+    values = {"above": 0, "number": 0, "elsewhere": 0, "leaves": 1}
+    assert tier.decode(tier.encode(spine, network)) == values
+    assert ALL_STATIONS_GROUP not in Loop().groups(spine, network)
+
+
+def test_parts_go_up_and_sums_to_workers(plans, layout):
+    leaf, network = plans[0], NETWORKS.leaves[0]
+    result = Result(layout)
+    rows = result.rows(leaf, network)
+    partial = result.table.action("set_partial")
+    up = rows.action_ids == partial.id
+    ports, ids = (rows.param_columns(partial)[name] for name in ("port", "source"))
+    assert set(ports[up]) <= {4, 5}
+    assert set(ports[~up]) <= {1, 2, 3}
+    assert sorted(ids[up]) == sorted(leaf.tier.result_partial[leaf.tier.result_partial > 0])
+    spine = Result(layout).rows(plans[2], NETWORKS.spines[0])
+    assert not (spine.action_ids == partial.id).any()
+
+
+def test_destinations_say_who_completes_them(plans, layout):
+    leaf, network = plans[0], NETWORKS.leaves[0]
+    rows = Destination(layout).rows(leaf, network)
+    distant = Destination(layout).table.action("set_distant")
+    far = rows.action_ids == distant.id
+    columns = rows.param_columns(distant)
+    tier = leaf.tier
+    assert len(rows) == len(tier.route_block)
+    assert far.sum() == (tier.route_above != 65535).sum()
+    assert set(columns["above"][far]) == {4, 5}
+    # A slot of none is expected to hold nothing.
+    assert (columns["expected"] == 0).sum() == (tier.route_result < 0).sum()
+
+
+def test_sources_of_other_leaves_are_not_known(plans, layout):
+    ports = (
+        Source(layout)
+        .rows(plans[0], NETWORKS.leaves[0])
+        .param_columns(Source(layout).table.action("set_source"))["port"]
+    )
+    assert set(ports) <= {1, 2, 3}
+
+
+def test_broadcasts_go_up_once(plans, layout):
+    forward = Forward(layout)
+    for plan, network, action in (
+        (plans[0], NETWORKS.leaves[0], "flood_stations"),
+        (plans[2], NETWORKS.spines[0], "flood"),
+    ):
+        rows = forward.rows(plan, network)
+        assert (rows.action_ids == forward.table.action(action).id).sum() == 1
+        assert len(rows) == len(network.stations) + len(network.beyond) + 1
+
+
+def test_all_switches_or_none(plans, fake, other_fake, program, layout):
+    both = [fake.address, other_fake.address]
+    report = install_each(shares(plans, both), program=program)
+    assert [switch.changed for switch in report.switches] == [True, True]
+    assert not install_each(shares(plans, both), program=program).changed
+    before = [observed(address, layout) for address in both]
+    other_fake.arm(fail_at=20, fail_code=rpc_code.RESOURCE_EXHAUSTED)
+    with pytest.raises(WriteRefusedError, match=other_fake.address):
+        install_each(shares(plans_of(program, 8), both), program=program)
+    after = [observed(address, layout) for address in both]
+    assert all(same(layout, *pair) for pair in zip(before, after, strict=True))
+
+
+def test_a_restarted_switch_alone_gets_a_new_session(plans, fake, other_fake, program):
+    both = [fake.address, other_fake.address]
+    install_each(shares(plans, both), program=program)
+    fake.restart()
+    report = install_each(shares(plans, both), program=program)
+    assert [switch.changed for switch in report.switches] == [True, False]
+    assert report.session == 2
+
+
+def test_install_from_the_command_line(tmp_path, fake, other_fake, program):
+    plan = build_plan(load_graph("karate"), workers=3, slots=16, program=program.digest)
+    write_plan(plan, tmp_path / "plan")
+    addresses = [f"--address={each.address}" for each in (fake, other_fake)]
+    tiers = ["--leaves=1", "--spines=1"]
+    result = CliRunner().invoke(app, ["install", str(tmp_path / "plan"), *tiers, *addresses])
+    assert result.exit_code == 0, result.output
+    with P4RuntimeClient(other_fake.address, primary=False) as client:
+        (leaf,) = show_entries(client, "worker")
+    assert leaf == {"port": 1, "worker": 0}
+
+
+def test_an_address_too_few_is_refused(tmp_path, program):
+    plan = build_plan(load_graph("karate"), workers=3, slots=16, program=program.digest)
+    write_plan(plan, tmp_path / "plan")
+    words = ["install", str(tmp_path / "plan"), "--leaves=2", "--address=127.0.0.1:1"]
+    error = CliRunner().invoke(app, words).exception
+    assert "2 leaves and 1 spines need 3 addresses" in str(error)

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The same on real switches."""
+
+import pytest
+from finsy.proto import rpc_code
+
+from switchgnn.controller import (
+    P4RuntimeClient,
+    clear,
+    install,
+    read_counters,
+    show,
+    show_entries,
+)
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.source import Source
+from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
+from switchgnn.controller.network import star_network
+from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
+from switchgnn.controller.p4runtime.state import empty_state
+from tests.controller.plans import make_plan
+from tests.controller.states import observed, same
+
+PLAN = make_plan(1, sources=60, blocks=20)
+OTHER = make_plan(2, workers=4, sources=50, blocks=22, results=300)
+
+
+@pytest.fixture
+def served(target, network, program):
+    """A real switch with PLAN, whatever was there before."""
+    with P4RuntimeClient(target.address) as client:
+        install(PLAN, [client], network, program=program)
+        yield client
+
+
+def test_install_is_idempotent_and_takes_sessions(served, network, program):
+    again = install(PLAN, [served], network, program=program)
+    assert not again.changed
+    bumped = install(PLAN, [served], network, program=program, new_session=True)
+    assert bumped.session == again.session + 1
+    other = install(OTHER, [served], network, program=program, ecn_threshold=20)
+    assert other.session == bumped.session + 1
+    assert not other.switches[0].pipeline_pushed
+    assert not install(OTHER, [served], network, program=program, ecn_threshold=20).changed
+
+
+def test_show_tells_what_is_there(served):
+    state = show(served)
+    assert state.session.plan == PLAN.number
+    assert {table.name: table.entries for table in state.tables} == {
+        "worker": 3,
+        "station": 4,
+        "source": 60,
+        "destination": 5,
+        "fanout": 20 * 60 * 2,
+        "result": 5,
+        "departure": 3,
+    }
+    assert state.groups == 97
+    assert read_counters(served).passes.passes == 0
+    assert show_entries(served, "station")[-1] == {"dst_addr": "ff:ff:ff:ff:ff:ff", "port": "all"}
+
+
+def test_entries_read_back_as_written(served, layout):
+    control = Fanout(layout)
+    expected = control.records(control.rows(PLAN))
+    assert show_entries(served, "fanout") == expected
+
+
+def test_a_mixed_batch(served, layout):
+    rows = Source(layout).rows(make_plan(sources=63), star_network(3))
+    # 58 and 59 are there already.
+    updates = [row_update(INSERT, rows.table, row) for row in rows.data[[60, 58, 61, 59, 62]]]
+    with pytest.raises(WriteRefusedError) as caught:
+        served.write(updates)
+    found = [(each.index, each.entry, each.code) for each in caught.value.failures]
+    assert found == [
+        (1, "table source, entry src_id 58", rpc_code.ALREADY_EXISTS),
+        (3, "table source, entry src_id 59", rpc_code.ALREADY_EXISTS),
+    ]
+    keys = [record["src_id"] for record in show_entries(served, "source")]
+    assert keys == list(range(63))
+
+
+def test_a_second_controller_is_turned_away(served, target):
+    with pytest.raises(NotPrimaryError, match="under the control of somebody else"):
+        P4RuntimeClient(target.address).open()
+
+
+def test_a_failure_leaves_the_old_plan(served, target, layout, network, program):
+    before = observed(target.address, layout)
+    told = []
+
+    def explode(address, done, total):
+        told.append(done)
+        if done > 1000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        install(OTHER, [served], network, program=program, progress=explode)
+    assert max(told) > 1000
+    assert same(layout, observed(target.address, layout), before)
+
+
+def test_a_missing_group(served):
+    with pytest.raises(WriteRefusedError, match="multicast group 9999: "):
+        served.write([group_update(DELETE, 9999, ())])
+
+
+def test_clear_leaves_the_program_only(served, target, layout):
+    clear(served)
+    assert served.get_pipeline_cookie() is not None
+    assert same(layout, observed(target.address, layout), empty_state(layout))
+
+
+def test_a_restarted_switch_is_installed_again(target, network, program):
+    target.restart()
+    report = install(PLAN, [target.address], network, program=program)
+    assert report.switches[0].pipeline_pushed
+    assert report.session == 1

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What has a result is not run again; what fails does not stop the others."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from switchgnn.experiments import ExperimentError, Store, run_points
+from switchgnn.experiments.point import Point
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.presets import PRESETS, Situation, choose
+from tests.experiments.fake_points import VERSIONS, FakeCommand, point, result
+
+POINTS = [point(workers=number) for number in (2, 3, 4)]
+
+
+def quiet(_line):
+    pass
+
+
+def run(points, folder, command, versions=None, jobs=2, tell=quiet):
+    store = Store(folder / "out", versions or VERSIONS)
+    with store.opened():
+        return run_points(points, store, jobs, tell, command), store
+
+
+def test_every_point_is_run_once(tmp_path):
+    command = FakeCommand(tmp_path)
+    outcome, store = run([*POINTS, *POINTS], tmp_path, command)
+    assert (outcome.run, outcome.kept, outcome.failed) == (3, 0, {})
+    assert len(command.runs) == 3
+    assert [store.find(each) for each in POINTS] == [result()] * 3
+
+
+def test_results_are_not_made_again(tmp_path):
+    command = FakeCommand(tmp_path)
+    run(POINTS[:2], tmp_path, command)
+    outcome, _ = run(POINTS, tmp_path, command)
+    assert (outcome.run, outcome.kept) == (1, 2)
+    assert len(command.runs) == 3
+
+
+def test_another_version_is_run_again(tmp_path):
+    command = FakeCommand(tmp_path)
+    run(POINTS, tmp_path, command)
+    outcome, store = run(POINTS, tmp_path, command, versions={"code": "2"})
+    assert outcome.run == 3
+    assert store.find(POINTS[0]) == result()
+    assert Store(tmp_path / "out", VERSIONS).find(POINTS[0]) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"graph": "digits"},
+        {"workers": 5},
+        {"system": "best"},
+        {"memory": 3_000},
+        {"order": "random"},
+        {"seed": 1},
+        {"layers": 3},
+        {"features": 33},
+        {"bandwidth": 10_000.0},
+        {"delay": 1.0},
+        {"congestion_control": False},
+        {"recirculation_rate": 1e9},
+        {"bin_size": 100},
+    ],
+)
+def test_another_parameter_is_run_again(tmp_path, change):
+    command = FakeCommand(tmp_path)
+    run([point()], tmp_path, command)
+    outcome, store = run([point(**change)], tmp_path, command)
+    assert outcome.run == 1
+    # Both results stay.
+    assert store.find(point()) and store.find(point(**change))
+
+
+def test_a_broken_result_is_made_again(tmp_path):
+    command = FakeCommand(tmp_path)
+    run(POINTS, tmp_path, command)
+    file = tmp_path / "out" / "points" / f"{POINTS[0].name}.json"
+    file.write_text(file.read_text()[:-40])
+    outcome, store = run(POINTS, tmp_path, command)
+    assert outcome.run == 1
+    assert store.find(POINTS[0]) == result()
+
+
+def test_result_files_say_what_made_them(tmp_path):
+    run(POINTS[:1], tmp_path, FakeCommand(tmp_path))
+    kept = json.loads((tmp_path / "out" / "points" / f"{POINTS[0].name}.json").read_text())
+    assert Point(**kept["parameters"]) == POINTS[0]
+    assert kept["versions"] == VERSIONS
+
+
+def test_a_failure_is_a_sentence_and_the_others_go_on(tmp_path):
+    lines = []
+    command = FakeCommand(tmp_path, fails={POINTS[0]: "no slots: give more."})
+    outcome, store = run(POINTS, tmp_path, command, jobs=1, tell=lines.append)
+    assert outcome.failed == {POINTS[0]: "no slots: give more."}
+    assert store.find(POINTS[0]) is None
+    assert store.find(POINTS[2]) == result()
+    assert "failed: no slots: give more." in lines[0]
+    # What failed is tried again.
+    assert run(POINTS, tmp_path, command)[0].run == 1
+
+
+def test_words_that_are_no_result_fail(tmp_path):
+    outcome, _ = run(POINTS[:1], tmp_path, lambda *_: [sys.executable, "-S", "-c", "print('no')"])
+    assert list(outcome.failed.values()) == ["it printed no result"]
+
+
+def test_points_share_a_plan(tmp_path):
+    rates = [point(recirculation_rate=rate) for rate in (1e8, 1e9, None)]
+    others = [point(order="random")]
+    command = FakeCommand(tmp_path)
+    run([*rates, *others], tmp_path, command, jobs=4)
+    assert sorted(command.planned) == [False, False, True, True]
+
+
+def test_points_share_a_partition(tmp_path):
+    """Who has the same vertices waits for the first one, though the plans are others."""
+    same = [point(memory=size) for size in (1_000, 2_000)] + [
+        point(system=system) for system in ("bns-gcn", "strawman", "best")
+    ]
+    others = [point(system="g3"), point(seed=1), point(graph="digits")]
+    command = FakeCommand(tmp_path)
+    run([*same, *others], tmp_path, command, jobs=8)
+    assert command.parted.count(False) == 1 + len(others)
+    assert command.planned == [False] * 8
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_point_has_the_partition_of_its_preset(preset):
+    """If a preset chose another one, that of the points would be wrong."""
+    choice = choose(preset, load_graph("karate"), Situation(4, 16))
+    assert point(system=preset).partition == choice.partition
+
+
+def test_a_plan_goes_with_the_last_point_that_needs_it(tmp_path):
+    work, plans = tmp_path / "out" / "work", []
+    rates = [point(recirculation_rate=rate) for rate in (1e8, 1e9, None)]
+    run(
+        [*rates, point(order="random")],
+        tmp_path,
+        FakeCommand(tmp_path),
+        jobs=1,
+        tell=lambda _: plans.append(
+            [sum(map(kind, work.iterdir())) for kind in (Path.is_dir, Path.is_file)]
+        ),
+    )
+    # The partition is that of the last one as well.
+    assert plans == [[1, 1], [1, 1], [0, 1], [0, 0]]
+
+
+def test_nothing_but_results_stays(tmp_path):
+    run(POINTS, tmp_path, FakeCommand(tmp_path))
+    assert not (tmp_path / "out" / "work").exists()
+    assert len(list((tmp_path / "out" / "points").iterdir())) == 3
+
+
+def test_one_run_at_a_time(tmp_path):
+    first, second = (Store(tmp_path, VERSIONS) for _ in range(2))
+    with first.opened(), pytest.raises(ExperimentError, match="Another run"), second.opened():
+        pass
+    with second.opened():
+        pass
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_an_exception_ends_what_was_started(tmp_path):
+    """A process and its child, which do not end by themselves, while another point is done."""
+    pids = tmp_path / "pids"
+    program = (
+        "import os, subprocess, sys; child = subprocess.Popen(['sleep', '1000']);"
+        f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}.'); child.wait()"
+    )
+
+    def command(one, plan):
+        if one == POINTS[0]:
+            return [sys.executable, "-S", "-c", program]
+        return FakeCommand(tmp_path)(one, plan)
+
+    def interrupt(_line):
+        deadline = time.monotonic() + 20
+        while not (pids.exists() and pids.read_text().endswith(".")):
+            assert time.monotonic() < deadline
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(POINTS, tmp_path, command, tell=interrupt)
+    process, child = map(int, pids.read_text().rstrip(".").split())
+    assert not alive(process)
+    # Nobody of ours waits for the child: it is gone as soon as init has seen that.
+    deadline = time.monotonic() + 20
+    while alive(child) and not zombie(child):
+        assert time.monotonic() < deadline
+    store = Store(tmp_path / "out", VERSIONS)
+    assert [store.find(each) is not None for each in POINTS].count(True) == 1
+    assert not store.work.exists()
+
+
+def zombie(pid):
+    try:
+        said = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return True
+    return said.rpartition(")")[2].split()[0] == "Z"

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker gone mad behind a leaf: what it forges ends there.
+
+It says what leaves and spines say, and what workers of other leaves say. Promised: no sum
+changes, every frame has one outcome in its leaf, and the spine sees nothing of it. What it may
+say of its own vertices, and what that costs, is in test_mad_worker.py.
+"""
+
+import numpy as np
+import pytest
+
+from switchgnn.host.wire.header import BarrierBody, Header, Kind
+from tests.fuzz.attacker import echo
+from tests.fuzz.frames import IN_A_DATAGRAM, Shot
+from tests.fuzz.leaf_spine_checks import complaints
+from tests.fuzz.leaf_spine_field import TierField, tier_field
+from tests.fuzz.leaf_spine_frames import TierGenerator
+from tests.fuzz.mad_links import FiringLink, LyingLink, speaks_for
+from tests.fuzz.team import BRIEF, PATIENT, Team
+from tests.fuzz.test_forgeries import wait_for
+from tests.fuzz.test_mad_worker import AHEAD, depends_on
+from tests.fuzz.world import SCALE
+
+WORKERS = 4
+MAD = WORKERS - 1
+FRAMES = 20_000 * SCALE
+VOLLEY = 16
+LYING_ROUNDS = 3 * SCALE
+
+
+def forged_shots(ground: TierField, count: int, seed: int = 1) -> list[Shot]:
+    """Shots that the mad worker must not be believed."""
+    generator = TierGenerator(
+        ground.world,
+        seed,
+        partial_sums=ground.partial_sums(),
+        workers=WORKERS,
+        source=ground.mac(MAD),
+        target=ground.world.network.switch_mac,
+        longest=IN_A_DATAGRAM,
+    )
+    shots: list[Shot] = []
+    while len(shots) < count:
+        shot = generator.shot()
+        if not speaks_for(ground.world, MAD, shot.aim(1)):
+            shots.append(shot)
+    return shots
+
+
+def attack(ground: TierField, shots: list[Shot], pace=PATIENT) -> Team:
+    """Exchange until all shots are fired, or a worker has an error or a wrong sum."""
+    mad = FiringLink(ground.links[MAD], ground.links[MAD], ground.mac(MAD), shots, VOLLEY)
+    team = Team(ground.world, [*ground.links[:MAD], mad], ground.addresses, pace=pace)
+    while not mad.empty:
+        team.play()
+        if team.errors or any(len(team.wrong_rows(worker)) for worker in range(WORKERS)):
+            break
+        mad.round = team.round
+    return team
+
+
+@pytest.mark.timeout(300 * SCALE)
+@pytest.mark.parametrize("spines", [1, 2])
+def test_what_it_forges_ends_at_its_leaf(tmp_path, spines):
+    with tier_field(tmp_path, workers=WORKERS, spines=spines) as ground:
+        team = attack(ground, forged_shots(ground, FRAMES // spines))
+        assert complaints(ground, team) == []
+
+
+@pytest.mark.timeout(120 * SCALE)
+def test_its_lies_change_only_sums_of_its_own_features(tmp_path):
+    """Also of sums that a spine completes."""
+    with tier_field(tmp_path, workers=WORKERS) as ground:
+        mad = LyingLink(ground.links[MAD], ground.world, MAD, ground.addresses(MAD), seed=3)
+        team = Team(ground.world, [*ground.links[:MAD], mad], ground.addresses)
+        wrong: set[int] = set()
+        for _ in range(LYING_ROUNDS):
+            team.play()
+            assert not team.errors, team.errors
+            for worker in range(WORKERS):
+                wrong |= set(team.wrong_rows(worker).tolist())
+        assert wrong <= depends_on(ground.world, MAD)
+        elsewhere = [v for v in wrong if ground.leaf_of(v) != ground.leaf_of_worker[MAD]]
+        assert elsewhere, "no lie went through a spine: the test shows nothing"
+
+
+@pytest.mark.parametrize("kind", [Kind.RECALL, Kind.FETCH])
+def test_taking_slots_of_a_spine_away_costs_only_time(tmp_path, kind):
+    """With tags far ahead, through its leaf: others whose sums use them get these by fetching."""
+    with tier_field(tmp_path, workers=WORKERS) as ground:
+        team = Team(ground.world, ground.links, ground.addresses)
+        for (block, vertex), (worker, _) in ground.world.sums.items():
+            if worker == MAD and (block, vertex) in ground.completed_above():
+                source = min(ground.world.owner)
+                header = Header(
+                    kind=kind, src_id=source, dst_id=vertex, block_id=block, round=AHEAD
+                )
+                ground.links[MAD].send(ground.addresses(MAD).frame(header.pack(b"")))
+        echo(ground.links[MAD], ground.links[MAD], ground.mac(MAD), 1)
+        team.play()
+        team.check()
+        others = [e for e in team.exchanges if e is not team.exchanges[MAD]]
+        assert sum(exchange.tally.sums_made for exchange in others) > 0
+
+
+def test_a_done_ahead_at_a_leaf_does_not_split_the_scale(tmp_path):
+    """The leaf takes it for the word of all its workers, one of whom has the largest feature."""
+    with tier_field(tmp_path, workers=5) as ground:
+        early, late, mad = ground.workers_of(0)
+        elsewhere = ground.workers_of(1)
+        team = Team(ground.world, ground.links, ground.addresses, pace=BRIEF)
+        team.begin()
+        team.features[team.world.plan.workers[late].vertices] *= np.float32(16)
+        report_done_ahead(ground, mad)
+        team.start([early, *elsewhere])
+        wait_for(lambda: team.exchanges[elsewhere[0]].tally.features_sent)
+        team.start([late, mad])
+        team.join()
+        if not team.errors:
+            team.check()
+
+
+def report_done_ahead(ground: TierField, worker: int) -> None:
+    body = BarrierBody(magnitude=0, plan=ground.world.plan_id).pack()
+    header = Header(kind=Kind.DONE, src_id=worker, is_ack=True, block_id=1, round=1)
+    link = ground.links[worker]
+    link.send(ground.addresses(worker).frame(header.pack(body)))
+    echo(link, link, ground.mac(worker), 1)

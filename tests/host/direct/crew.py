@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers as threads, on a network of queues that forwards by MAC address."""
+
+import queue
+import threading
+from collections import Counter
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from switchgnn.controller.network import star_network
+from switchgnn.host.direct import Direction, HostTransport, Station
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.faults import Faults, FaultyLink
+from switchgnn.host.wire.header import KIND_AT
+from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.planner import graph_from_edges
+
+JOIN_SECONDS = 60
+PATIENT = Pace(patience=20.0)
+
+
+class Hub:
+    """Forwards frames, remembers all that were sent, and marks or drops what it is told to."""
+
+    def __init__(self, workers, touch=lambda frame: frame):
+        self.stations = stations(workers)
+        self.inboxes = [queue.SimpleQueue() for _ in range(workers)]
+        self.touch = touch
+        self.sent = []
+
+    def link(self, worker):
+        return HubLink(self, worker)
+
+    def take(self, frame):
+        self.sent.append(frame)
+        frame = self.touch(frame)
+        if frame is not None:
+            macs = [bytes.fromhex(each.mac.replace(":", "")) for each in self.stations]
+            self.inboxes[macs.index(frame[:6])].put(frame)
+
+    def kinds(self):
+        """How many frames of which (kind, size) were sent."""
+        return Counter((frame[KIND_AT] & 0xF, len(frame)) for frame in self.sent)
+
+
+class HubLink(Link):
+    def __init__(self, hub, worker):
+        self.hub = hub
+        self.worker = worker
+        self.counts = [0, 0, 0, 0]
+
+    @property
+    def name(self):
+        return f"hub:{self.worker}"
+
+    @property
+    def traffic(self):
+        return Traffic(*self.counts)
+
+    def send(self, frame):
+        self.counts[0] += 1
+        self.counts[1] += len(frame)
+        self.hub.take(bytes(frame))
+
+    def receive(self, seconds):
+        try:
+            frame = self.hub.inboxes[self.worker].get(
+                block=seconds > 0, timeout=seconds if seconds > 0 else None
+            )
+        except queue.Empty:
+            return None
+        self.counts[2] += 1
+        self.counts[3] += len(frame)
+        return memoryview(frame)
+
+    def close(self):
+        pass
+
+
+def stations(workers):
+    return tuple(Station(each.mac, each.ip) for each in star_network(workers).stations)
+
+
+def on_hub(schedules, *, hub=None, faults="", **options):
+    """A transport for each schedule, on a hub of their own."""
+    hub = hub or Hub(len(schedules))
+    parsed = Faults.parse(faults)
+    made = []
+    for schedule in schedules:
+        link = hub.link(schedule.worker)
+        if faults:
+            link = FaultyLink(link, parsed, schedule.worker)
+        made.append(HostTransport(schedule, link, hub.stations, **{"pace": PATIENT} | options))
+    return made
+
+
+def together(work, workers):
+    """Run work(worker) in a thread for each worker; raise the first error."""
+    results, errors = [None] * workers, []
+
+    def run(worker):
+        try:
+            results[worker] = work(worker)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(w,), daemon=True) for w in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(JOIN_SECONDS)
+        assert not thread.is_alive(), "a worker hangs"
+    if errors:
+        raise errors[0]
+    return results
+
+
+def exchange(transports, parts, calls, *, close=True):
+    """All calls of (features, direction, new epoch?); returns float32[calls, V, F] sums."""
+
+    def work(worker):
+        sums = []
+        for features, direction, new_epoch in calls:
+            if new_epoch:
+                transports[worker].next_epoch()
+            sums.append(transports[worker].aggregate(features[parts[worker]], direction))
+        if close:
+            transports[worker].close()
+        return sums
+
+    per_worker = together(work, len(transports))
+    results = []
+    for index, (features, _, _) in enumerate(calls):
+        whole = np.zeros_like(features)
+        for part, sums in zip(parts, per_worker, strict=True):
+            whole[part] = sums[index]
+        results.append(whole)
+    return results
+
+
+def parts_of(assignment, workers):
+    return [np.flatnonzero(assignment == worker) for worker in range(workers)]
+
+
+def random_case(vertices, edges, workers, seed, *, directed):
+    """A graph and an assignment that leaves some workers nearly empty."""
+    rng = np.random.default_rng(seed)
+    graph = graph_from_edges(
+        rng.integers(0, vertices, edges),
+        rng.integers(0, vertices, edges),
+        name="random",
+        vertices=vertices,
+        directed=directed,
+    )
+    weights = rng.random(workers) + 0.05
+    assignment = rng.choice(workers, vertices, p=weights / weights.sum()).astype(np.int32)
+    return graph, assignment
+
+
+def exact_sums(graph, assignment, features, direction=Direction.FORWARD):
+    """float64 sums over remote neighbours, and a bound on what float32 may be off.
+
+    A float32 sum of n numbers in any order, here in at most two steps, is off by at most
+    (n + 1) · 2^-23 times the sum of their magnitudes.
+    """
+    source, destination = graph.edges()
+    crosses = assignment[source] != assignment[destination]
+    shape = (graph.vertices, graph.vertices)
+    matrix = csr_matrix((crosses.astype(np.float64), (destination, source)), shape=shape)
+    if direction is Direction.BACKWARD:
+        matrix = matrix.T.tocsr()
+    doubles = features.astype(np.float64)
+    sizes = np.asarray(matrix.sum(axis=1)) + 1
+    return matrix @ doubles, sizes * 2.0**-23 * (matrix @ np.abs(doubles))
+
+
+def wrong(graph, assignment, features, sums, direction=Direction.FORWARD, *, slack=0.0):
+    """How many sums are off by more than float32, and the slack, explain."""
+    expected, bound = exact_sums(graph, assignment, features, direction)
+    return int((np.abs(sums - expected) > bound + slack).sum())

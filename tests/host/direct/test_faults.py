@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing lost, nothing counted twice, whatever the network does; nobody is left hanging."""
+
+import re
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from switchgnn.host.direct import (
+    Direction,
+    Sampling,
+    SilentWorkerError,
+    copy_schedules,
+    partial_schedules,
+)
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import HEADER_AT, KIND_AT, Kind
+from switchgnn.planner import graph_from_edges
+from tests.host.direct.crew import (
+    Hub,
+    exchange,
+    on_hub,
+    parts_of,
+    random_case,
+    together,
+    wrong,
+)
+from tests.recovery.seeds import seed_of, seeds
+
+HASTY = Pace(patience=0.5)
+BOTH = (Direction.FORWARD, Direction.BACKWARD)
+
+
+def features_for(graph, width, seed=0):
+    return np.random.default_rng(seed).standard_normal((graph.vertices, width), dtype=np.float32)
+
+
+@pytest.mark.parametrize("number", seeds(2))
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        "loss=0.01,corrupt=0.001",
+        "loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.01",
+        "duplicate=0.3",
+        "reorder=0.3",
+        "corrupt=0.1",
+        "w1.up.loss=0.2,w1.down.loss=0.2",
+    ],
+)
+def test_every_sum_is_right(faults, directed, number):
+    seed = seed_of(faults, directed, number)
+    graph, assignment = random_case(100, 500, 4, seed, directed=directed)
+    transports = on_hub(
+        partial_schedules(graph, assignment, 4), faults=f"{faults},seed={seed % 10**6}"
+    )
+    calls = [(features_for(graph, 40, turn), BOTH[turn % 2], False) for turn in range(4)]
+    sums = exchange(transports, parts_of(assignment, 4), calls)
+    for (features, way, _), got in zip(calls, sums, strict=True):
+        assert wrong(graph, assignment, features, got, way) == 0
+
+
+def test_only_what_is_missing_is_sent_again():
+    """Each lost data frame costs one more, as long as no answer is lost, too."""
+    graph, assignment = random_case(200, 2000, 3, 1, directed=False)
+    every = 10
+
+    class Losing(Hub):
+        def __init__(self, workers):
+            super().__init__(workers)
+            self.lost = 0
+            self.first = set()
+
+        def take(self, frame):
+            key = frame[6:12], frame[HEADER_AT : HEADER_AT + 26]
+            new = frame[KIND_AT] & 0xF == Kind.FEATURE and key not in self.first
+            if new:
+                self.first.add(key)
+                if len(self.first) % every == 0:
+                    self.lost += 1
+                    return
+            super().take(frame)
+
+    hub = Losing(3)
+    transports = on_hub(copy_schedules(graph, assignment, 3), hub=hub)
+    features = features_for(graph, 33)
+    (sums,) = exchange(transports, parts_of(assignment, 3), [(features, BOTH[0], False)])
+    assert wrong(graph, assignment, features, sums) == 0
+    resent = sum(each.tally.data_resent for each in transports)
+    assert hub.lost <= resent <= 1.1 * hub.lost
+
+
+def test_one_way_pairs_wait_for_each_other():
+    """A worker that only sends is at most one round ahead of those that it sends to."""
+    graph, assignment = random_case(40, 200, 2, 2, directed=True)
+    source, destination = graph.edges()
+    keep = assignment[source] <= assignment[destination]
+    graph = graph_from_edges(
+        source[keep], destination[keep], name="one way", vertices=40, directed=True
+    )
+    transports = on_hub(copy_schedules(graph, assignment, 2))
+    own = parts_of(assignment, 2)
+    features = features_for(graph, 3)
+    finished = []
+
+    def ahead():
+        for _ in range(4):
+            transports[0].aggregate(features[own[0]], Direction.FORWARD)
+            finished.append(time.monotonic())
+
+    thread = threading.Thread(target=ahead, daemon=True)
+    thread.start()
+    thread.join(0.3)
+    assert not finished
+    for _ in range(4):
+        sums = transports[1].aggregate(features[own[1]], Direction.FORWARD)
+        assert len(finished) <= 4
+    thread.join(10)
+    assert len(finished) == 4
+    whole = np.zeros_like(features)
+    whole[own[1]] = sums
+    assert wrong(graph, assignment, features, whole) == 0
+
+
+def test_a_silent_worker_is_named():
+    graph, assignment = random_case(60, 400, 3, 3, directed=False)
+    transports = on_hub(copy_schedules(graph, assignment, 3), pace=HASTY)
+    own, features = parts_of(assignment, 3), features_for(graph, 3)
+
+    def work(worker):
+        if worker == 2:
+            return
+        with pytest.raises(SilentWorkerError, match="Nothing was heard of worker 2") as caught:
+            transports[worker].aggregate(features[own[worker]], Direction.FORWARD)
+        assert re.search(r"rows of workers? .*2 are missing", str(caught.value))
+
+    together(work, 3)
+
+
+def test_a_worker_that_leaves_early_is_named_at_once():
+    graph, assignment = random_case(60, 400, 3, 3, directed=False)
+    transports = on_hub(copy_schedules(graph, assignment, 3))
+    own, features = parts_of(assignment, 3), features_for(graph, 3)
+    started = time.monotonic()
+
+    def work(worker):
+        transports[worker].aggregate(features[own[worker]], Direction.FORWARD)
+        if worker != 2:
+            with pytest.raises(SilentWorkerError, match=r"workers? .*2 left after round 1"):
+                transports[worker].aggregate(features[own[worker]], Direction.FORWARD)
+        transports[worker].close()
+
+    together(work, 3)
+    assert time.monotonic() - started < 10
+
+
+def test_another_sample_is_not_taken_for_ours():
+    graph, assignment = random_case(60, 400, 2, 4, directed=False)
+    hub = Hub(2)
+    schedules = copy_schedules(graph, assignment, 2)
+    own, features = parts_of(assignment, 2), features_for(graph, 3)
+    transports = [
+        on_hub(schedules, hub=hub, pace=HASTY, sampling=Sampling(0.5, seed))[seed]
+        for seed in range(2)
+    ]
+
+    def work(worker):
+        with pytest.raises(SilentWorkerError, match="another schedule"):
+            transports[worker].aggregate(features[own[worker]], Direction.FORWARD)
+
+    together(work, 2)
+
+
+@pytest.mark.parametrize("number", seeds(3))
+def test_the_last_acknowledgement_may_be_lost(number):
+    """Who has left leaves nobody waiting: 30 % of the control frames are lost."""
+    graph, assignment = random_case(60, 300, 3, number, directed=True)
+    generator = np.random.default_rng(number)
+    lock = threading.Lock()
+
+    def touch(frame):
+        with lock:
+            control = frame[KIND_AT] & 0xF != Kind.FEATURE
+            return None if control and generator.random() < 0.3 else frame
+
+    for turn in range(2):
+        transports = on_hub(copy_schedules(graph, assignment, 3), hub=Hub(3, touch))
+        features = features_for(graph, 3, turn)
+        (sums,) = exchange(transports, parts_of(assignment, 3), [(features, BOTH[0], False)])
+        assert wrong(graph, assignment, features, sums) == 0
+
+
+def test_without_faults_all_leave_at_once():
+    graph, assignment = random_case(60, 300, 3, 1, directed=True)
+    transports = on_hub(copy_schedules(graph, assignment, 3))
+    features = features_for(graph, 3)
+    exchange(transports, parts_of(assignment, 3), [(features, BOTH[0], False)], close=False)
+    started = time.monotonic()
+    together(lambda worker: transports[worker].close(), 3)
+    together(lambda worker: transports[worker].close(), 3)
+    assert time.monotonic() - started < 1.5
+
+
+def test_marks_slow_the_sender_down():
+    """A mark in the IPv4 header comes back in the acknowledgement and halves the window."""
+    graph, assignment = random_case(300, 3000, 2, 5, directed=False)
+
+    def touch(frame):
+        if frame[KIND_AT] & 0xF != Kind.FEATURE:
+            assert frame[15] & 3 == 0, "acknowledgements are not to be marked"
+            return frame
+        assert frame[15] & 3 == 2
+        return frame[:15] + bytes([frame[15] | 3]) + frame[16:]
+
+    transports = on_hub(copy_schedules(graph, assignment, 2), hub=Hub(2, touch))
+    features = features_for(graph, 64)
+    (sums,) = exchange(transports, parts_of(assignment, 2), [(features, BOTH[0], False)])
+    assert wrong(graph, assignment, features, sums) == 0
+    for transport in transports:
+        assert transport.tally.marked > 0
+        assert transport.tally.slowed > 0
+        assert transport._exchange._congestion.cuts > 0
+
+
+def test_a_busy_worker_holds_up_nobody_else():
+    """The others exchange their rows while it computes; it then finds its own waiting."""
+    graph, assignment = random_case(300, 3000, 3, 6, directed=False)
+    transports = on_hub(copy_schedules(graph, assignment, 3))
+    own, features = parts_of(assignment, 3), features_for(graph, 64)
+    received = []
+
+    def owing(transport):
+        return [each.incoming.waiting_for for each in list(transport._exchange._rounds.values())]
+
+    def work(worker):
+        if worker == 2:
+            while len(received) < 2:
+                received[:] = [each for each in transports[:2] if owing(each) == [{2}]]
+                idle.wait(0.01)
+        sums = transports[worker].aggregate(features[own[worker]], Direction.FORWARD)
+        transports[worker].close()
+        return sums
+
+    idle = threading.Event()
+    whole = np.zeros_like(features)
+    for part, sums in zip(own, together(work, 3), strict=True):
+        whole[part] = sums
+    assert wrong(graph, assignment, features, whole) == 0
+    assert sum(each.tally.data_resent for each in transports) == 0

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A schedule comes back from its file as it was; everything else is refused."""
+
+import numpy as np
+import pytest
+
+from switchgnn.host.direct import (
+    ScheduleError,
+    partial_schedules,
+    read_schedule,
+    schedule_file,
+    write_schedule,
+)
+from tests.host.direct.crew import random_case
+
+
+@pytest.fixture
+def schedule():
+    graph, assignment = random_case(50, 200, 3, 1, directed=True)
+    return partial_schedules(graph, assignment, 3)[1]
+
+
+def test_it_comes_back(schedule, tmp_path):
+    path = tmp_path / schedule_file(1)
+    write_schedule(schedule, path)
+    got = read_schedule(path)
+    assert got.worker == 1
+    for name in ("vertices", "out_indptr", "in_indptr", "digest"):
+        assert np.array_equal(getattr(got, name), getattr(schedule, name))
+    for name in ("send", "add"):
+        for part in ("indptr", "column", "width"):
+            assert np.array_equal(
+                getattr(getattr(got, name), part), getattr(getattr(schedule, name), part)
+            )
+
+
+def test_transposing_twice_changes_nothing(schedule):
+    twice = schedule.transposed().transposed()
+    assert np.array_equal(twice.add.column, schedule.add.column)
+    assert np.array_equal(twice.send.indptr, schedule.send.indptr)
+
+
+def test_other_files_are_refused(schedule, tmp_path):
+    with pytest.raises(ScheduleError, match="Cannot read"):
+        read_schedule(tmp_path / "none.npz")
+    text = tmp_path / "text.npz"
+    text.write_text("no archive")
+    with pytest.raises(ScheduleError, match="not an archive"):
+        read_schedule(text)
+    other = tmp_path / "other.npz"
+    np.savez(other, a=np.zeros(3))
+    with pytest.raises(ScheduleError, match="does not hold a schedule"):
+        read_schedule(other)
+    with pytest.raises(ScheduleError, match="Cannot write"):
+        write_schedule(schedule, tmp_path / "no-folder" / "x.npz")

@@ -1,0 +1,288 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rows fed bit by bit give the sums of the whole graph, whatever the bits and the network."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from switchgnn.host.direct import (
+    Direction,
+    Sampling,
+    SilentWorkerError,
+    TransportError,
+    binned_schedules,
+    copy_schedules,
+    partial_schedules,
+    rows_per_pair,
+    visit_order,
+)
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import HEADER, HEADER_AT, KIND_AT, Kind
+from switchgnn.planner import graph_from_edges
+from tests.host.direct.crew import (
+    Hub,
+    exchange,
+    on_hub,
+    parts_of,
+    random_case,
+    together,
+    wrong,
+)
+from tests.host.direct.streams import binned_on_hub, stream_all
+
+BOTH = (Direction.FORWARD, Direction.BACKWARD)
+
+
+def calls_of(graph, width, turns):
+    rng = np.random.default_rng(width)
+    return [
+        (rng.standard_normal((graph.vertices, width), dtype=np.float32), BOTH[turn // 2 % 2])
+        for turn in range(turns)
+    ]
+
+
+def random_cut(parts, seed, bins):
+    """Any order, any sizes, empty ones too; other bins in each round."""
+
+    def cut(worker, turn):
+        rng = np.random.default_rng([seed, worker, turn])
+        rows = len(parts[worker])
+        ends = np.sort(rng.integers(0, rows + 1, bins - 1))
+        return np.split(rng.permutation(rows), ends)
+
+    return cut
+
+
+def count_wrong(graph, assignment, calls, sums):
+    return sum(
+        wrong(graph, assignment, features, got, way)
+        for (features, way), got in zip(calls, sums, strict=True)
+    )
+
+
+@settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(
+    seed=st.integers(0, 10**6),
+    vertices=st.integers(2, 60),
+    degree=st.integers(0, 6),
+    workers=st.integers(1, 4),
+    bins=st.integers(1, 9),
+    width=st.sampled_from([1, 32, 40]),
+    directed=st.booleans(),
+    faults=st.sampled_from(["", "", "loss=0.05", "duplicate=0.2,reorder=0.2", "corrupt=0.05"]),
+    background=st.booleans(),
+    one_way=st.booleans(),
+    window=st.sampled_from([1, 16, 64]),
+)
+def test_any_bits_give_the_sums_of_the_whole_graph(
+    seed,
+    vertices,
+    degree,
+    workers,
+    bins,
+    width,
+    directed,
+    faults,
+    background,
+    one_way,
+    window,
+):
+    graph, assignment = random_case(vertices, degree * vertices, workers, seed, directed=directed)
+    if one_way:
+        source, destination = graph.edges()
+        keep = assignment[source] <= assignment[destination]
+        graph = graph_from_edges(
+            source[keep], destination[keep], name="one way", vertices=vertices, directed=True
+        )
+    parts, calls = parts_of(assignment, workers), calls_of(graph, width, 5)
+    transports = binned_on_hub(
+        binned_schedules(graph, assignment, workers),
+        faults=faults and f"{faults},seed={seed}",
+        pace=Pace(window=window, patience=20.0),
+    )
+    cut = random_cut(parts, seed, bins)
+    sums = stream_all(transports, parts, calls, cut, background=background)
+    assert count_wrong(graph, assignment, calls, sums) == 0
+
+
+@pytest.mark.parametrize("make", [copy_schedules, partial_schedules], ids=["host", "host-partial"])
+def test_bits_or_all_at_once_are_the_same_to_the_bit(make):
+    graph, assignment = random_case(80, 500, 3, 4, directed=True)
+    parts, calls = parts_of(assignment, 3), calls_of(graph, 40, 4)
+    at_once = exchange(
+        on_hub(make(graph, assignment, 3)), parts, [(*call, False) for call in calls]
+    )
+    bit_by_bit = stream_all(
+        on_hub(make(graph, assignment, 3)), parts, calls, random_cut(parts, 7, 5)
+    )
+    for one, other in zip(at_once, bit_by_bit, strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("bins", [1, 4, 1000])
+def test_data_frames_are_those_of_host(bins):
+    """However small the bins: one frame for each row and fragment, and none twice."""
+    graph, assignment = random_case(90, 600, 3, 5, directed=True)
+    parts, calls = parts_of(assignment, 3), calls_of(graph, 40, 4)
+    rows = rows_per_pair(copy_schedules(graph, assignment, 3))
+    schedules = binned_schedules(graph, assignment, 3)
+    assert np.array_equal(rows, rows_per_pair(tuple(each.forward for each in schedules)))
+    assert np.array_equal(rows.T, rows_per_pair(tuple(each.backward for each in schedules)))
+    hub = Hub(3)
+    transports = binned_on_hub(schedules, hub=hub)
+    stream_all(transports, parts, calls, random_cut(parts, 1, bins))
+    assert hub.kinds()[Kind.FEATURE, 188] == len(calls) * 2 * rows.sum()
+    assert sum(each.tally.data_resent for each in transports) == 0
+
+
+def order_of(graph, assignment, worker):
+    source, destination = graph.edges()
+    own = np.flatnonzero(assignment == worker)
+    mine = (assignment[source] == worker) & (assignment[destination] == worker)
+    crosses = assignment[source] != assignment[destination]
+    remote = np.isin(own, np.concatenate([source[crosses], destination[crosses]]))
+    edges = np.searchsorted(own, np.stack([source[mine], destination[mine]]))
+    return visit_order(edges, remote)
+
+
+def numbers_on_the_wire(hub, since=0):
+    """The numbers of the data frames from worker 0 to worker 1, as they left."""
+    macs = [bytes.fromhex(each.mac.replace(":", "")) for each in hub.stations]
+    return [
+        HEADER.unpack_from(frame, HEADER_AT)[0]
+        for frame in hub.sent[since:]
+        if frame[KIND_AT] & 0xF == Kind.FEATURE and frame[:6] == macs[1] and frame[6:12] == macs[0]
+    ]
+
+
+@pytest.mark.parametrize("direction", BOTH)
+def test_fed_in_the_order_of_computing_rows_leave_at_once_and_in_full_groups(direction):
+    """Forward and backward; an acknowledgement more for each bin and pair, at most."""
+    graph, assignment = random_case(120, 500, 2, 6, directed=False)
+    parts = parts_of(assignment, 2)
+    features, _ = calls_of(graph, 5, 1)[0]
+    hub = Hub(2)
+    transports = binned_on_hub(binned_schedules(graph, assignment, 2), hub=hub)
+    orders = [order_of(graph, assignment, worker) for worker in range(2)]
+    if direction is Direction.BACKWARD:
+        orders = [order[::-1] for order in orders]
+    bins = 6
+    stream_all(
+        transports,
+        parts,
+        [(features, direction)],
+        lambda worker, _: np.array_split(orders[worker], bins),
+    )
+    numbers = numbers_on_the_wire(hub)
+    assert numbers == sorted(numbers)
+    assert len(numbers) > 4 * bins
+    assert transports[1].tally.acks_sent <= len(numbers) // 8 + bins
+
+
+def test_what_depends_on_nobody_late_is_done_before():
+    """Worker 2 sends nothing; the sums without it are there, and their rows go out."""
+    graph, assignment = random_case(90, 200, 3, 8, directed=False)
+    parts = parts_of(assignment, 3)
+    hub = Hub(3)
+    transports = binned_on_hub(binned_schedules(graph, assignment, 3), hub=hub)
+    features, _ = calls_of(graph, 3, 1)[0]
+    rows = features[parts[0]]
+    source, destination = graph.edges()
+    late = np.unique(destination[(assignment[source] == 2) & (assignment[destination] == 0)])
+    boundary = (assignment[source] != 0) & (assignment[destination] == 0)
+    early = np.setdiff1d(destination[boundary], late)
+    assert len(late)
+    assert len(early)
+    bins = [np.searchsorted(parts[0], each) for each in (late, early)]
+    reached = threading.Event()
+
+    def work(worker):
+        stop = reached.wait if worker else reached.set
+        with transports[worker].in_background():
+            if worker == 2:
+                assert reached.wait(20)
+            first = transports[worker].begin(3, BOTH[0])
+            first.feed(np.arange(len(parts[worker])), features[parts[worker]])
+            second = None
+            if worker == 0:
+                # The late ones come first, and are not waited for.
+                assert first.wait_any([first.needs(each) for each in bins]) == 1
+                sums = first.sums(bins[1])
+                second = transports[0].begin(3, BOTH[0])
+                second.feed(bins[1], rows[bins[1]])
+                assert not first._round.incoming.done
+            stop()
+            rest = np.setdiff1d(np.arange(len(parts[worker])), bins[1] if second else [])
+            first.sums(np.arange(len(parts[worker])))
+            second = second or transports[worker].begin(3, BOTH[0])
+            second.feed(rest, features[parts[worker]][rest])
+            transports[worker].finish()
+        transports[worker].close()
+        return sums if worker == 0 else None
+
+    sums = together(work, 3)[0]
+    whole = np.zeros_like(features)
+    whole[early] = sums
+    picked = np.isin(assignment, [0]) & np.isin(np.arange(graph.vertices), early)
+    keep = np.isin(destination, np.flatnonzero(picked))
+    only = graph_from_edges(
+        source[keep], destination[keep], name="early", vertices=graph.vertices, directed=True
+    )
+    assert wrong(only, assignment, features, whole) == 0
+
+
+def test_nobody_enters_a_round_before_the_one_before_the_last_is_complete():
+    graph, assignment = random_case(40, 200, 2, 9, directed=False)
+    parts = parts_of(assignment, 2)
+    transports = binned_on_hub(binned_schedules(graph, assignment, 2), pace=Pace(patience=0.5))
+    features, _ = calls_of(graph, 3, 1)[0]
+    for _ in range(2):
+        stream = transports[0].begin(3, BOTH[0])
+        stream.feed(np.arange(len(parts[0])), features[parts[0]])
+    with pytest.raises(SilentWorkerError, match="Nothing was heard of worker 1"):
+        transports[0].begin(3, BOTH[0])
+
+
+def test_what_stops_the_thread_is_raised_to_who_waits():
+    graph, assignment = random_case(40, 200, 2, 9, directed=False)
+    parts = parts_of(assignment, 2)
+    transports = binned_on_hub(binned_schedules(graph, assignment, 2), pace=Pace(patience=0.3))
+    features, _ = calls_of(graph, 3, 1)[0]
+    with transports[0].in_background():
+        stream = transports[0].begin(3, BOTH[0])
+        stream.feed(np.arange(len(parts[0])), features[parts[0]])
+        for _ in range(2):
+            with pytest.raises(SilentWorkerError, match="worker 1"):
+                stream.sums(np.arange(len(parts[0])))
+
+
+def test_a_thread_that_is_not_waited_for_ends():
+    graph, assignment = random_case(40, 200, 2, 9, directed=False)
+    transports = binned_on_hub(binned_schedules(graph, assignment, 2))
+    with transports[0].in_background() as driver:
+        transports[0].begin(3, BOTH[0])
+    assert not driver._thread.is_alive()
+    assert driver.seconds > 0
+
+
+def test_wrong_rows_are_refused():
+    graph, assignment = random_case(40, 200, 2, 9, directed=False)
+    schedules = binned_schedules(graph, assignment, 2)
+    stream = binned_on_hub(schedules)[0].begin(3, BOTH[0])
+    stream.feed(np.array([0, 2]), np.ones((2, 3), np.float32))
+    with pytest.raises(TransportError, match="row 2 twice"):
+        stream.feed(np.array([1, 2]), np.ones((2, 3), np.float32))
+    for rows in (np.ones((1, 4), np.float32), np.ones((2, 3), np.float32), np.ones((1, 3))):
+        with pytest.raises(TransportError, match="3 float32"):
+            stream.feed(np.array([3]), rows)
+    with pytest.raises(TransportError, match="cannot be sampled"):
+        binned_on_hub(schedules, sampling=Sampling(0.5))

@@ -1,0 +1,503 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The exchange against a model switch: exact sums, and clear words when there are none."""
+
+import threading
+import time
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from switchgnn.host.errors import (
+    ExchangeTimeoutError,
+    FeatureError,
+    PlanMismatchError,
+    RoundMismatchError,
+)
+from switchgnn.host.innetwork.exchange import Exchange, plan_id
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.faults import Faults, FaultyLink
+from switchgnn.host.wire.header import Kind, unpack_header
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.graphs.reference import reference_sums
+from tests.host.model_switch import ModelSwitch, undisturbed
+
+QUICK = Pace(window=4, patience=0.5)
+STEADY = Pace(window=4, patience=20.0)
+every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
+# Every change of direction, and no change.
+TURNS = [
+    Direction.FORWARD,
+    Direction.BACKWARD,
+    Direction.BACKWARD,
+    Direction.FORWARD,
+    Direction.FORWARD,
+]
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load_graph("karate")
+
+
+def plan_of(graph, workers, slots=8, **options):
+    return build_plan(graph, workers=workers, slots=slots, program="ab" * 32, **options)
+
+
+def one_way_graph():
+    """A directed graph with vertices that only send and others that only receive."""
+    ends = np.random.default_rng(3).integers(0, 40, (2, 150))
+    return graph_from_edges(
+        ends[0] % 35, ends[1] % 37 + 3, name="one-way", vertices=40, directed=True
+    )
+
+
+class Team:
+    """All workers of a plan, each in a thread."""
+
+    exchange = Exchange
+
+    def __init__(
+        self, plan, *, disturb=undisturbed, pace=STEADY, plan_number=None, faults=None, **options
+    ):
+        self.plan = plan
+        manifest = plan.manifest
+        number = plan_id(manifest) if plan_number is None else plan_number
+        self.switch = self._switch(plan, number, disturb)
+        self.exchanges = [
+            self.exchange(
+                manifest,
+                part,
+                self._link(part.worker, faults),
+                Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254"),
+                pace=pace,
+                **options,
+            )
+            for part in plan.workers
+        ]
+        self.errors: dict[int, Exception] = {}
+
+    def _switch(self, plan, number, disturb):
+        return ModelSwitch(plan.switch, plan.manifest.workers, number, disturb)
+
+    def _link(self, worker, faults):
+        link = self.switch.link(worker)
+        return FaultyLink(link, faults, worker) if faults else link
+
+    def total(self):
+        """The workers' tallies, added up."""
+        tallies = [asdict(exchange.tally) for exchange in self.exchanges]
+        return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
+
+    def aggregate(self, features, *, absent=(), directions=None):
+        results = {}
+
+        def work(worker):
+            rows = self.plan.workers[worker].vertices
+            direction = directions[worker] if directions else Direction.FORWARD
+            try:
+                results[worker] = self.exchanges[worker].aggregate_fixed(features[rows], direction)
+            except Exception as error:
+                self.errors[worker] = error
+
+        threads = [
+            threading.Thread(target=work, args=(worker,))
+            for worker in range(len(self.exchanges))
+            if worker not in absent
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive()
+        total = np.zeros(features.shape, dtype=np.int32)
+        for worker, result in results.items():
+            total[self.plan.workers[worker].vertices] = result.values
+        return total, results
+
+
+def expected(plan, graph, features, result, direction=Direction.FORWARD):
+    scale = result.fixed_point.scale
+    fixed = np.rint(features.astype(np.float64) * scale).astype(np.int64)
+    return reference_sums(graph, plan.assignment, fixed, direction)
+
+
+def random_features(graph, width, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((graph.vertices, width)).astype(np.float32)
+
+
+def check_rounds(team, graph, width, rounds=2):
+    for index in range(rounds):
+        features = random_features(graph, width, index)
+        total, results = team.aggregate(features)
+        assert not team.errors, team.errors
+        assert np.array_equal(total, expected(team.plan, graph, features, results[0]))
+
+
+@every_send
+@pytest.mark.parametrize("workers", [1, 2, 3, 4, 8])
+def test_sums_are_exact(graph, workers, send):
+    check_rounds(Team(plan_of(graph, workers, send=send)), graph, 5)
+
+
+@every_send
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("faults", [None, "loss=0.05,reorder=0.2,corrupt=0.05"])
+def test_rounds_in_both_directions_are_exact(faults, seed, send):
+    graph = one_way_graph()
+    plan = plan_of(graph, 4, directions="both", send=send)
+    assert plan.manifest.direction(Direction.BACKWARD).first_block > 2
+    team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}") if faults else None)
+    for index, direction in enumerate(TURNS):
+        features = random_features(graph, 33, index)
+        total, results = team.aggregate(features, directions=[direction] * 4)
+        assert not team.errors, team.errors
+        assert np.array_equal(total, expected(plan, graph, features, results[0], direction))
+
+
+def test_workers_in_different_directions_get_no_sums():
+    """Nobody may take the features of the other direction for its own."""
+    plan = plan_of(one_way_graph(), 2, slots=64, directions="both")
+    # Long enough for the standstill after which features are fetched.
+    team = Team(plan, pace=replace(QUICK, patience=3.0))
+    team.aggregate(random_features(one_way_graph(), 4), directions=list(Direction))
+    assert set(team.errors) == {0, 1}
+    for error in team.errors.values():
+        assert isinstance(error, ExchangeTimeoutError)
+    assert team.total()["wrong"] > 0
+
+
+def test_a_direction_that_was_not_planned_is_refused(graph):
+    team = Team(plan_of(graph, 2))
+    team.aggregate(random_features(graph, 4), directions=[Direction.BACKWARD] * 2)
+    for error in team.errors.values():
+        assert isinstance(error, PlannerError)
+        assert "no backward blocks" in str(error)
+    assert len(team.errors) == 2
+    team.errors.clear()
+    check_rounds(team, graph, 4)
+
+
+@every_send
+@pytest.mark.parametrize("width", [1, 31, 32, 33, 128])
+def test_every_width_is_exact(graph, width, send):
+    check_rounds(Team(plan_of(graph, 3, send=send)), graph, width)
+
+
+def test_aggregate_decodes_within_the_bound(graph):
+    plan = plan_of(graph, 1)
+    team = Team(plan)
+    features = random_features(graph, 3)
+    assert np.array_equal(team.exchanges[0].aggregate(features), np.zeros_like(features))
+
+
+def test_repeated_frames_change_nothing(graph):
+    team = Team(plan_of(graph, 4), disturb=lambda direction, worker, frame: [frame, frame])
+    check_rounds(team, graph, 33)
+    assert sum(exchange.tally.repeated + exchange.tally.late for exchange in team.exchanges) > 0
+
+
+def drop_first(kind, direction, how_many=1):
+    dropped = []
+
+    def disturb(way, worker, frame):
+        header = unpack_header(frame)
+        if header and way == direction and header.kind is kind and len(dropped) < how_many:
+            dropped.append(frame)
+            return []
+        return [frame]
+
+    return disturb
+
+
+@pytest.mark.parametrize(
+    ("kind", "direction"), [(Kind.DONE, "up"), (Kind.ADVANCE, "down"), (Kind.ACK, "down")]
+)
+@pytest.mark.parametrize("how_many", [1, 5])
+def test_lost_control_packets_are_repeated(graph, kind, direction, how_many):
+    team = Team(plan_of(graph, 4), disturb=drop_first(kind, direction, how_many))
+    check_rounds(team, graph, 33)
+
+
+def test_sums_that_overtake_the_advance_are_kept(graph):
+    """An `advance` that comes late must not cost the sums of the next block."""
+    held = []
+
+    def disturb(way, worker, frame):
+        header = unpack_header(frame)
+        if way == "down" and worker == 0 and header.kind is Kind.ADVANCE and len(held) < 3:
+            held.append(frame)
+            return []
+        return [frame]
+
+    team = Team(plan_of(graph, 4), disturb=disturb)
+    check_rounds(team, graph, 64)
+    assert len(held) == 3
+
+
+@pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM])
+@pytest.mark.parametrize("how_many", [1, 7])
+@every_send
+def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send):
+    direction = "up" if kind is Kind.FEATURE else "down"
+    plan = plan_of(graph, 4, send=send)
+    team = Team(plan, disturb=drop_first(kind, direction, how_many))
+    check_rounds(team, graph, 33)
+    tally = team.total()
+    assert tally["features_resent" if kind is Kind.FEATURE else "sums_recalled"] >= 1
+
+
+def dawdling(seconds):
+    """Whoever is through with a fragment first is late for the next one."""
+    places, lock = set(), threading.Lock()
+
+    def on_block(*place):
+        with lock:
+            first = place not in places
+            places.add(place)
+        if first:
+            threading.Event().wait(seconds)
+
+    return on_block
+
+
+@pytest.mark.parametrize("dawdle", [0.0, 0.6])
+def test_a_contribution_lost_in_the_switch_is_fetched(graph, dawdle):
+    """On a busy machine, or with a slow worker, sums that nothing was lost of may be, too."""
+    plan = plan_of(graph, 3, slots=64)
+    team = Team(plan, on_block=dawdling(dawdle))
+    (block, source), targets = next(
+        (key, targets) for key, targets in team.switch.fanout.items() if len(targets) > 1
+    )
+    assert block == plan.manifest.blocks == 1
+    team.switch.lose_inside = {(source, targets[0][0]), (source, targets[1][0])}
+    started = time.monotonic()
+    check_rounds(team, graph, 33)
+    seconds = time.monotonic() - started
+    fragments = [(number, 1, fragment) for number in (1, 2) for fragment in (0, 1)]
+    lost = {(*place, vertex) for place in fragments for vertex, _, _ in targets[:2]}
+    released, tally = team.switch.released, team.total()
+    assert lost <= released
+    # What a worker made itself the switch will not send any more.
+    assert len(lost) <= tally["sums_made"] <= len(released)
+    # Nothing is fetched before the switch has said twice that the slot is as it was, and not
+    # before a quarter of a second has passed between.
+    assert tally["recalls"] >= 2 * len(released)
+    assert seconds > 0.25 * len(fragments)
+    # However many sums a feature is fetched for, it comes once.
+    copies = sum(len(np.unique(part.neighbour_vertex)) for part in plan.workers)
+    assert tally["features_fetched"] <= copies * len(fragments)
+    assert tally["features_fetched"] <= tally["features_served"] <= tally["fetches"]
+
+
+@every_send
+def test_a_fetched_feature_serves_every_sum_that_needs_it(graph, send):
+    """Lose everything inside: each worker fetches each remote neighbour once.
+
+    Also those that are never sent as they are, but in partial sums only.
+    """
+    plan = plan_of(graph, 3, slots=64, send=send)
+    sent = {int(source) for part in plan.workers for source in part.send_source}
+    neighbours = {int(source) for part in plan.workers for source in part.neighbour_vertex}
+    assert bool(neighbours - sent) == (send == "cover")
+    team = Team(plan)
+    team.switch.lose_inside = {
+        (source, vertex)
+        for (_, source), targets in team.switch.fanout.items()
+        for vertex, _, _ in targets
+    }
+    check_rounds(team, graph, 4, rounds=1)
+    copies = sum(len(np.unique(part.neighbour_vertex)) for part in plan.workers)
+    assert team.total()["features_fetched"] == copies
+
+
+def test_fetches_that_are_lost_are_repeated(graph):
+    plan = plan_of(graph, 3, slots=64)
+    team = Team(plan, disturb=drop_first(Kind.FETCH, "up", 3))
+    (_, source), targets = next(
+        (key, targets) for key, targets in team.switch.fanout.items() if len(targets) > 1
+    )
+    team.switch.lose_inside = {(source, vertex) for vertex, _, _ in targets}
+    check_rounds(team, graph, 4)
+
+
+@every_send
+@pytest.mark.parametrize("when", [3, 20, 60, 150])
+def test_a_switch_that_forgets_everything(graph, when, send):
+    """Kill and restart the switch after so many frames: the sums are exact."""
+    seen = []
+
+    def count(way, worker, frame):
+        seen.append(way)
+        return [frame]
+
+    team = Team(plan_of(graph, 3, slots=64, send=send), disturb=count)
+    stop = threading.Event()
+
+    def restart():
+        while len(seen) < when and not stop.is_set():
+            stop.wait(0.001)
+        team.switch.restart()
+
+    thread = threading.Thread(target=restart)
+    thread.start()
+    try:
+        check_rounds(team, graph, 33)
+    finally:
+        stop.set()
+        thread.join()
+
+
+@every_send
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "faults",
+    [
+        "loss=0.1",
+        "duplicate=0.2",
+        "reorder=0.3",
+        "corrupt=0.1",
+        "loss=0.05,reorder=0.2,corrupt=0.05",
+    ],
+)
+def test_faulty_links_cost_nothing_but_time(graph, faults, seed, send):
+    plan = plan_of(graph, 4, send=send)
+    team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}"))
+    check_rounds(team, graph, 33)
+
+
+def test_an_owner_that_does_not_answer_is_named(graph):
+    plan = plan_of(graph, 2, slots=64)
+
+    def deaf(way, worker, frame):
+        header = unpack_header(frame)
+        return [] if way == "down" and header.kind is Kind.FETCH else [frame]
+
+    # Long enough for the standstill after which features are fetched.
+    team = Team(plan, disturb=deaf, pace=replace(QUICK, patience=3.0))
+    (_, source), targets = next(iter(team.switch.fanout.items()))
+    team.switch.lose_inside = {(source, vertex) for vertex, _, _ in targets}
+    owner = team.switch.owner[source]
+    team.aggregate(random_features(graph, 4))
+    assert f"Worker {owner} did not answer" in str(team.errors[1 - owner])
+    assert "Round 1, block 1, fragment 0" in str(team.errors[1 - owner])
+
+
+def test_an_absent_worker_is_named(graph):
+    team = Team(plan_of(graph, 4), pace=QUICK)
+    team.aggregate(random_features(graph, 4), absent={2})
+    assert set(team.errors) == {0, 1, 3}
+    for error in team.errors.values():
+        assert isinstance(error, ExchangeTimeoutError)
+        assert "for worker 2" in str(error)
+
+
+def test_a_silent_switch_is_reported(graph):
+    team = Team(plan_of(graph, 1), disturb=lambda *_: [], pace=QUICK)
+    team.aggregate(random_features(graph, 4))
+    assert "no answer from the switch on model:0" in str(team.errors[0])
+
+
+def test_another_plan_is_refused(graph):
+    team = Team(plan_of(graph, 2), plan_number=0xABCDEF01)
+    team.aggregate(random_features(graph, 4))
+    for error in team.errors.values():
+        assert isinstance(error, PlanMismatchError)
+        assert "abcdef01" in str(error)
+
+
+def test_a_plan_that_is_just_being_installed_is_waited_for(graph):
+    """A switch that was restarted serves no plan until the controller has been there."""
+    plan = plan_of(graph, 2)
+    asked = []
+
+    def install_later(way, worker, frame):
+        header = unpack_header(frame)
+        if way == "up" and header.kind is Kind.DONE:
+            asked.append(worker)
+            if len(asked) == 4:
+                team.switch.plan = plan_id(plan.manifest)
+        return [frame]
+
+    team = Team(plan, disturb=install_later, plan_number=0)
+    check_rounds(team, graph, 4)
+
+
+def test_a_round_that_is_over_is_refused(graph):
+    plan = plan_of(graph, 2)
+    team = Team(plan, pace=QUICK)
+    check_rounds(team, graph, 4)
+    for exchange in team.exchanges:
+        exchange._round = 1
+    team.aggregate(random_features(graph, 4))
+    assert isinstance(team.errors[0], RoundMismatchError)
+    assert "--new-session" in str(team.errors[0])
+
+
+@pytest.mark.parametrize(
+    ("features", "words"),
+    [
+        (np.zeros((3, 2), dtype=np.float32), r"must have the shape"),
+        (np.zeros(34, dtype=np.float32), r"must have the shape"),
+        (np.zeros((34, 0), dtype=np.float32), r"with F from 1"),
+        (np.zeros((34, 2), dtype=np.float64), "must be float32, not float64"),
+        (np.full((34, 2), np.nan, dtype=np.float32), "must be finite"),
+        (np.full((34, 2), 3e38, dtype=np.float32), None),
+    ],
+)
+def test_bad_features_are_refused(graph, features, words):
+    team = Team(plan_of(graph, 1), pace=QUICK)
+    if words is None:  # one worker has no sums, so nothing overflows
+        team.exchanges[0].aggregate(features)
+        return
+    with pytest.raises(FeatureError, match=words):
+        team.exchanges[0].aggregate(features)
+
+
+@pytest.mark.parametrize("mistake", ["drop", "twice", "swap"])
+def test_the_oracle_notices_planted_mistakes(graph, mistake):
+    """Drop a contribution, add one twice, swap two destinations: the check must fail."""
+    plan = plan_of(graph, 3, slots=64)
+    team = Team(plan)
+    features = random_features(graph, 4)
+    if mistake == "swap":
+        _swap_two_destinations(team.switch.fanout)
+    else:
+        key = next(key for key, targets in team.switch.fanout.items() if len(targets) > 1)
+        team.switch._take_feature = _tampering(team.switch, key, mistake)
+    total, results = team.aggregate(features)
+    assert not team.errors, team.errors
+    assert not np.array_equal(total, expected(plan, graph, features, results[0]))
+
+
+def _tampering(switch, key, mistake):
+    """Count every contribution, but add one source's not at all or twice."""
+    original = type(switch)._take_feature
+
+    def take_feature(worker, header, place, frame):
+        if (header.block_id, header.src_id) == key:
+            body = np.frombuffer(frame[-128:], dtype=">i4").astype(np.int64)
+            changed = body * (0 if mistake == "drop" else 2)
+            frame = frame[:-128] + changed.astype(np.int32).astype(">i4").tobytes()
+        original(switch, worker, header, place, frame)
+
+    return take_feature
+
+
+def _swap_two_destinations(fanout):
+    """Exchange two destinations of one worker that await equally many contributions."""
+    kinds = {}
+    for (block, _), targets in fanout.items():
+        for vertex, worker, count in targets:
+            kinds.setdefault((block, worker, count), set()).add(vertex)
+    one, other = sorted(next(group for group in kinds.values() if len(group) > 1))[:2]
+    swapped = {one: other, other: one}
+    for key, targets in fanout.items():
+        fanout[key] = [(swapped.get(v, v), worker, count) for v, worker, count in targets]

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fixed point: no sum wraps, and no sum is further off than the bound says."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from switchgnn.host.errors import FeatureError
+from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
+
+finite = st.floats(-(2.0**100), 2.0**100, width=32)
+
+
+@given(hnp.arrays(np.float32, st.tuples(st.integers(1, 40), st.integers(1, 4)), elements=finite))
+def test_sums_of_a_whole_fan_in_stay_within_int32_and_the_bound(features):
+    magnitude = magnitude_from_bits(largest_magnitude(features))
+    fixed_point = FixedPoint.for_exchange(len(features), magnitude)
+    exact = fixed_point.encode(features).astype(np.int64).sum(axis=0)
+    assert np.abs(exact).max() < 2**31
+    wrapped = exact.astype(np.int32)
+    error = np.abs(fixed_point.decode(wrapped) - features.astype(np.float64).sum(axis=0))
+    assert error.max() <= fixed_point.error_bound() * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("fan_in", [1, 2, 3, 7, 1000, 65535])
+@pytest.mark.parametrize("magnitude", [1e-30, 1.0, 3.0, 1e30])
+def test_the_largest_features_do_not_wrap(fan_in, magnitude):
+    magnitude = float(np.float32(magnitude))
+    fixed_point = FixedPoint.for_exchange(fan_in, magnitude)
+    one = int(fixed_point.encode(np.array([magnitude], dtype=np.float32))[0])
+    assert one * fan_in < 2**31
+    # Not wastefully small either: half the range is used.
+    assert one * fan_in > 2**30
+
+
+@given(st.lists(finite, max_size=20))
+def test_magnitude_bits_compare_like_the_magnitudes(values):
+    features = np.array(values, dtype=np.float32).reshape(-1, 1)
+    expected = float(np.abs(features).max(initial=0.0))
+    assert magnitude_from_bits(largest_magnitude(features)) == expected
+    each = [largest_magnitude(row.reshape(1, 1)) for row in features]
+    assert max(each, default=0) == largest_magnitude(features)
+
+
+def test_zero_features_have_zero_sums():
+    fixed_point = FixedPoint.for_exchange(5, 0.0)
+    assert fixed_point.encode(np.zeros((2, 2), dtype=np.float32)).sum() == 0
+    assert fixed_point.error_bound() == 0.0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_features_that_are_not_finite_are_refused_by_name(bad):
+    features = np.zeros((3, 4), dtype=np.float32)
+    features[2, 1] = bad
+    with pytest.raises(FeatureError, match=r"Feature 1 of local vertex 2 is -?(nan|inf)"):
+        largest_magnitude(features)
+
+
+def test_an_overflowing_magnitude_is_refused():
+    with pytest.raises(FeatureError, match="overflows float32"):
+        FixedPoint.for_exchange(3, 3e38)

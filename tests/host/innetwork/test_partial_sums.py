@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Partial sums of a worker's own: what its packets carry, and mistakes in them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from switchgnn.host.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
+from switchgnn.planner.graphs.load import load_graph
+from tests.host.innetwork.test_exchange import (
+    QUICK,
+    Team,
+    check_rounds,
+    expected,
+    plan_of,
+    random_features,
+)
+
+ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load_graph("random:60:120:1")
+
+
+@pytest.fixture(scope="module")
+def plan(graph):
+    made = plan_of(graph, 3, slots=64, send="cover")
+    assert all((part.send_source >= FIRST_RESERVED_ID).any() for part in made.workers)
+    return made
+
+
+def test_packets_carry_the_sum_of_their_rows_modulo_2_to_the_32(plan):
+    generator = np.random.default_rng(1)
+    for part in plan.workers:
+        lanes = generator.integers(-(2**31), 2**31, (len(part.vertices), 32)).astype(np.int32)
+        for schedule in block_schedules(part, ADDRESSES, 4):
+            schedule.frames.fill(1, 0, schedule.payloads(lanes))
+            first = part.send_indptr[schedule.block_id - 1]
+            for place, row in enumerate(schedule.frames.rows):
+                low, high = part.send_row_indptr[first + place : first + place + 2]
+                rows = part.send_row[low:high].tolist()
+                header = unpack_header(row)
+                assert header.kind is Kind.FEATURE
+                assert (header.src_id, header.count) == (
+                    part.send_source[first + place],
+                    len(rows),
+                )
+                body = np.frombuffer(row, dtype=">u4", offset=BODY_AT).tolist()
+                total = [sum(int(lanes[r, at]) for r in rows) % 2**32 for at in range(32)]
+                assert body == total
+
+
+def test_the_largest_features_of_one_sign_do_not_wrap(graph, plan):
+    """The bound of the fixed point holds for partial sums, which are no larger than sums."""
+    team = Team(plan)
+    features = np.full((graph.vertices, 3), 2.5, dtype=np.float32)
+    total, results = team.aggregate(features)
+    assert not team.errors, team.errors
+    assert np.array_equal(total, expected(plan, graph, features, results[0]))
+    assert total.max() > 2**30
+
+
+def test_fewer_packets_leave(graph, plan):
+    team = Team(plan)
+    check_rounds(team, graph, 32, rounds=1)
+    sent = team.total()["features_sent"]
+    other = Team(plan_of(graph, 3, slots=64))
+    check_rounds(other, graph, 32, rounds=1)
+    assert sent == sum(len(part.send_source) for part in plan.workers)
+    assert sent < other.total()["features_sent"]
+
+
+def test_a_vertex_in_partial_sums_only_is_fetched_as_it_is(graph, plan):
+    team = Team(plan)
+    _, targets = next(
+        (key, targets)
+        for key, targets in team.switch.fanout.items()
+        if key[1] >= FIRST_RESERVED_ID and key[0] == 1
+    )
+    vertex = targets[0][0]
+    team.switch.lose_inside = {(source, vertex) for _, source in team.switch.fanout}
+    check_rounds(team, graph, 33)
+    # Fragments, rounds; a machine that is busy may take a slow sum for a lost one.
+    assert team.total()["sums_made"] >= 2 * 2
+
+
+def a_partial_sum(part):
+    """(place, first of its rows) of a partial sum."""
+    place = int(np.flatnonzero(part.send_source >= FIRST_RESERVED_ID)[0])
+    return place, int(part.send_row_indptr[place])
+
+
+def add_a_row_twice(part):
+    """In place of another, so that the Count is right."""
+    _, low = a_partial_sum(part)
+    rows = part.send_row.copy()
+    rows[low + 1] = rows[low]
+    return replace(part, send_row=rows)
+
+
+def claim_one_more(part):
+    place, low = a_partial_sum(part)
+    bounds = part.send_row_indptr + (np.arange(len(part.send_row_indptr)) > place)
+    return replace(
+        part, send_row=np.insert(part.send_row, low, part.send_row[low]), send_row_indptr=bounds
+    )
+
+
+def leave_one_out(part):
+    place, low = a_partial_sum(part)
+    bounds = part.send_row_indptr - (np.arange(len(part.send_row_indptr)) > place)
+    return replace(part, send_row=np.delete(part.send_row, low), send_row_indptr=bounds)
+
+
+def speak_for_another(part):
+    """Under the id of the next worker's first partial sum."""
+    source = part.send_source.copy()
+    source[a_partial_sum(part)[0]] = FIRST_RESERVED_ID + (part.worker + 1) % 3
+    return replace(part, send_source=source)
+
+
+def unchanged(part):
+    return part
+
+
+@pytest.mark.parametrize(
+    ("mistake", "found"),
+    [
+        (unchanged, None),
+        (add_a_row_twice, "sums"),
+        (claim_one_more, ExchangeTimeoutError),
+        (leave_one_out, ExchangeTimeoutError),
+        (speak_for_another, ExchangeTimeoutError),
+    ],
+)
+def test_planted_mistakes_are_found(graph, plan, mistake, found):
+    parts = (mistake(plan.workers[0]), *plan.workers[1:])
+    team = Team(replace(plan, workers=parts), pace=QUICK)
+    features = random_features(graph, 4)
+    total, results = team.aggregate(features)
+    if found is ExchangeTimeoutError:
+        assert isinstance(team.errors[0], found)
+        assert "has not acknowledged" in str(team.errors[0])
+        return
+    assert not team.errors, team.errors
+    right = np.array_equal(total, expected(plan, graph, features, results[0]))
+    assert right == (found is None)

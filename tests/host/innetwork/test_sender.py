@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a sender learns from answers to repeated questions."""
+
+import numpy as np
+import pytest
+
+from switchgnn.host.congestion import Congestion
+from switchgnn.host.innetwork.sender import FeatureSender
+from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.frames import FeatureFrames
+from switchgnn.host.wire.header import LANES, Header, Kind
+
+ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
+GROUP = 4
+ACK = Header(Kind.ACK, feature_group=0, count=GROUP, is_ack=True)
+
+
+class Sink:
+    name = "nowhere"
+
+    def send(self, frame):
+        pass
+
+
+class Talk:
+    """A sender of one group that has asked at 0 and, nobody answering, asked again."""
+
+    def __init__(self):
+        frames = FeatureFrames(ADDRESSES, 1, np.arange(GROUP, dtype=np.uint32), GROUP)
+        frames.fill(1, 0, np.zeros((GROUP, LANES), dtype=np.int32))
+        self.round_trip = RoundTrip()
+        self.round_trip.measured(0.005)
+        self.tally = Tally()
+        congestion = Congestion(Pace(), self.round_trip)
+        self.sender = FeatureSender(
+            Sink(),
+            frames,
+            GROUP,
+            congestion=congestion,
+            round_trip=self.round_trip,
+            tally=self.tally,
+        )
+        self.asked = 1.0
+        self.sender.send_some(self.asked)
+        self.sender.repeat_what_is_late(self.asked + 2 * self.round_trip.timeout)
+        assert self.tally.probes == 1
+
+
+@pytest.fixture
+def talk():
+    return Talk()
+
+
+def test_two_answers_tell_how_long_the_first_one_took(talk):
+    before = talk.round_trip.timeout
+    assert talk.sender.take_ack(ACK, talk.asked + 0.06)
+    assert talk.round_trip.timeout == before  # it may be the answer to the repetition
+    assert talk.sender.done
+    assert not talk.sender.take_ack(ACK, talk.asked + 0.08)
+    assert talk.round_trip.timeout > 0.06
+
+
+def test_one_answer_to_two_questions_tells_nothing(talk):
+    """The first question, or its answer, was lost: Karn's rule."""
+    before = talk.round_trip.timeout
+    talk.sender.take_ack(ACK, talk.asked + 0.06)
+    assert talk.round_trip.timeout == before
+
+
+def test_a_third_answer_tells_nothing_more(talk):
+    talk.sender.take_ack(ACK, talk.asked + 0.06)
+    talk.sender.take_ack(ACK, talk.asked + 0.08)
+    learned = talk.round_trip.timeout
+    talk.sender.take_ack(ACK, talk.asked + 0.50)
+    assert talk.round_trip.timeout == learned

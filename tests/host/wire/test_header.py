@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The packets that hosts pack by hand are those that the Scapy layers define."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.frames import FeatureFrames
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    FEATURE_FRAME_BYTES,
+    HEADER_AT,
+    BarrierBody,
+    Header,
+    Kind,
+    unpack_header,
+)
+from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
+
+ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
+
+bits = st.booleans()
+u16 = st.integers(0, 2**16 - 1)
+u32 = st.integers(0, 2**32 - 1)
+lane = st.integers(-(2**31), 2**31 - 1)
+
+headers = st.builds(
+    Header,
+    kind=st.sampled_from(Kind),
+    src_id=u32,
+    dst_id=u32,
+    block_id=u16,
+    count=u16,
+    is_ack=bits,
+    is_fetch=bits,
+    ecn=bits,
+    resend=bits,
+    level=st.integers(0, 7),
+    echo=bits,
+    fragment=u16,
+    feature_group=u16,
+    round=u32,
+)
+
+
+def body_of(kind: Kind, data) -> tuple[bytes, object]:
+    if kind in (Kind.FEATURE, Kind.SUM):
+        lanes = data.draw(st.lists(lane, min_size=32, max_size=32))
+        return np.array(lanes, dtype=">i4").tobytes(), Fragment(lanes=lanes)
+    if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+        return b"", None
+    magnitude, plan, number, workers = (
+        data.draw(values) for values in (u32, u32, u32, st.integers(0, 2**128 - 1))
+    )
+    return (
+        BarrierBody(magnitude, plan, number, workers).pack(),
+        Barrier(magnitude=magnitude, plan=plan, round=number, workers=workers),
+    )
+
+
+def scapy_frame(header: Header, body: object) -> bytes:
+    layer = SwitchGNN(
+        Src_id=header.src_id,
+        Dst_id=header.dst_id,
+        Block_id=header.block_id,
+        Count=header.count,
+        Is_ACK=header.is_ack,
+        Is_Fetch=header.is_fetch,
+        ECN=header.ecn,
+        Resend=header.resend,
+        Kind=header.kind,
+        Level=header.level,
+        Echo=header.echo,
+        Fragment=header.fragment,
+        Feature_group=header.feature_group,
+        Round=header.round,
+    )
+    ip = IP(src=ADDRESSES.worker_ip, dst=ADDRESSES.switch_ip, id=0, ttl=64, tos=2)
+    frame = Ether(src=ADDRESSES.worker_mac, dst=ADDRESSES.switch_mac) / ip / layer
+    return bytes(frame / body if body is not None else frame)
+
+
+@given(headers, st.data())
+def test_packed_header_is_scapys(header, data):
+    body, layer = body_of(header.kind, data)
+    assert ADDRESSES.frame(header.pack(body)) == scapy_frame(header, layer)
+
+
+@given(headers, st.data())
+def test_unpack_returns_what_was_packed(header, data):
+    body, _ = body_of(header.kind, data)
+    frame = ADDRESSES.frame(header.pack(body))
+    assert unpack_header(frame) == header
+    if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+        assert BarrierBody.unpack(frame[BODY_AT:]).pack() == body
+
+
+@given(headers, st.data())
+def test_scapy_reads_what_was_packed(header, data):
+    body, layer = body_of(header.kind, data)
+    parsed = Ether(ADDRESSES.frame(header.pack(body)))[SwitchGNN]
+    assert (parsed.Src_id, parsed.Round, parsed.Kind) == (header.src_id, header.round, header.kind)
+    if layer is not None:
+        assert bytes(parsed[type(layer)]) == body
+
+
+@given(headers, st.data())
+def test_a_flipped_bit_is_noticed(header, data):
+    body, _ = body_of(header.kind, data)
+    frame = bytearray(ADDRESSES.frame(header.pack(body)))
+    bit = data.draw(st.integers(HEADER_AT * 8, len(frame) * 8 - 1))
+    frame[bit // 8] ^= 0x80 >> bit % 8
+    changed = unpack_header(frame)
+    assert changed is None
+
+
+@pytest.mark.parametrize("size", [0, 13, 33, HEADER_AT, BODY_AT - 1, FEATURE_FRAME_BYTES - 1])
+def test_a_short_frame_is_refused(size):
+    frame = ADDRESSES.frame(Header(kind=Kind.FEATURE).pack(bytes(128)))
+    assert unpack_header(frame) is not None
+    assert unpack_header(frame[:size]) is None
+
+
+def test_other_traffic_is_refused():
+    tcp = bytes(Ether() / IP(proto=6) / bytes(200))
+    assert unpack_header(tcp) is None
+
+
+@given(
+    st.dictionaries(u32, st.integers(1, 2**16 - 2), min_size=1, max_size=9),
+    st.integers(1, 2**16 - 1),
+    st.integers(1, 2**32 - 1),
+    u16,
+    st.integers(1, 5),
+    st.data(),
+)
+def test_feature_frames_are_scapys(sources, block, number, fragment, group_size, data):
+    lanes = [data.draw(st.lists(lane, min_size=32, max_size=32)) for _ in sources]
+    ids, counts = np.array(list(sources), dtype=np.uint32), np.array(list(sources.values()))
+    frames = FeatureFrames(ADDRESSES, block, ids, group_size, counts)
+    # A second fill must leave nothing of the first.
+    frames.fill(7, 7, np.full((len(sources), 32), -7, dtype=np.int32))
+    frames.fill(number, fragment, np.array(lanes, dtype=np.int32))
+    for place, (source, count) in enumerate(sources.items()):
+        echo = (place + 1) % group_size == 0 or place == len(sources) - 1
+        header = Header(
+            kind=Kind.FEATURE,
+            src_id=source,
+            block_id=block,
+            count=count,
+            fragment=fragment,
+            feature_group=place // group_size,
+            round=number,
+            echo=echo,
+        )
+        assert bytes(frames.rows[place]) == scapy_frame(header, Fragment(lanes=lanes[place]))

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+import numba
+import numpy as np
+import pytest
+
+from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner.arrays import compiled
+from switchgnn.planner.arrays.compiled import Compiled
+from switchgnn.planner.costs.pool import simulate_pool
+from switchgnn.planner.graphs.boundary import boundary_edges
+from tests.planner.helpers import random_graph
+
+
+@Compiled
+def add_up(numbers):
+    """What it says."""
+    total = 0
+    for number in numbers:
+        total += number
+    return total
+
+
+def test_small_arrays_are_left_to_python(monkeypatch):
+    monkeypatch.setattr(compiled, "_FEW", 100)
+    assert add_up(np.arange(100)) == 4950
+    assert "machine" not in vars(add_up)
+    assert add_up(np.arange(101)) == 5050
+    assert "machine" in vars(add_up)
+    assert add_up.__doc__ == "What it says."
+
+
+def test_a_cache_that_cannot_be_written_does_not_matter(monkeypatch):
+    def njit(function=None, **options):
+        if options:
+            raise RuntimeError("no locator available")
+        return function
+
+    monkeypatch.setattr(numba, "njit", njit)
+    assert Compiled(add_up.interpreted).machine(np.arange(4)) == 6
+
+
+STRATEGIES = [
+    {"blocks": "mlgp", "order": "gamr"},
+    {"blocks": "destination", "order": "bfs"},
+    {"blocks": "destination-cover", "send": "cover", "order": "peel"},
+    {"blocks": "destination-cover", "send": "cover", "weight": 0.2, "order": "random"},
+]
+
+
+@pytest.mark.parametrize("strategies", STRATEGIES)
+@pytest.mark.parametrize("directed", [False, True])
+def test_plans_are_the_same_compiled_and_interpreted(monkeypatch, strategies, directed):
+    graph = random_graph(150, 900, 3, directed=directed)
+
+    def plan():
+        options = {"workers": 5, "slots": 24, "program": "ab", "directions": "both"}
+        return build_plan(graph, **options, **strategies).manifest.digest
+
+    monkeypatch.setattr(compiled, "_FEW", 1 << 60)
+    interpreted = plan()
+    monkeypatch.setattr(compiled, "_FEW", -1)
+    assert plan() == interpreted
+
+
+def test_the_strawman_is_the_same_compiled_and_interpreted(monkeypatch):
+    graph = load_graph("digits")
+    boundary = boundary_edges(graph, np.arange(graph.vertices, dtype=np.int32) % 4)
+
+    def play():
+        pool = simulate_pool(boundary, 200, 4, 1)
+        return pool.sums, pool.overflowed, pool.packets.down.tolist()
+
+    monkeypatch.setattr(compiled, "_FEW", 1 << 60)
+    interpreted = play()
+    monkeypatch.setattr(compiled, "_FEW", -1)
+    assert play() == interpreted

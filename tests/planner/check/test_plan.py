@@ -1,0 +1,408 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The checker passes what the planner makes and refuses every mistake planted in it."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from switchgnn.planner import build_plan, graph_from_edges, write_plan
+from switchgnn.planner.check.files import PlanCheckError
+from switchgnn.planner.check.plan import check_plan, name_of_graph
+from tests.planner.forgery import content_of, write_content
+from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
+
+# A mistake planted in each of so many places.
+FEWER = settings(STEADY, max_examples=40)
+PROGRAM = "ab" * 32
+PARTIAL = 2**31
+
+
+def plan_of(graph, workers=4, slots=20, **options):
+    return build_plan(graph, workers=workers, slots=slots, program=PROGRAM, **options)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return random_graph(60, 300, 3, directed=True)
+
+
+@pytest.fixture(scope="module")
+def plan(graph):
+    made = plan_of(graph, directions="both")
+    assert made.manifest.blocks > 10
+    return made
+
+
+@pytest.fixture
+def content(plan):
+    return content_of(plan)
+
+
+def refused(content, graph, folder):
+    write_content(content, folder)
+    with pytest.raises(PlanCheckError) as error:
+        check_plan(folder, graph)
+    return one_sentence(error)
+
+
+@STEADY
+@given(split_graphs(), st.integers(2, 45), st.sampled_from(["forward", "both"]))
+def test_what_the_planner_makes_is_right(split, slots, directions):
+    graph, workers, assignment = split
+    plan = plan_of(graph, workers, slots, assignment=assignment, directions=directions)
+    with tempfile.TemporaryDirectory() as folder:
+        write_plan(plan, Path(folder) / "plan")
+        found = check_plan(Path(folder) / "plan", graph)
+    assert found.packets == sum(len(part.send_source) for part in plan.workers)
+    assert found.blocks == plan.manifest.blocks
+
+
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+@pytest.mark.parametrize("blocks", ["mlgp", "destination", "destination-cover"])
+@pytest.mark.parametrize("order", ["gamr", "bfs", "peel", "random"])
+def test_plans_of_every_strategy_are_right(graph, tmp_path, send, blocks, order):
+    options = {"send": send, "blocks": blocks, "order": order, "directions": "both"}
+    write_plan(plan_of(graph, **options), tmp_path / "plan")
+    assert check_plan(tmp_path / "plan", graph).edges
+
+
+def other_edges(graph, assignment, draw, change):
+    """The graph with one boundary edge removed, added or moved; None where there is none."""
+    source, destination = graph.edges()
+    pairs = list(zip(source.tolist(), destination.tolist(), strict=True))
+    crossing = [pair for pair in pairs if assignment[pair[0]] != assignment[pair[1]]]
+    taken = set(pairs)
+    ids = range(graph.vertices)
+    free = [
+        (u, v) for u in ids for v in ids if assignment[u] != assignment[v] and (u, v) not in taken
+    ]
+    if (change != "add" and not crossing) or (change != "remove" and not free):
+        return None
+    if change != "add":
+        pairs.remove(draw(st.sampled_from(crossing)))
+    if change != "remove":
+        pairs.append(draw(st.sampled_from(free)))
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return graph_from_edges(
+        ends[:, 0], ends[:, 1], name="drawn", vertices=graph.vertices, directed=True
+    )
+
+
+@STEADY
+@given(split_graphs(), st.sampled_from(["remove", "add", "move"]), st.data())
+def test_a_plan_that_is_right_for_one_edge_less_more_or_elsewhere(split, change, data):
+    """Everything in the plan agrees, predictions included; only the graph tells."""
+    graph, workers, assignment = split
+    other = other_edges(graph, assignment, data.draw, change)
+    assume(other is not None)
+    forged = content_of(plan_of(other, workers, 9, assignment=assignment))
+    right = content_of(plan_of(graph, workers, 9, assignment=assignment))
+    forged["manifest"]["graph"] = right["manifest"]["graph"]
+    with tempfile.TemporaryDirectory() as folder:
+        message = refused(forged, graph, Path(folder))
+    assert "edge" in message
+
+
+def contributions(switch):
+    """(entry, bank) of every addition."""
+    return np.argwhere(switch["entry_expected"] > 0)
+
+
+@FEWER
+@given(st.data())
+def test_a_contribution_dropped(graph, plan, data):
+    content = content_of(plan)
+    entry, bank = data.draw(st.sampled_from(contributions(content["switch"]).tolist()))
+    content["switch"]["entry_expected"][entry, bank] = 0
+    content["switch"]["entry_slot"][entry, bank] = 0
+    with tempfile.TemporaryDirectory() as folder:
+        refused(content, graph, Path(folder))
+
+
+@FEWER
+@given(st.data())
+def test_a_contribution_doubled(graph, plan, data):
+    """A pass more for one source; the counts of slot, result and worker are raised to match."""
+    content = content_of(plan)
+    switch = content["switch"]
+    entry, bank = data.draw(st.sampled_from(contributions(switch).tolist()))
+    block, slot = switch["entry_block"][entry], switch["entry_slot"][entry, bank]
+    raise_count(content, block, bank, slot)
+    last = entry + int(np.argmax(switch["entry_last"][entry:]))
+    switch["entry_last"][last] = False
+    for name in [name for name in switch if name.startswith("entry")]:
+        row = switch[name][last : last + 1].copy()
+        switch[name] = np.insert(switch[name], last + 1, row, axis=0)
+    switch["entry_hop"][last + 1] += 1
+    switch["entry_last"][last + 1] = True
+    only = np.arange(8) == bank
+    expected = switch["entry_expected"][entry, bank]
+    switch["entry_expected"][last + 1] = np.where(only, expected, 0)
+    switch["entry_slot"][last + 1] = np.where(only, slot, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        refused(content, graph, Path(folder))
+
+
+def raise_count(content, block, bank, slot, by=1):
+    """Change what a slot expects, everywhere."""
+    switch = content["switch"]
+    hit = (switch["entry_block"] == block) & (switch["entry_slot"][:, bank] == slot)
+    hit &= switch["entry_expected"][:, bank] > 0
+    switch["entry_expected"][hit, bank] += np.int16(by).astype(np.uint16)
+    at = (switch["result_block"] == block) & (switch["result_bank"] == bank)
+    at &= switch["result_slot"] == slot
+    switch["result_expected"][at] += np.int16(by).astype(np.uint16)
+    vertex = int(switch["result_vertex"][at][0])
+    part = content["workers"][int(switch["result_worker"][at][0])]
+    rows = slice(part["receive_indptr"][block - 1], part["receive_indptr"][block])
+    row = rows.start + int(np.searchsorted(part["receive_vertex"][rows], vertex))
+    part["receive_count"][row] = int(part["receive_count"][row]) + by
+
+
+def exchangeable(switch):
+    """Pairs of (entry, bank) of two sources and two destinations with the same count."""
+    found = []
+    places = contributions(switch).tolist()
+    for at, (entry, bank) in enumerate(places):
+        for other, same in places[:at]:
+            alike = all(
+                (
+                    bank == same,
+                    switch["entry_block"][other] == switch["entry_block"][entry],
+                    switch["entry_expected"][other, bank] == switch["entry_expected"][entry, bank],
+                    switch["entry_slot"][other, bank] != switch["entry_slot"][entry, bank],
+                    switch["entry_source"][other] != switch["entry_source"][entry],
+                )
+            )
+            if alike:
+                found.append((entry, other, bank))
+    return found
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_a_contribution_moved_to_another_slot(graph, content, tmp_path, number):
+    """Two sources exchange a destination, so that every count stays right."""
+    pairs = exchangeable(content["switch"])
+    one, other, bank = pairs[number * len(pairs) // 10]
+    column = content["switch"]["entry_slot"][:, bank]
+    column[[one, other]] = column[[other, one]]
+    assert "edge" in refused(content, graph, tmp_path)
+
+
+@FEWER
+@given(st.data(), st.sampled_from([-1, 1]))
+def test_a_count_that_is_wrong_everywhere(graph, plan, data, by):
+    content = content_of(plan)
+    switch = content["switch"]
+    entry, bank = data.draw(st.sampled_from(contributions(switch).tolist()))
+    assume(int(switch["entry_expected"][entry, bank]) + by > 0)
+    block, slot = switch["entry_block"][entry], switch["entry_slot"][entry, bank]
+    raise_count(content, block, bank, slot, by)
+    with tempfile.TemporaryDirectory() as folder:
+        refused(content, graph, Path(folder))
+
+
+@FEWER
+@given(st.data())
+def test_one_changed_number_in_the_arrays(graph, plan, data):
+    """No number in any file can change by one and stay unseen."""
+    content = content_of(plan)
+    where = data.draw(st.sampled_from([content["switch"], *content["workers"]]))
+    names = [name for name, array in where.items() if array.size]
+    array = where[data.draw(st.sampled_from(names))]
+    at = np.unravel_index(data.draw(st.integers(0, array.size - 1)), array.shape)
+    array[at] = not array[at] if array.dtype == bool else array[at] + array.dtype.type(1)
+    with tempfile.TemporaryDirectory() as folder:
+        refused(content, graph, Path(folder))
+
+
+def test_a_swapped_owner_is_found(content, graph, tmp_path):
+    one = np.flatnonzero(content["assignment"] == 0)[0]
+    other = np.flatnonzero(content["assignment"] == 1)[0]
+    content["assignment"][[one, other]] = 1, 0
+    assert "owner" in refused(content, graph, tmp_path)
+
+
+def test_a_packet_left_out_or_sent_twice_is_found(plan, graph, tmp_path):
+    for change in ("left out", "twice"):
+        content = content_of(plan)
+        part = content["workers"][2]
+        for name in ("send_source", "send_row"):
+            rows = part[name]
+            part[name] = rows[1:] if change == "left out" else np.insert(rows, 0, rows[0])
+        part["send_row_indptr"] = np.arange(len(part["send_row"]) + 1)
+        block = int(np.flatnonzero(np.diff(part["send_indptr"]))[0])
+        part["send_indptr"][block + 1 :] += -1 if change == "left out" else 1
+        assert "once each" in refused(content, graph, tmp_path / change)
+
+
+def test_two_destinations_in_one_slot_are_found(content, graph, tmp_path):
+    switch = content["switch"]
+    bank, slot = switch["result_bank"], switch["result_slot"]
+    same = (np.diff(switch["result_block"]) == 0) & (np.diff(bank) == 0)
+    slot[np.argmax(same) + 1] = slot[np.argmax(same)]
+    assert "share a slot" in refused(content, graph, tmp_path)
+
+
+def test_another_packet_than_the_switch_knows_in_this_block_is_found(content, graph, tmp_path):
+    part = content["workers"][1]
+    first = part["send_source"][0]
+    other = np.flatnonzero(~np.isin(part["send_source"], part["send_source"][:3]))[0]
+    assert part["send_source"][other] != first
+    for name in ("send_source", "send_row"):
+        part[name][0] = part[name][other]
+    assert "once each" in refused(content, graph, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "boundary_vertices",
+        "boundary_edges",
+        "contributions",
+        "entries",
+        "packets_up",
+        "host_packets_down",
+    ],
+)
+def test_a_wrong_prediction_is_found(content, graph, tmp_path, field):
+    said = content["manifest"]["directions"]["backward"]["prediction"]
+    if isinstance(said[field], list):
+        said[field][0] += 1
+    else:
+        said[field] += 1
+    assert f"wrong {field} of backward" in refused(content, graph, tmp_path)
+
+
+def test_slots_beyond_the_memory_are_found(content, graph, tmp_path):
+    content["manifest"]["slots"] = 8
+    assert "slots_per_bank" in refused(content, graph, tmp_path)
+    content["manifest"]["slots_per_bank"] = 1
+    assert "slot" in refused(content, graph, tmp_path)
+
+
+def test_blocks_without_a_direction_are_found(content, graph, tmp_path):
+    del content["manifest"]["directions"]["backward"]
+    assert "of no direction" in refused(content, graph, tmp_path)
+
+
+def test_another_graph_is_refused(plan, tmp_path):
+    write_plan(plan, tmp_path / "plan")
+    with pytest.raises(PlanCheckError) as error:
+        check_plan(tmp_path / "plan", random_graph(60, 300, 4, directed=True))
+    assert "is for graph random" in one_sentence(error)
+
+
+def test_changed_missing_and_strange_files_are_refused(plan, graph, tmp_path):
+    folder = tmp_path / "plan"
+    write_plan(plan, folder)
+    assert check_plan(folder, graph).workers == 4
+    assert name_of_graph(folder) == "random"
+    data = (folder / "switch.npz").read_bytes()
+    for change in (data[:-1], b"", data + b"x"):
+        (folder / "switch.npz").write_bytes(change)
+        with pytest.raises(PlanCheckError, match="was changed"):
+            check_plan(folder, graph)
+    (folder / "switch.npz").write_bytes(data)
+    (folder / "notes.txt").write_text("words")
+    with pytest.raises(PlanCheckError, match=r"notes\.txt"):
+        check_plan(folder, graph)
+    (folder / "notes.txt").unlink()
+    (folder / "worker-001.npz").unlink()
+    with pytest.raises(PlanCheckError, match="worker-001"):
+        check_plan(folder, graph)
+    with pytest.raises(PlanCheckError, match="cannot read"):
+        check_plan(tmp_path / "nothing", graph)
+
+
+def star():
+    """0, 1 and 2 on worker 0, 3 and 4 on worker 1; 0, 1, 2 -> 3 and 2 -> 4."""
+    ends = np.array([[0, 3], [1, 3], [2, 3], [2, 4]])
+    return graph_from_edges(ends[:, 0], ends[:, 1], name="star", vertices=5, directed=True)
+
+
+@pytest.fixture
+def presummed():
+    """Worker 0 sends 0 + 1 as one packet of Count 2, and 2 as it is."""
+    content = content_of(
+        plan_of(star(), 2, 8, assignment=np.array([0, 0, 0, 1, 1], dtype=np.int32))
+    )
+    three, four = content["switch"]["result_vertex"].tolist().index(3), None
+    switch = content["switch"]
+    four = 1 - three
+    place = {
+        vertex: (switch["result_bank"][at], switch["result_slot"][at])
+        for vertex, at in ((3, three), (4, four))
+    }
+    slot, expected = np.zeros((2, 8), dtype=np.uint32), np.zeros((2, 8), dtype=np.uint16)
+    for row, vertices in enumerate(([3, 4], [3])):
+        for vertex in vertices:
+            bank, where = place[vertex]
+            slot[row, bank], expected[row, bank] = where, 3 if vertex == 3 else 1
+    switch |= {
+        "source_vertex": np.array([2, PARTIAL], dtype=np.uint32),
+        "source_worker": np.array([0, 0], dtype=np.uint16),
+        "entry_block": np.array([1, 1], dtype=np.uint16),
+        "entry_source": np.array([2, PARTIAL], dtype=np.uint32),
+        "entry_hop": np.array([0, 0], dtype=np.uint16),
+        "entry_last": np.array([True, True]),
+        "entry_slot": slot,
+        "entry_expected": expected,
+        "entry_count": np.array([1, 2], dtype=np.uint16),
+    }
+    content["workers"][0] |= {
+        "send_indptr": np.array([0, 2]),
+        "send_source": np.array([PARTIAL, 2], dtype=np.uint32),
+        "send_row_indptr": np.array([0, 2, 3]),
+        "send_row": np.array([0, 1, 2]),
+    }
+    content["workers"][1]["send_row_indptr"] = np.array([0])
+    said = content["manifest"]["directions"]["forward"]["prediction"]
+    said["packets_up"] = [2, 0]
+    said["entries"] = said["passes"] = 2
+    said["contributions"] = 3
+    content["manifest"]["version"] = 3
+    return content
+
+
+def test_packets_of_several_rows_are_understood(presummed, tmp_path):
+    found = check_plan(write_content(presummed, tmp_path), star())
+    assert (found.packets, found.sums, found.edges) == (2, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"entry_count": [1, 3]}, "its packets carry"),
+        ({"entry_count": [2, 2]}, "its packets carry"),
+        ({"send_row": [0, 0, 2]}, "twice"),
+        ({"send_row": [0, 2, 2]}, "edge"),
+        ({"send_row": [0, 1, 1]}, "send_row and send_source differ"),
+        ({"send_row_indptr": [0, 1, 3]}, "one vertex"),
+        ({"send_row": [0, 1, 3]}, "beyond its vertices"),
+        ({"source_worker": [0, 1]}, "another worker only"),
+        ({"source_vertex": [2, PARTIAL + 1]}, "not among the sources"),
+    ],
+)
+def test_wrong_packets_of_several_rows_are_found(presummed, tmp_path, change, part):
+    for name, values in change.items():
+        where = presummed["switch" if name in presummed["switch"] else "workers"]
+        where = where[0] if isinstance(where, list) else where
+        where[name] = np.array(values, dtype=where[name].dtype)
+    assert part in refused(presummed, star(), tmp_path)
+
+
+def test_counts_in_some_files_only_are_refused(presummed, tmp_path):
+    del presummed["switch"]["entry_count"]
+    assert "only some files" in refused(presummed, star(), tmp_path)
+
+
+def test_plans_for_the_strawman_are_checked_but_for_their_slots(graph, tmp_path):
+    plan = plan_of(graph, slots=8, blocks="strawman", order="random")
+    write_plan(plan, tmp_path / "plan")
+    assert check_plan(tmp_path / "plan", graph).blocks == 1

@@ -1,0 +1,300 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan is compared with, against oracles that count one by one."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.planner import (
+    ORDER_STRATEGIES,
+    Direction,
+    PlannerError,
+    build_plan,
+    graph_from_edges,
+    load_graph,
+)
+from switchgnn.planner.costs import bounds as bounds_module
+from switchgnn.planner.costs import plan_flow as plan_flow_module
+from switchgnn.planner.costs.bounds import (
+    host_based,
+    least_with_partial_sums,
+    multicast_packets,
+    once_each,
+)
+from switchgnn.planner.costs.pool import arrival_order, simulate_pool
+from switchgnn.planner.costs.report import Frames, Occupancy, report_direction
+from switchgnn.planner.costs.stopwatch import METIS_TIME, Stopwatch
+from switchgnn.planner.costs.study import (
+    largest_component,
+    neighbour_counts,
+    share_of_most,
+    study_memory,
+    study_partitions,
+)
+from switchgnn.planner.plan import slots as slots_module
+from switchgnn.planner.presets import PRESETS, Situation, choose
+from tests.planner.helpers import STEADY, boundary_of, one_sentence, random_graph, split_graphs
+
+
+def pairs_of(boundary):
+    return list(zip(boundary.source.tolist(), boundary.destination.tolist(), strict=True))
+
+
+@STEADY
+@given(split_graphs())
+def test_packets_are_those_counted_one_by_one(split):
+    graph, workers, assignment = split
+    boundary = boundary_of(graph, assignment)
+    up, down, copies_up, copies_down = np.zeros((4, workers), dtype=int)
+    for vertex in {u for u, _ in pairs_of(boundary)}:
+        up[assignment[vertex]] += 1
+    for vertex in {v for _, v in pairs_of(boundary)}:
+        down[assignment[vertex]] += 1
+    for u, to in {(u, assignment[v]) for u, v in pairs_of(boundary)}:
+        copies_up[assignment[u]] += 1
+        copies_down[to] += 1
+    once, host = once_each(boundary, workers), host_based(boundary, workers)
+    assert (once.up.tolist(), once.down.tolist()) == (up.tolist(), down.tolist())
+    assert (host.up.tolist(), host.down.tolist()) == (copies_up.tolist(), copies_down.tolist())
+    one_block = np.ones(len(boundary), dtype=np.int32)
+    assert multicast_packets(boundary, one_block, workers).total == once.total
+    each_alone = np.arange(1, len(boundary) + 1, dtype=np.int32)
+    assert multicast_packets(boundary, each_alone, workers).total == 2 * len(boundary)
+
+
+def smallest_cover(edges):
+    """By trying all sets of vertices."""
+    left = [("source", u) for u in {u for u, _ in edges}]
+    right = [("sum", v) for v in {v for _, v in edges}]
+    for size in range(len(left) + 1):
+        for chosen in combinations(left + right, size):
+            if all(("source", u) in chosen or ("sum", v) in chosen for u, v in edges):
+                return size
+    raise AssertionError
+
+
+@STEADY
+@given(st.sets(st.tuples(st.integers(0, 5), st.integers(6, 10)), max_size=9), st.booleans())
+def test_the_bound_is_the_smallest_cover_of_each_worker(edges, two):
+    """Vertices 0 to 5 are on one worker or on two, 6 to 10 on the last one."""
+    ends = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
+    graph = graph_from_edges(ends[:, 0], ends[:, 1], name="g", vertices=11, directed=True)
+    assignment = np.array([0, 0, 0, *[int(two)] * 3, *[2] * 5])
+    boundary = boundary_of(graph, assignment)
+    least = least_with_partial_sums(boundary, 3)
+    own = [[(u, v) for u, v in edges if assignment[u] == worker] for worker in range(3)]
+    assert least.up.tolist() == [smallest_cover(each) for each in own]
+    assert least.down.tolist() == [0, 0, len({v for _, v in edges})]
+
+
+def test_what_is_too_large_is_left_out(monkeypatch):
+    graph = load_graph("karate")
+    plan = build_plan(graph, workers=3, slots=9, program="ab")
+    boundary = boundary_of(graph, plan.assignment)
+    monkeypatch.setattr(bounds_module, "MATCHING_EDGES", len(boundary) - 1)
+    monkeypatch.setattr(plan_flow_module, "MOST_REORDERED", len(boundary) - 1)
+    found = report_direction(plan, Direction.FORWARD, boundary, Frames(190, 1), {"paper": None})
+    orders = ["order gamr", "order random"]
+    assert found.left_out == ["paper", "cover-bound", *orders]
+    assert set(found.ways) == {"plan", "host", "strawman", "once"}
+    assert set(found.orders) == {"plan"}
+
+
+def arrivals(boundary, seed):
+    """The edges as they arrive: those of one source after those of another."""
+    sources = np.unique(boundary.source)
+    return [
+        edge
+        for source in sources[arrival_order(len(sources), seed)]
+        for edge in np.flatnonzero(boundary.source == source).tolist()
+    ]
+
+
+def plain_pool(boundary, slots, arrival):
+    """(sums, overflow, sent to each destination) of the strawman, contribution by contribution."""
+    left = np.bincount(boundary.destination)
+    free, held, sums, overflow = slots, set(), 0, 0
+    for edge in arrival:
+        vertex = int(boundary.destination[edge])
+        left[vertex] -= 1
+        if vertex not in held and free:
+            free -= 1
+            held.add(vertex)
+        if vertex not in held:
+            overflow += 1
+        elif not left[vertex]:
+            held.remove(vertex)
+            free += 1
+            sums += 1
+    return sums, overflow
+
+
+@STEADY
+@given(split_graphs(), st.integers(1, 12), st.integers(0, 5))
+def test_the_pool_is_that_of_the_plain_loop(split, slots, seed):
+    graph, workers, assignment = split
+    boundary = boundary_of(graph, assignment)
+    pool = simulate_pool(boundary, slots, workers, seed)
+    sums, overflow = plain_pool(boundary, slots, arrivals(boundary, seed))
+    assert (pool.sums, pool.overflowed) == (sums, overflow)
+    assert int(pool.packets.down.sum()) == sums + overflow
+    assert pool.packets.up.tolist() == once_each(boundary, workers).up.tolist()
+
+
+def test_the_pool_takes_sources_in_a_random_order():
+    first, second = (arrival_order(30, seed) for seed in (0, 1))
+    assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(30))
+    assert not np.array_equal(first, second)
+
+
+def test_with_slots_for_all_the_pool_overflows_nothing():
+    boundary = boundary_of(random_graph(40, 200, 1), np.arange(40) % 4)
+    assert simulate_pool(boundary, 40, 4, 0).packets.total == once_each(boundary, 4).total
+
+
+def test_the_report_counts_the_plan():
+    graph = random_graph(80, 400, 7, directed=True)
+    plan = build_plan(graph, workers=4, slots=20, program="ab", directions="both")
+    boundary = boundary_of(graph, plan.assignment).transposed()
+    frames = Frames(size=190, fragments=3)
+    found = report_direction(plan, Direction.BACKWARD, boundary, frames, {})
+    record = plan.manifest.direction(Direction.BACKWARD)
+    said, way = record.prediction, found.ways["plan"]
+    assert way.up.packets == sum(said.packets_up)
+    assert way.up.packets_max == max(said.packets_up)
+    assert way.up.packets_mean == sum(said.packets_up) / 4
+    assert way.up.imbalance == pytest.approx(4 * max(said.packets_up) / sum(said.packets_up))
+    assert way.down.bytes_max == max(said.packets_down) * 190 * 3
+    ours, theirs = way.up.packets + way.down.packets, 2 * boundary.host_packets()
+    assert way.traffic_fraction == pytest.approx(ours / theirs)
+    assert found.copies_per_vertex == boundary.host_packets() / len(np.unique(boundary.source))
+    assert found.blocks == record.last_block - record.first_block + 1
+    rows = [len(np.unique(boundary.destination))]
+    assert found.ways["once"].down.packets == rows[0]
+    assert found.ways["host"].traffic_fraction == 1
+    assert found.ways["cover-bound"].traffic_fraction <= found.ways["once"].traffic_fraction
+    assert found.slots_used_max <= 20
+    blocks = plan.switch.result_block.tolist()
+    sizes = [blocks.count(block) for block in record.block_numbers]
+    assert (found.slots_used_max, found.slots_used_mean) == (max(sizes), np.mean(sizes))
+
+
+def played(plan, direction):
+    """(steps, queue, slots in use) of a plan, packet by packet from the parts of its workers."""
+    record, switch, workers = plan.manifest.direction(direction), plan.switch, plan.workers
+    steps, queues, used = 0, [], []
+    for block in record.block_numbers:
+        coming = [
+            (turn, part.worker, int(part.send_source[at]), int(np.diff(part.send_row_indptr)[at]))
+            for part in workers
+            for turn, at in enumerate(range(*part.send_indptr[block - 1 : block + 1].tolist()))
+        ]
+        coming.sort()
+        waiting, open_slots = 0, {}
+        while coming or waiting:
+            for _, _, source, count in coming[: len(workers)]:
+                for entry in range(len(switch.entry_block)):
+                    if (switch.entry_block[entry], switch.entry_source[entry]) != (block, source):
+                        continue
+                    for bank in np.flatnonzero(switch.entry_expected[entry]).tolist():
+                        slot = bank, int(switch.entry_slot[entry, bank])
+                        expected = int(switch.entry_expected[entry, bank])
+                        open_slots[slot] = open_slots.get(slot, expected) - count
+            done = [slot for slot, missing in open_slots.items() if not missing]
+            for slot in done:
+                del open_slots[slot]
+            waiting = max(waiting + len(done) - len(workers), 0)
+            coming = coming[len(workers) :]
+            queues.append(waiting)
+            used.append(len(open_slots))
+            steps += 1
+    return steps, queues, used
+
+
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+@pytest.mark.parametrize("direction", Direction)
+@pytest.mark.parametrize("order", ORDER_STRATEGIES)
+def test_queue_and_slots_are_those_of_a_play_packet_by_packet(send, direction, order):
+    graph = random_graph(50, 220, 3, directed=True)
+    options = {"workers": 3, "slots": 14, "program": "ab", "send": send, "directions": "both"}
+    plan = build_plan(graph, order=order, **options)
+    boundary = boundary_of(graph, plan.assignment)
+    found = report_direction(plan, direction, boundary, Frames(190, 1), {}).orders
+    for name, other in (("plan", order), ("gamr", "gamr"), ("random", "random")):
+        steps, queue, used = played(build_plan(graph, order=other, **options), direction)
+        assert (found[name].steps, found[name].queue_max) == (steps, max(queue))
+        assert found[name].slots_max == max(used)
+        assert found[name].slots_mean == pytest.approx(np.mean(used))
+        assert found[name].share_max == max(used) / 14
+        assert found[name].share_mean == pytest.approx(np.mean(used) / 14)
+
+
+def test_few_table_entries_at_a_time_are_the_same(monkeypatch):
+    plan = build_plan(random_graph(50, 220, 3), workers=3, slots=14, program="ab", send="cover")
+    boundary = boundary_of(random_graph(50, 220, 3), plan.assignment)
+    reports = []
+    for together in (1 << 18, 7):
+        monkeypatch.setattr(slots_module, "_TOGETHER", together)
+        reports.append(report_direction(plan, Direction.FORWARD, boundary, Frames(190, 1), {}))
+    assert len(plan.switch.entry_block) > 2 * together
+    assert reports[0] == reports[1]
+
+
+def test_a_report_without_boundary_edges():
+    graph = load_graph("karate")
+    plan = build_plan(graph, workers=1, slots=9, program="ab")
+    boundary = boundary_of(graph, plan.assignment)
+    found = report_direction(plan, Direction.FORWARD, boundary, Frames(190, 1), {})
+    assert found.ways["plan"].traffic_fraction == found.passes_per_contribution == 0
+    assert found.orders["plan"] == Occupancy(0, 0, 0, 0.0, 0.0, 0.0)
+
+
+def test_an_unknown_preset():
+    with pytest.raises(PlannerError) as error:
+        choose("worst", load_graph("karate"), Situation(2, 9))
+    assert "known: best, paper" in one_sentence(error)
+
+
+def test_the_time_in_metis_is_counted():
+    before = METIS_TIME.seconds
+    build_plan(random_graph(300, 2000, 1), workers=4, slots=20, program="ab")
+    assert METIS_TIME.seconds > before
+
+
+def test_a_stopwatch_counts_blocks_that_fail():
+    watch = Stopwatch()
+    with pytest.raises(ValueError, match="no"), watch.running():
+        raise ValueError("no")
+    assert watch.seconds > 0
+
+
+def test_the_largest_component_and_the_skew():
+    ends = np.array([[0, 1], [1, 2], [2, 1], [3, 4], [5, 0]])
+    graph = graph_from_edges(ends[:, 0], ends[:, 1], name="g", vertices=7, directed=True)
+    boundary = boundary_of(graph, [0, 1, 0, 0, 1, 1, 0])
+    assert largest_component(boundary) == 4
+    assert neighbour_counts(boundary).tolist() == [2, 1, 1, 1]
+    assert share_of_most(np.array([8, 1, 1, 0, 0]), 0.2) == 0.8
+    assert largest_component(boundary_of(graph, [0] * 7)) == 0
+
+
+def test_studies_ask_for_each_size_and_agree_with_whole_plans():
+    graph = random_graph(200, 1500, 5)
+    told = []
+    points = study_partitions(graph, 6, 0, told.append)
+    assert [point.workers for point in points] == [2, 4, 6]
+    assert told == [f"partition for {n} workers" for n in (2, 4, 6)]
+    assert all(p.largest_component <= p.boundary_vertices <= p.copies for p in points)
+    plan = build_plan(graph, workers=6, slots=20, program="0")
+    presets = {"paper": PRESETS["paper"]}
+    memory = study_memory(graph, plan.assignment, presets, 0, told.append)
+    assert [point.slots for point in memory] == [8, 10, 20, 40, 100, 200]
+    said = plan.manifest.direction(Direction.FORWARD).prediction
+    ours, theirs = sum(said.packets_up + said.packets_down), 2 * sum(said.host_packets_up)
+    at_20 = next(point for point in memory if point.slots == 20)
+    assert at_20.fractions["paper"] == pytest.approx(ours / theirs)
+    assert set(at_20.fractions) == {"paper", "strawman"}

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Planetoid files are written here the way Python 2 wrote the originals."""
+
+import os
+import pickle
+import pickletools
+from collections import defaultdict
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from switchgnn.planner import PlannerError, load_graph
+from switchgnn.planner.graphs.inert_pickle import read_inert_pickle
+from tests.planner.helpers import one_sentence
+from tests.planner.python2_pickle import dump_like_python2
+
+# Vertices 0-4 are in allx (0 and 1 train), 5 to 8 are for testing; 7 is missing (Citeseer).
+TEST_IDS = [8, 5, 6]
+NEIGHBOURS = {0: [1, 8], 1: [0], 2: [3, 3, 2], 3: [2], 4: [], 5: [6], 6: [5], 7: [], 8: [0]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(3)
+    allx = rng.integers(0, 2, (5, 6)).astype(np.float32)
+    tx = rng.integers(0, 2, (3, 6)).astype(np.float32)
+    ally, ty = np.eye(3, dtype=np.int32)[[0, 1, 2, 0, 1]], np.eye(3, dtype=np.int32)[[2, 1, 0]]
+    parts = {
+        "graph": defaultdict(list, NEIGHBOURS),
+        "allx": scipy.sparse.csr_matrix(allx),
+        "tx": scipy.sparse.csr_matrix(tx),
+        "x": scipy.sparse.csr_matrix(allx[:2]),
+        "ally": ally,
+        "ty": ty,
+        "y": ally[:2],
+    }
+    for part, value in parts.items():
+        (tmp_path / f"ind.tiny.{part}").write_bytes(dump_like_python2(value))
+    (tmp_path / "ind.tiny.test.index").write_text("".join(f"{v}\n" for v in TEST_IDS))
+    return tmp_path
+
+
+def refused(spec):
+    with pytest.raises(PlannerError) as error:
+        load_graph(str(spec))
+    return one_sentence(error)
+
+
+@pytest.mark.parametrize("spec", ["tiny", "ind.tiny.graph", "ind.tiny.allx"])
+def test_planetoid(folder, spec):
+    graph = load_graph(str(folder / spec))
+    assert graph.name == "tiny"
+    assert graph.vertices == 9
+    u, v = graph.edges()
+    assert sorted(zip(u.tolist(), v.tolist(), strict=True)) == [
+        (0, 1), (0, 8), (1, 0), (2, 3), (3, 2), (5, 6), (6, 5), (8, 0)
+    ]  # fmt: skip
+    assert graph.labels.tolist() == [0, 1, 2, 0, 1, 1, 0, 0, 2]
+    assert graph.split.tolist() == [1, 1, 2, 2, 2, 3, 3, 0, 3]
+    rng = np.random.default_rng(3)
+    allx, tx = rng.integers(0, 2, (5, 6)), rng.integers(0, 2, (3, 6))
+    assert np.array_equal(graph.features[:5], allx)
+    assert np.array_equal(graph.features[TEST_IDS], tx)
+    assert not graph.features[7].any()
+
+
+class Call:
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.parametrize("part", ["graph", "allx", "y"])
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_a_malicious_pickle_is_refused_and_runs_nothing(folder, part, protocol):
+    ran = folder / "ran"
+    path = folder / f"ind.tiny.{part}"
+    path.write_bytes(pickle.dumps(Call(os.system, f"touch {ran}"), protocol=protocol))
+    message = refused(folder / "tiny")
+    assert str(path) in message
+    assert "system" in message
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Call(eval, "1"),
+        Call(getattr, 1, "real"),
+        Call(__import__, "os"),
+        np.array([None, Call(eval, "1")], dtype=object),
+        np.array(["text"]),
+        {1, 2},
+        range(3),
+        np.float64,
+    ],
+)
+def test_everything_unusual_is_refused(tmp_path, value):
+    path = tmp_path / "p"
+    path.write_bytes(pickle.dumps(value, protocol=2))
+    with pytest.raises(PlannerError) as error:
+        read_inert_pickle(path)
+    assert "refused" in one_sentence(error)
+
+
+def test_no_pickle_reaches_into_the_admitted_names(tmp_path):
+    """A dotted name or a state for an admitted type must not get at anything else."""
+    path = tmp_path / "p"
+    for data in (
+        b"\x80\x04\x8c\x08builtins\x8c\x0eint.from_bytes\x93.",
+        b"cbuiltins\nlist\n}(Vappend\nI1\nsb.",
+        b"ccopyreg\n_reconstructor\n(cbuiltins\nlist\ncbuiltins\nobject\nNtR.",
+        b"\x80\x02\x82\x01.",
+        b"Pid\n.",
+        b"",
+        b"garbage",
+    ):
+        path.write_bytes(data)
+        with pytest.raises(PlannerError):
+            read_inert_pickle(path)
+
+
+def test_arrays_survive_every_protocol(tmp_path):
+    path = tmp_path / "p"
+    array = np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))
+    for protocol in range(5):
+        data = pickle.dumps(array, protocol=protocol)
+        names = {str(arg) for op, arg, _ in pickletools.genops(data) if op.name == "GLOBAL"}
+        path.write_bytes(data)
+        assert read_inert_pickle(path).array.tolist() == array.tolist(), names
+
+
+def test_a_shape_that_does_not_fit_is_refused(tmp_path):
+    path = tmp_path / "p"
+    data = dump_like_python2(np.arange(4, dtype=np.int32))
+    assert data.count(b"K\x04\x85") == 1
+    path.write_bytes(data.replace(b"K\x04\x85", b"K\x05\x85"))
+    with pytest.raises(PlannerError, match="shape does not fit"):
+        read_inert_pickle(path)
+
+
+@pytest.mark.parametrize("part", ["graph", "x", "allx", "tx", "y", "ally", "ty", "test.index"])
+def test_a_missing_file_is_named(folder, part):
+    (folder / f"ind.tiny.{part}").unlink()
+    if part == "x":  # holds nothing that allx does not
+        assert load_graph(str(folder / "tiny")).vertices == 9
+        return
+    assert part in refused(folder / ("ind.tiny.x" if part == "graph" else "tiny"))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("graph", [1, 2]),
+        ("graph", {0: ["a"]}),
+        ("graph", {0: [9]}),
+        ("graph", {0: [-1]}),
+        ("graph", {}),
+        ("allx", [1]),
+        ("tx", scipy.sparse.csr_matrix(np.ones((3, 5), dtype=np.float32))),
+        ("tx", scipy.sparse.csr_matrix(np.ones((2, 6), dtype=np.float32))),
+        ("ally", np.zeros(5, dtype=np.int32)),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(folder, part, value):
+    (folder / f"ind.tiny.{part}").write_bytes(dump_like_python2(value))
+    assert "tiny" in refused(folder / "tiny")
+
+
+@pytest.mark.parametrize("text", ["", "5\nx\n", "5\n5\n6\n", "1\n5\n6\n", "5\n\xe9\n"])
+def test_a_bad_test_index_is_refused(folder, text):
+    (folder / "ind.tiny.test.index").write_text(text, encoding="latin1")
+    refused(folder / "tiny")

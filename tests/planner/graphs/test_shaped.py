@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The paper-shaped graphs, and the facts that they were calibrated to."""
+
+import numpy as np
+import pytest
+
+from switchgnn.planner import PlannerError, load_graph, partition_workers
+from switchgnn.planner.costs.study import largest_component, neighbour_counts, share_of_most
+from switchgnn.planner.graphs.shaped import SHAPES, load_shaped
+from tests.planner.helpers import boundary_of, one_sentence
+
+
+@pytest.fixture(scope="module")
+def reddit():
+    return load_graph("reddit-like:0.05:1")
+
+
+def test_the_same_name_gives_the_same_graph(reddit):
+    load_shaped.cache_clear()
+    assert load_graph("reddit-like:0.05:1").digest() == reddit.digest()
+    assert load_graph("reddit-like:0.05:2").digest() != reddit.digest()
+    assert reddit.name == "reddit-like:0.05:1"
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_sizes_are_in_proportion(name):
+    shape, graph = SHAPES[name], load_graph(f"{name}:0.01:0")
+    assert graph.vertices == round(shape.vertices * 0.01)
+    source, destination = graph.edges()
+    forward = np.sort(source.astype(np.int64) << 32 | destination)
+    backward = np.sort(destination.astype(np.int64) << 32 | source)
+    assert np.array_equal(forward, backward)
+
+
+@pytest.mark.parametrize(("name", "scale"), [("yelp-like", 0.05), ("products-like", 0.02)])
+def test_sparse_graphs_keep_their_mean_degree(name, scale):
+    shape, graph = SHAPES[name], load_graph(f"{name}:{scale}:0")
+    mean = len(graph.indices) / graph.vertices
+    assert mean == pytest.approx(2 * shape.edges / shape.vertices, rel=0.005)
+
+
+def test_sizes_of_the_paper():
+    """Table 1: Reddit 0.23 M and 114 M, Yelp 0.72 M and 7 M, products 2.4 M and 62 M."""
+    assert round(SHAPES["reddit-like"].vertices, -4) == 230_000
+    assert 2 * SHAPES["reddit-like"].edges // 10**6 == 114
+    assert round(SHAPES["yelp-like"].vertices, -4) == 720_000
+    assert round(SHAPES["yelp-like"].edges, -6) == 7_000_000
+    assert round(SHAPES["products-like"].vertices, -5) == 2_400_000
+    assert round(SHAPES["products-like"].edges, -6) == 62_000_000
+
+
+def test_a_fifth_of_the_vertices_has_four_fifths_of_the_neighbours(reddit):
+    boundary = boundary_of(reddit, partition_workers(reddit, 32, 0))
+    assert share_of_most(neighbour_counts(boundary), 0.2) == pytest.approx(0.8, abs=0.1)
+
+
+def test_the_boundary_is_most_of_the_graph_and_connected(reddit):
+    """Its size is stable as the partitions grow in number, while the copies grow."""
+    copies, sizes = [], []
+    for workers in (8, 32, 128):
+        boundary = boundary_of(reddit, partition_workers(reddit, workers, 0))
+        sizes.append(len(boundary.vertices()))
+        copies.append(boundary.host_packets() / sizes[-1])
+        assert largest_component(boundary) >= 0.99 * sizes[-1]
+    assert sizes[-1] < 1.3 * sizes[0]
+    assert copies[2] > 1.5 * copies[1] > 2 * copies[0]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["reddit-like", "reddit-like:1", "yelp-like:x:1", "yelp-like:1:-1", "products-like:1:1:1"],
+)
+def test_malformed_names(spec):
+    with pytest.raises(PlannerError) as error:
+        load_graph(spec)
+    assert ":SCALE:SEED" in one_sentence(error)
+
+
+@pytest.mark.parametrize("scale", ["0", "0.0001", "1000"])
+def test_scales_out_of_range(scale):
+    with pytest.raises(PlannerError) as error:
+        load_graph(f"reddit-like:{scale}:0")
+    assert "must be between" in one_sentence(error)
+
+
+def test_the_last_graph_is_not_drawn_again():
+    one = load_graph("products-like:0.001:0")
+    assert load_graph("products-like:0.001:0") is one
+    other = load_graph("products-like:0.001:1")
+    assert not np.array_equal(other.indices, one.indices)

@@ -1,0 +1,293 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""CDFGNN's objective for vertices and leaves, against scores that are worked out from scratch."""
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.planner import PlannerError, build_plan, graph_from_edges, load_graph
+from switchgnn.planner.arrays import compiled
+from switchgnn.planner.partition.cdfgnn import (
+    GAMMA,
+    by_degree_sum,
+    cdfgnn,
+    cdfgnn_name,
+    find_cdfgnn,
+    stream_vertices,
+)
+from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.partition.metis import symmetric_rows
+from switchgnn.planner.partition.metis_leaf_spine import on_racks
+from tests.planner.helpers import (
+    STEADY,
+    boundary_of,
+    check_everybody_has_a_vertex,
+    graphs,
+    one_sentence,
+    random_graph,
+)
+
+KARATE, DIGITS = load_graph("karate"), load_graph("digits")
+GAMMAS = st.sampled_from([0.0, 0.1, 0.5, 1.0])
+
+
+def most_of(vertices, workers):
+    """What no worker may exceed: 1.05 of the mean."""
+    return math.ceil(1.05 * vertices / workers)
+
+
+def check_steps(graph, racks, gamma, stream):
+    """The oracle: each vertex is at a worker of the least score, which is the one recorded.
+
+    All copies are counted anew for each worker that a vertex could go to: those that there would
+    be, less those that there are.
+    """
+    vertices, workers = graph.vertices, racks.workers
+    assert sorted(stream.order.tolist()) == list(range(vertices))
+    source, destination = graph.edges()
+    leads = np.zeros((vertices, vertices), dtype=np.int64)
+    leads[source, destination] = 1
+    beside = (leads + leads.T > 0).astype(np.int64)
+    near = beside + np.eye(vertices, dtype=np.int64)
+    behind = np.zeros((workers, racks.leaves), dtype=np.int64)
+    behind[np.arange(workers), racks.leaf_of_worker] = 1
+    placed = np.zeros((vertices, workers), dtype=np.int64)
+
+    def copies(holds):
+        return np.count_nonzero(near @ holds)
+
+    for v in stream.order.tolist():
+        held, work = placed.sum(axis=0), leads.sum(axis=0) @ placed
+        scores = np.full(workers, np.inf)
+        for worker in np.flatnonzero(held < most_of(vertices, workers)).tolist():
+            then = placed.copy()
+            then[v, worker] = 1
+            between_workers = copies(then) - copies(placed)
+            between_leaves = copies(then @ behind) - copies(placed @ behind)
+            share = work[worker] / (max(1, len(source)) / workers)
+            share += held[worker] / (vertices / workers)
+            scores[worker] = (1 - gamma) * between_workers + gamma * between_leaves
+            scores[worker] += max(1, beside[v].sum()) * share
+        chosen = stream.assignment[v]
+        assert scores[chosen] == pytest.approx(stream.score[v], abs=1e-9)
+        assert scores[chosen] <= scores.min() + 1e-9
+        placed[v, chosen] = 1
+
+
+@given(graphs(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), GAMMAS)
+@STEADY
+def test_every_step_takes_the_least_score(graph, workers, leaves, seed, gamma):
+    racks = even_racks(workers, min(leaves, workers), 1)
+    check_steps(graph, racks, gamma, stream_vertices(graph, racks, seed, gamma))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(("workers", "leaves"), [(6, 3), (7, 2), (4, 4)])
+def test_every_step_in_denser_graphs(workers, leaves, directed):
+    graph, racks = random_graph(60, 200, 4, directed=directed), even_racks(workers, leaves, 1)
+    check_steps(graph, racks, 0.3, stream_vertices(graph, racks, 0, 0.3))
+
+
+def swapped(stream):
+    """Two vertices of different workers have changed places."""
+    one, other = stream.order[3], stream.order[20]
+    assignment = stream.assignment.copy()
+    assert assignment[one] != assignment[other]
+    assignment[[one, other]] = assignment[[other, one]]
+    return replace(stream, assignment=assignment)
+
+
+WRONG = {
+    "places": swapped,
+    "order": lambda stream: replace(stream, order=stream.order[::-1]),
+    "twice": lambda stream: replace(stream, order=np.append(stream.order[1:], stream.order[1])),
+    "score": lambda stream: replace(stream, score=stream.score + 0.01),
+}
+
+
+@pytest.mark.parametrize("wrong", [None, *WRONG])
+def test_the_oracle_notices(wrong):
+    racks = even_racks(4, 2, 1)
+    stream = stream_vertices(KARATE, racks, 0, 0.1)
+    if wrong is None:
+        check_steps(KARATE, racks, 0.1, stream)
+        return
+    with pytest.raises(AssertionError):
+        check_steps(KARATE, racks, 0.1, WRONG[wrong](stream))
+
+
+@pytest.mark.parametrize("given_to", ["another gamma", "other leaves"])
+def test_the_oracle_notices_another_objective(given_to):
+    racks, gamma = even_racks(4, 2, 1), 0.4
+    stream = stream_vertices(KARATE, racks, 0, gamma)
+    if given_to == "another gamma":
+        gamma = 0.1
+    else:
+        racks = even_racks(4, 3, 1)
+    with pytest.raises(AssertionError):
+        check_steps(KARATE, racks, gamma, stream)
+
+
+def plain(graph, workers, order):
+    """The objective without hosts, in sets: a copy is wherever an edge of the vertex is."""
+    near = {v: set() for v in range(graph.vertices)}
+    for u, v in zip(*(ends.tolist() for ends in graph.edges()), strict=True):
+        near[u].add(v)
+        near[v].add(u)
+    into = np.bincount(graph.indices, minlength=graph.vertices).tolist()
+    mean_work, mean_held = max(1, sum(into)) / workers, graph.vertices / workers
+    has = {v: set() for v in near}
+    holds = [[] for _ in range(workers)]
+
+    def score(v, worker):
+        copies = sum(worker not in has[x] for x in near[v] | {v})
+        work = sum(into[x] for x in holds[worker]) / mean_work
+        return copies + max(1, len(near[v])) * (work + len(holds[worker]) / mean_held)
+
+    for v in order.tolist():
+        free = [w for w in range(workers) if len(holds[w]) < most_of(graph.vertices, workers)]
+        best = min(free, key=lambda worker: score(v, worker))
+        holds[best].append(v)
+        for x in near[v] | {v}:
+            has[x].add(best)
+    return {v: worker for worker, held in enumerate(holds) for v in held}
+
+
+@given(graphs(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 3))
+@STEADY
+def test_without_gamma_it_knows_no_leaves(graph, workers, leaves, seed):
+    racks = even_racks(workers, min(leaves, workers), 1)
+    stream = stream_vertices(graph, racks, seed, 0.0)
+    expected = plain(graph, workers, stream.order)
+    assert stream.assignment.tolist() == [expected[v] for v in range(graph.vertices)]
+
+
+def test_plain_is_another_than_with_gamma():
+    streams = [stream_vertices(KARATE, even_racks(4, 2, 1), 0, gamma) for gamma in (0.0, 0.5)]
+    expected = plain(KARATE, 4, streams[0].order)
+    found = [stream.assignment.tolist() == list(map(expected.get, range(34))) for stream in streams]
+    assert found == [True, False]
+
+
+@given(graphs(), st.integers(0, 3))
+@STEADY
+def test_edges_of_small_degrees_come_first(graph, seed):
+    indptr, indices = symmetric_rows(*graph.edges(), graph.vertices)
+    order = by_degree_sum(indptr, indices, seed).tolist()
+    assert sorted(order) == list(range(graph.vertices))
+    near = [indices[slice(*indptr[v : v + 2])].tolist() for v in range(graph.vertices)]
+    sums = [min((len(near[v]) + len(near[u]) for u in near[v]), default=math.inf) for v in order]
+    assert sums == sorted(sums)
+
+
+def test_both_ends_of_an_edge_come_together():
+    #   0-1 and 2-3 have the same sums; then come 4-5, 4-6, 4-7
+    ends = [(1, 0), (3, 2), (4, 5), (4, 6), (4, 7)]
+    graph = graph_from_edges(*np.array(ends).T, name="g", vertices=9, directed=False)
+    rows = symmetric_rows(*graph.edges(), 9)
+    orders = {tuple(by_degree_sum(*rows, seed)) for seed in range(20)}
+    assert {order[:4] for order in orders} == {(0, 1, 2, 3), (2, 3, 0, 1)}
+    assert {order[4] for order in orders} == {4}
+    assert {order[8] for order in orders} == {8}
+    assert len(orders) > 2
+
+
+@given(graphs(), st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), GAMMAS)
+@STEADY
+def test_every_worker_gets_a_vertex_and_none_too_many(graph, workers, leaves, seed, gamma):
+    workers = min(workers, graph.vertices)
+    make = partial(cdfgnn, leaves=min(leaves, workers), gamma=gamma)
+    check_everybody_has_a_vertex(make, graph, workers, seed)
+    shares = np.bincount(make(graph, workers, seed))
+    assert shares.max() <= most_of(graph.vertices, workers)
+
+
+def test_a_worker_that_the_stream_leaves_empty_gets_a_vertex():
+    """The source of the only edge costs its worker no work, so both ends go there."""
+    ends = np.array([0]), np.array([1])
+    graph = graph_from_edges(*ends, name="g", vertices=2, directed=True)
+    stream = stream_vertices(graph, even_racks(2, 1, 1), 0, 0.0)
+    assert stream.assignment.tolist() == [0, 0]
+    assert sorted(cdfgnn(graph, 2, 0, leaves=1, gamma=0.0).tolist()) == [0, 1]
+
+
+@pytest.mark.parametrize(("workers", "leaves"), [(8, 2), (7, 3), (16, 4)])
+def test_shares_are_even(workers, leaves):
+    assignment = cdfgnn(DIGITS, workers, 0, leaves=leaves)
+    work = np.bincount(assignment, weights=np.bincount(DIGITS.indices))
+    assert np.bincount(assignment).max() <= most_of(DIGITS.vertices, workers)
+    assert work.max() <= 1.2 * work.mean()
+
+
+def test_compiled_and_interpreted_are_the_same(monkeypatch):
+    graph = random_graph(150, 900, 3, directed=True)
+    monkeypatch.setattr(compiled, "_FEW", 1 << 60)
+    interpreted = stream_vertices(graph, even_racks(5, 2, 1), 1, 0.1)
+    monkeypatch.setattr(compiled, "_FEW", -1)
+    machine = stream_vertices(graph, even_racks(5, 2, 1), 1, 0.1)
+    assert np.array_equal(machine.assignment, interpreted.assignment)
+    assert np.array_equal(machine.score, interpreted.score)
+
+
+def test_gamma_moves_copies_from_between_leaves_to_below_them():
+    """The paper's claim for its default of 0.1, over ten seeds."""
+    leaf = np.array(even_racks(8, 2, 1).leaf_of_worker)
+
+    def copies(gamma):
+        """(between leaves, below them)."""
+        found = np.zeros(2, dtype=np.int64)
+        for seed in range(10):
+            edges = boundary_of(DIGITS, cdfgnn(DIGITS, 8, seed, leaves=2, gamma=gamma))
+            sender, receiver = edges.host_copies()
+            found += np.bincount((leaf[sender] == leaf[receiver]).astype(int), minlength=2)
+        return found
+
+    without, default, much = copies(0.0), copies(GAMMA), copies(0.5)
+    assert without[0] > default[0] > much[0]
+    assert without[1] < default[1] < much[1]
+
+
+def test_plans_name_it_with_its_leaves():
+    options = {"workers": 4, "slots": 64, "program": "0", "seed": 1}
+    for name, gamma in (("cdfgnn:2", GAMMA), ("cdfgnn:2:0.5", 0.5), ("cdfgnn:2:0", 0.0)):
+        plan = build_plan(DIGITS, partition=name, **options)
+        assert plan.manifest.partition.method == name
+        assert np.array_equal(plan.assignment, cdfgnn(DIGITS, 4, 1, leaves=2, gamma=gamma))
+
+
+def test_names():
+    assert (cdfgnn_name(4), cdfgnn_name(2, 0.25)) == ("cdfgnn:4", "cdfgnn:2:0.25")
+    assert find_cdfgnn("cdfgnn:4").keywords == {"leaves": 4, "gamma": 0.1}
+    assert find_cdfgnn("cdfgnn:12:1").keywords == {"leaves": 12, "gamma": 1.0}
+    with pytest.raises(KeyError):
+        find_cdfgnn("metis")
+
+
+@pytest.mark.parametrize(
+    "parameters", ["", ":", ":0", ":x", ":2:", ":2:1.01", ":2:-0.1", ":2:2", ":2:x", ":2:0.1:3"]
+)
+def test_other_parameters_are_refused(parameters):
+    with pytest.raises(PlannerError) as error:
+        build_plan(KARATE, workers=4, slots=64, program="0", partition=f"cdfgnn{parameters}")
+    assert "write it as cdfgnn:2 or cdfgnn:2:0.5" in one_sentence(error)
+
+
+def test_more_leaves_than_workers_are_refused():
+    with pytest.raises(PlannerError, match="5 leaves are too many for 4 workers"):
+        cdfgnn(KARATE, 4, 0, leaves=5)
+
+
+def test_the_topology_says_how_many_leaves():
+    racks = even_racks(6, 3, 1)
+    assert on_racks("cdfgnn", racks) == on_racks("cdfgnn:3", racks) == "cdfgnn:3"
+    assert on_racks("cdfgnn:3:0.5", racks) == "cdfgnn:3:0.5"
+    assert on_racks("cdfgnn:2", None) == "cdfgnn:2"
+    for name, fitting in (("cdfgnn:2", "cdfgnn:3$"), ("cdfgnn:2:0.5", "cdfgnn:3:0.5$")):
+        with pytest.raises(PlannerError, match=f"not for 3 leaves: write it as {fitting}"):
+            on_racks(name, racks)

@@ -1,0 +1,341 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""G3's partition: every count recounted from the graph after every swap."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.planner import (
+    PARTITION_STRATEGIES,
+    PlannerError,
+    build_plan,
+    graph_from_edges,
+    load_graph,
+    partition_workers,
+)
+from switchgnn.planner.arrays import compiled
+from switchgnn.planner.partition import g3 as partition_g3
+from switchgnn.planner.partition.g3 import (
+    DEGREE_TOLERANCE,
+    GAMMA,
+    g3,
+    g3_literal,
+    swap_literally,
+    swap_while_better,
+)
+from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
+from switchgnn.planner.partition.remote_counts import RemoteCounts
+from tests.planner.helpers import STEADY, graphs, one_sentence, random_graph, split_graphs
+
+BOTH = [pytest.param(g3, id="g3"), pytest.param(g3_literal, id="g3-literal")]
+STAGES = [
+    pytest.param(swap_while_better, id="g3"),
+    pytest.param(swap_literally, id="g3-literal"),
+]
+
+
+def neighbour_sets(graph):
+    """The undirected neighbours of each vertex."""
+    near = [set() for _ in range(graph.vertices)]
+    for u, v in zip(*(ends.tolist() for ends in graph.edges()), strict=True):
+        near[u].add(v)
+        near[v].add(u)
+    return near
+
+
+def remote_sets(near, assignment, workers):
+    """For each worker the vertices of others that have a neighbour on it."""
+    remote = [set() for _ in range(workers)]
+    for vertex, worker in enumerate(assignment):
+        remote[worker] |= {w for w in near[vertex] if assignment[w] != worker}
+    return remote
+
+
+class Recounted(RemoteCounts):
+    """Counts everything anew after every swap, and remembers the swaps."""
+
+    def __init__(self, graph, assignment, workers):
+        source, destination = graph.edges()
+        rows = symmetric_rows(source, destination, graph.vertices)
+        super().__init__(*rows, np.asarray(assignment, dtype=np.int32), workers)
+        self.near = neighbour_sets(graph)
+        self.workers = workers
+        self.swaps = []
+        self.check()
+
+    def swap(self, one, other):
+        assert self.assignment[one] != self.assignment[other]
+        super().swap(one, other)
+        self.swaps.append((one, other))
+        self.check()
+
+    def check(self):
+        owners = self.assignment.tolist()
+        remote = remote_sets(self.near, owners, self.workers)
+        assert self.remote.tolist() == [len(each) for each in remote]
+        for vertex, near in enumerate(self.near):
+            on = [owners[w] for w in near]
+            assert self.inside[vertex].tolist() == [on.count(p) for p in range(self.workers)]
+        degrees = [
+            sum(len(n) for n, owner in zip(self.near, owners, strict=True) if owner == p)
+            for p in range(self.workers)
+        ]
+        assert self.degree_sum.tolist() == degrees
+
+
+@STEADY
+@given(split_graphs(), st.data())
+def test_moves_keep_the_counts(split, data):
+    graph, workers, assignment = split
+    counts = Recounted(graph, assignment, workers)
+    for _ in range(data.draw(st.integers(0, 8))):
+        vertex = data.draw(st.integers(0, graph.vertices - 1))
+        origin = int(counts.assignment[vertex])
+        to = data.draw(st.integers(0, workers - 1))
+        if to == origin:
+            continue
+        before = counts.remote.copy()
+        foreseen = before.copy()
+        foreseen[origin] += counts.leaving(np.array([vertex]))[0]
+        foreseen[to] += counts.joining(np.array([vertex]), to)[0]
+        counts.move(vertex, to)
+        counts.check()
+        assert counts.remote.tolist() == foreseen.tolist()
+
+
+@STEADY
+@given(split_graphs())
+def test_the_better_swaps_only_improve(split):
+    graph, workers, assignment = split
+    counts = Recounted(graph, assignment, workers)
+    remote, degrees = counts.remote.copy(), counts.degree_sum.copy()
+    swaps = swap_while_better(counts)
+    assert counts.remote.max() <= remote.max()
+    # The counts of all workers, largest first, fall with every swap.
+    ordered = [sorted(each.tolist(), reverse=True) for each in (counts.remote, remote)]
+    assert ordered[0] < ordered[1] if swaps else ordered[0] == ordered[1]
+    assert np.array_equal(np.bincount(counts.assignment), np.bincount(assignment))
+    assert counts.degree_sum.max() <= max(DEGREE_TOLERANCE * degrees.mean(), degrees.max())
+    moved = np.count_nonzero(counts.assignment != assignment)
+    assert moved == 2 * swaps
+
+
+@STEADY
+@given(split_graphs())
+def test_no_single_swap_of_candidates_is_left_out(split):
+    """On graphs with fewer vertices than candidates, the end is a local optimum."""
+    graph, workers, assignment = split
+    counts = Recounted(graph, assignment, workers)
+    swap_while_better(counts)
+    high = int(counts.remote.argmax())
+    before = int(counts.remote[high])
+    limit = max(DEGREE_TOLERANCE * counts.degree_sum.mean(), counts.degree_sum.max())
+    still = counts.assignment == assignment
+    for low in range(workers):
+        if counts.remote[low] >= (1 - GAMMA) * before:
+            continue
+        for one in np.flatnonzero((counts.assignment == high) & still).tolist():
+            for other in np.flatnonzero((counts.assignment == low) & still).tolist():
+                if graph.vertices > 12 or shares_neighbours(counts, one, other):
+                    continue
+                counts.swap(one, other)
+                fits = counts.degree_sum.max() <= limit
+                assert not fits or max(counts.remote[high], counts.remote[low]) >= before
+                counts.swap(one, other)
+
+
+def shares_neighbours(counts, one, other):
+    """Whether what two vertices add does not simply add up."""
+    near = counts.near[one]
+    return other in near or bool(near & counts.near[other])
+
+
+@STEADY
+@given(split_graphs())
+def test_literal_swaps_are_those_of_algorithm_1(split):
+    graph, workers, assignment = split
+    counts = Recounted(graph, assignment, workers)
+    swap_literally(counts)
+    assert counts.swaps == algorithm_1(neighbour_sets(graph), assignment.tolist(), workers)
+
+
+def algorithm_1(near, owner, workers):
+    """Algorithm 1 of G3 with sets, recounting everything."""
+    swaps, seen = [], set()
+    while len(swaps) < len(owner):
+        sizes = [len(each) for each in remote_sets(near, owner, workers)]
+        high, low = sizes.index(max(sizes)), sizes.index(min(sizes))
+        if sizes[low] >= (1 - GAMMA) * sizes[high]:
+            break
+        members = {p: [v for v, w in enumerate(owner) if w == p] for p in (high, low)}
+        outside = [sum(owner[w] != high for w in each) for each in near]
+        x = max(members[high], key=lambda v: (outside[v], -v))
+        y = min(members[low], key=lambda v: (outside[v], v))
+        if frozenset((x, y)) in seen:
+            break
+        seen.add(frozenset((x, y)))
+        swaps.append((x, y))
+        owner[x], owner[y] = low, high
+    return swaps
+
+
+def test_a_pair_that_comes_back_ends_the_literal_swaps():
+    """A star whose centre belongs nowhere: the same two vertices would swap for ever."""
+    graph = graph_from_edges(
+        np.zeros(6, int), np.arange(1, 7), name="star", vertices=8, directed=False
+    )
+    counts = Recounted(graph, [0, 0, 0, 0, 1, 1, 1, 1], 2)
+    swap_literally(counts)
+    assert 0 < len(counts.swaps) < 8
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_even_workers_are_left_alone(stage):
+    ring = graph_from_edges(
+        np.arange(8), (np.arange(8) + 1) % 8, name="ring", vertices=8, directed=False
+    )
+    counts = Recounted(ring, [0, 0, 0, 0, 1, 1, 1, 1], 2)
+    assert stage(counts) == 0
+
+
+@pytest.mark.parametrize("make", BOTH)
+@STEADY
+@given(graphs(), st.integers(1, 9), st.integers(0, 3))
+def test_every_worker_gets_a_vertex(make, graph, workers, seed):
+    workers = min(workers, graph.vertices)
+    assignment = make(graph, workers, seed)
+    assert assignment.dtype == np.int32
+    assert assignment.shape == (graph.vertices,)
+    assert sorted(set(assignment.tolist())) == list(range(workers))
+    assert np.array_equal(assignment, make(graph, workers, seed))
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_compiled_and_interpreted_are_the_same(monkeypatch, make):
+    graph = skewed_graph(400)
+    assert len(graph.indices) + 400 * 6 < compiled._FEW
+    interpreted = make(graph, 6, 1)
+    monkeypatch.setattr(compiled, "_FEW", 0)
+    assert np.array_equal(interpreted, make(graph, 6, 1))
+
+
+def test_large_graphs_are_cut_for_few_edges(monkeypatch):
+    """METIS's volume takes the squares of degrees; the rest of G3's partition stays."""
+    graph = skewed_graph()
+    told = []
+
+    def watched(*args, **options):
+        told.append(options["volume"])
+        return partition_vertices(*args, **options)
+
+    monkeypatch.setattr(partition_g3, "partition_vertices", watched)
+    g3(graph, 8, 0)
+    monkeypatch.setattr(partition_g3, "MOST_VOLUME_EDGES", len(graph.indices) - 1)
+    ratio = measures(graph, g3(graph, 8, 0), 8)[1]
+    assert told == [True, False]
+    assert ratio > 0.95
+
+
+def skewed_graph(vertices=3000, degree=20):
+    """Few hubs and many small vertices, in communities."""
+    rng = np.random.default_rng(1)
+    weight = rng.pareto(1.8, vertices) + 1
+    edges = vertices * degree // 2
+    source = rng.choice(vertices, edges, p=weight / weight.sum())
+    anywhere = rng.choice(vertices, edges, p=weight / weight.sum())
+    nearby = (source + rng.integers(1, 100, edges)) % vertices
+    destination = np.where(rng.random(edges) < 0.7, nearby, anywhere)
+    return graph_from_edges(source, destination, name="skewed", vertices=vertices, directed=False)
+
+
+def measures(graph, assignment, workers):
+    """(largest remote count, smallest / largest, vertices and degrees: largest / mean)."""
+    counts = RemoteCounts(*symmetric_rows(*graph.edges(), graph.vertices), assignment, workers)
+    shares = np.bincount(assignment, minlength=workers)
+    remote, degrees = counts.remote, counts.degree_sum
+    return (
+        remote.max(),
+        remote.min() / remote.max(),
+        shares.max() / shares.mean(),
+        degrees.max() / degrees.mean(),
+    )
+
+
+def stage_1(monkeypatch, graph, workers):
+    with monkeypatch.context() as patch:
+        patch.setattr(partition_g3, "swap_while_better", lambda counts: 0)
+        return g3(graph, workers, 0)
+
+
+@pytest.mark.parametrize("workers", [4, 8])
+def test_shares_are_balanced_in_every_way(workers, monkeypatch):
+    graph = skewed_graph()
+    largest, ratio, vertices, degrees = measures(graph, g3(graph, workers, 0), workers)
+    start = measures(graph, stage_1(monkeypatch, graph, workers), workers)
+    assert vertices <= 1.1
+    assert degrees <= max(DEGREE_TOLERANCE, start[3])
+    assert start[3] <= 1.1
+    assert largest < start[0]
+    assert ratio > max(0.95, start[1])
+    alone = measures(graph, partition_workers(graph, workers, 0), workers)
+    assert ratio > alone[1]
+
+
+@pytest.mark.parametrize("make", BOTH)
+@pytest.mark.parametrize(
+    ("workers", "part"), [(0, "not possible"), (129, "not possible"), (35, "too many")]
+)
+def test_impossible_numbers_of_workers(make, workers, part):
+    with pytest.raises(PlannerError) as error:
+        make(load_graph("karate"), workers, 0)
+    assert part in one_sentence(error)
+
+
+@pytest.mark.parametrize("name", PARTITION_STRATEGIES)
+def test_a_plan_names_its_partition(name):
+    graph = random_graph(60, 300, 4, directed=True)
+    plan = build_plan(graph, workers=4, slots=20, program="ab", partition=name, seed=2)
+    assert plan.manifest.partition.method == name
+    assert np.array_equal(plan.assignment, PARTITION_STRATEGIES[name](graph, 4, 2))
+
+
+def test_an_unknown_partition_is_refused():
+    with pytest.raises(PlannerError) as error:
+        build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition="best")
+    assert "known: chunk, g3, g3-literal, metis" in one_sentence(error)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "part"),
+    [
+        (lambda graph, workers, seed: np.zeros(graph.vertices, dtype=np.int32), "no vertex"),
+        (lambda graph, workers, seed: np.zeros(3, dtype=np.int32), "34 whole numbers"),
+    ],
+)
+def test_a_wrong_partition_strategy_is_caught(monkeypatch, wrong, part):
+    known = {**PARTITION_STRATEGIES, "mine": wrong}
+    monkeypatch.setattr("switchgnn.planner.build.PARTITION_STRATEGIES", known)
+    with pytest.raises(PlannerError) as error:
+        build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition="mine")
+    assert part in one_sentence(error)
+
+
+@pytest.mark.parametrize("mistake", ["forgets the own vertex", "counts a shared one twice"])
+def test_the_recount_notices_planted_mistakes(monkeypatch, mistake):
+    """Wrong bookkeeping of one move must not survive the next check."""
+    graph = load_graph("karate")
+    original = RemoteCounts.move
+
+    def move(self, vertex, to):
+        origin = int(self.assignment[vertex])
+        own = int(self.inside[vertex, origin] > 0)
+        original(self, vertex, to)
+        self.remote[origin] -= own if mistake.startswith("forgets") else 0
+        self.remote[to] += 1 if mistake.startswith("counts") else 0
+
+    monkeypatch.setattr(RemoteCounts, "move", move)
+    counts = Recounted(graph, np.arange(34) % 2, 2)
+    with pytest.raises(AssertionError):
+        counts.swap(0, 1)

@@ -1,0 +1,274 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Partitions and reports that know the leaves, against counts one by one."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
+from switchgnn.planner import Direction, PlannerError, build_plan, graph_from_edges, load_graph
+from switchgnn.planner.check.leaf_spine import check_tiers
+from switchgnn.planner.costs.report import Frames
+from switchgnn.planner.costs.report_leaf_spine import report_tier_direction
+from switchgnn.planner.partition import metis_leaf_spine as module
+from switchgnn.planner.partition.leaf_crossings import copies_between, once_between
+from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.partition.metis_leaf_spine import metis_racks, on_racks
+from switchgnn.planner.partition.workers import partition_workers
+from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.presets import Situation, choose
+from tests.planner.helpers import (
+    STEADY,
+    boundary_of,
+    check_everybody_has_a_vertex,
+    graphs,
+    one_sentence,
+    random_graph,
+    split_graphs,
+)
+from tests.planner.leaf_spine_model import replay_tiers
+
+
+def counted(graph, assignment, leaf_of):
+    """(partial sums, sums, copies) between leaves, edge by edge."""
+    pairs, away, copies = set(), set(), set()
+    for u, v in zip(*(ends.tolist() for ends in graph.edges()), strict=True):
+        one, other = int(assignment[u]), int(assignment[v])
+        if one == other:
+            continue
+        pairs.add((v, leaf_of[one]))
+        if leaf_of[one] != leaf_of[other]:
+            away.add(v)
+            copies.add((u, other))
+    return sum(v in away for v, _ in pairs), len(away), len(copies)
+
+
+@given(split_graphs(), st.integers(1, 4))
+@STEADY
+def test_what_crosses_is_what_is_counted_one_by_one(case, leaves):
+    graph, workers, assignment = case
+    racks = even_racks(workers, min(leaves, workers), 1)
+    boundary = boundary_of(graph, assignment)
+    found = (*once_between(boundary, racks), copies_between(boundary, racks))
+    assert found == counted(graph, assignment, racks.leaf_of_worker)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(("workers", "leaves"), [(6, 3), (7, 2), (4, 4)])
+def test_what_crosses_in_denser_graphs(workers, leaves, directed):
+    """Where a destination often has sources behind its own leaf and behind others."""
+    graph, racks = random_graph(60, 200, 4, directed=directed), even_racks(workers, leaves, 1)
+    assignment = np.arange(60, dtype=np.int32) % workers
+    boundary = boundary_of(graph, assignment)
+    found = (*once_between(boundary, racks), copies_between(boundary, racks))
+    assert found == counted(graph, assignment, racks.leaf_of_worker)
+
+
+def communities(sizes, inside, between, seed=3):
+    """Dense communities; `between` are (one, other, edges)."""
+    rng = np.random.default_rng(seed)
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    ends = [rng.integers(first[at], first[at + 1], (2, inside)) for at in range(len(sizes))]
+    for one, other, edges in between:
+        ends.append(
+            np.stack(
+                [
+                    rng.integers(first[one], first[one + 1], edges),
+                    rng.integers(first[other], first[other + 1], edges),
+                ]
+            )
+        )
+    u, v = np.concatenate(ends, axis=1)
+    return graph_from_edges(u, v, name="g", vertices=int(first[-1]), directed=False)
+
+
+GRAPHS = {
+    "digits": load_graph("digits"),
+    "random": random_graph(900, 4000, 2),
+    "directed": random_graph(900, 4000, 2, directed=True),
+    "communities": communities(
+        [60] * 12, 700, [(a, b, 30) for a in range(12) for b in range(a) if a % 4 == b % 4]
+    ),
+}
+
+
+def check_racked(graph, assignment, workers, leaves):
+    """The oracle: no more between leaves than with plain METIS, and shares as even."""
+    leaf_of = even_racks(workers, leaves, 1).leaf_of_worker
+    shares = np.bincount(assignment, minlength=workers)
+    assert len(shares) == workers
+    assert shares.max() <= 1.1 * shares.mean()
+    plain = partition_workers(graph, workers, 0)
+    ours, theirs = (sum(counted(graph, each, leaf_of)[:2]) for each in (assignment, plain))
+    assert ours <= theirs
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize(("workers", "leaves"), [(8, 2), (8, 4), (12, 3), (7, 3), (16, 4)])
+def test_never_more_between_leaves_than_metis(name, workers, leaves):
+    graph = GRAPHS[name]
+    check_racked(graph, metis_racks(graph, workers, 0, leaves=leaves), workers, leaves)
+
+
+def test_the_oracle_notices_workers_on_wrong_leaves():
+    racked = metis_racks(GRAPHS["digits"], 8, 0, leaves=2)
+    with pytest.raises(AssertionError):
+        check_racked(GRAPHS["digits"], racked * 3 % 8, 8, 2)
+    with pytest.raises(AssertionError):
+        check_racked(GRAPHS["digits"], np.where(racked == 7, 6, racked), 8, 2)
+
+
+def test_somewhere_it_is_fewer():
+    graph, racks = GRAPHS["digits"], even_racks(8, 2, 1)
+    ways = metis_racks(graph, 8, 0, leaves=2), partition_workers(graph, 8, 0)
+    ours, theirs = (sum(counted(graph, way, racks.leaf_of_worker)[:2]) for way in ways)
+    assert ours < 0.9 * theirs
+
+
+@pytest.mark.parametrize("compared", [True, False])
+def test_what_belongs_together_is_behind_one_leaf(monkeypatch, compared):
+    """Communities 0, 2, 4, 6 know each other and not the odd ones."""
+    if not compared:
+        monkeypatch.setattr(module, "MOST_COMPARED_EDGES", 0)
+    together = [(a, b, 25) for a in range(8) for b in range(a) if a % 2 == b % 2]
+    graph = communities([40] * 8, 400, together)
+    assignment = metis_racks(graph, 8, 0, leaves=2)
+    assert counted(graph, assignment, even_racks(8, 2, 1).leaf_of_worker) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("compared", [True, False])
+@pytest.mark.parametrize(("workers", "leaves"), [(7, 3), (9, 2), (5, 4)])
+def test_shares_are_even_on_leaves_of_different_size(monkeypatch, compared, workers, leaves):
+    if not compared:
+        monkeypatch.setattr(module, "MOST_COMPARED_EDGES", 0)
+    shares = np.bincount(metis_racks(GRAPHS["random"], workers, 0, leaves=leaves))
+    assert shares.max() <= 1.1 * shares.mean()
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_with_one_leaf_it_is_metis(seed):
+    graph = GRAPHS["random"]
+    expected = partition_workers(graph, 6, seed)
+    assert np.array_equal(metis_racks(graph, 6, seed, leaves=1), expected)
+
+
+@given(graphs(), st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), st.booleans())
+@STEADY
+def test_every_worker_gets_a_vertex(graph, workers, leaves, seed, compared):
+    leaves = min(leaves, workers, graph.vertices)
+    with pytest.MonkeyPatch.context() as patch:
+        if not compared:
+            patch.setattr(module, "MOST_COMPARED_EDGES", -1)
+        make = partial(metis_racks, leaves=leaves)
+        check_everybody_has_a_vertex(make, graph, workers, seed)
+
+
+def test_plans_name_it_with_its_leaves():
+    graph = GRAPHS["digits"]
+    plan = build_plan(graph, workers=4, slots=64, program="0", partition="metis-racks:2", seed=1)
+    assert plan.manifest.partition.method == "metis-racks:2"
+    assert np.array_equal(plan.assignment, metis_racks(graph, 4, 1, leaves=2))
+
+
+@pytest.mark.parametrize("name", ["metis-racks", "metis-racks:", "metis-racks:0", "metis-racks:x"])
+def test_names_without_a_number_are_refused(name):
+    with pytest.raises(PlannerError) as error:
+        build_plan(GRAPHS["random"], workers=4, slots=64, program="0", partition=name)
+    assert "write it as metis-racks:2" in one_sentence(error)
+
+
+def test_more_leaves_than_workers_are_refused():
+    with pytest.raises(PlannerError, match="5 leaves are too many for 4 workers"):
+        metis_racks(GRAPHS["random"], 4, 0, leaves=5)
+
+
+def test_the_topology_says_how_many_leaves():
+    racks = even_racks(6, 3, 1)
+    assert on_racks("metis-racks", racks) == on_racks("metis-racks:3", racks) == "metis-racks:3"
+    assert on_racks("metis", racks) == "metis"
+    assert on_racks(None, racks) is None
+    assert on_racks("metis-racks:3", None) == "metis-racks:3"
+    with pytest.raises(PlannerError, match="not for 3 leaves"):
+        on_racks("metis-racks:2", racks)
+
+
+def test_best_knows_the_leaves():
+    def choice(preset, racks):
+        return choose(preset, GRAPHS["random"], Situation(8, 50, racks=racks))
+
+    racked = choice("best", even_racks(8, 4, 2))
+    assert racked.partition == "metis-racks:4"
+    assert "4 leaves" in racked.because["partition"]
+    assert choice("best", even_racks(8, 1, 1)) == choice("best", None)
+    assert choice("paper", even_racks(8, 4, 2)) == choice("paper", None)
+
+
+def slots_needed(plan, racks, direction):
+    """Of each leaf and each spine, from what the workers await."""
+    leaf_of = racks.leaf_of_worker
+    leaves, spines = [{} for _ in range(racks.leaves)], [{} for _ in range(racks.spines)]
+    for block in plan.manifest.direction(direction).block_numbers:
+        for part in plan.workers:
+            for at in range(*part.receive_indptr[block - 1 : block + 1].tolist()):
+                rows = slice(*part.neighbour_indptr[at : at + 2].tolist())
+                from_leaves = {leaf_of[worker] for worker in part.neighbour_worker[rows].tolist()}
+                vertex = int(part.receive_vertex[at])
+                used = [leaves[leaf] for leaf in from_leaves]
+                if from_leaves != {leaf_of[part.worker]}:
+                    used.append(spines[vertex % racks.spines])
+                for switch in used:
+                    switch.setdefault(block, set()).add(vertex)
+    return [
+        tuple(max(map(len, switch.values()), default=0) for switch in tier)
+        for tier in (leaves, spines)
+    ]
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+@pytest.mark.parametrize(("leaves", "spines"), [(3, 2), (2, 1), (1, 2)])
+def test_the_report_counts_what_crosses(direction, send, leaves, spines):
+    graph = random_graph(60, 300, 3, directed=True)
+    plan = build_plan(graph, workers=6, slots=14, program="0", directions="both", send=send)
+    racks = even_racks(6, leaves, spines)
+    tiers = make_tiers(plan, racks)
+    check_tiers(plan, tiers)
+    boundary = boundary_of(graph, plan.assignment)
+    edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+    record = plan.manifest.direction(direction)
+    frames = Frames(FEATURE_FRAME_BYTES, 3)
+    found = report_tier_direction(tiers, record, edges, frames, BARRIER_FRAME_BYTES)
+
+    features = np.random.default_rng(7).integers(-(2**40), 2**40, (graph.vertices, 3))
+    played = replay_tiers(plan, tiers, features, direction)
+    up, down = int(played.partial_sums.sum()), int(played.sums_down.sum())
+    load = found.ways["plan"]
+    assert (load.packets_up, load.packets_down) == (up, down)
+    assert (load.bytes_up, load.bytes_down) == (up * 188 * 3, down * 188 * 3)
+    assert found.packets_max == max(played.partial_sums.max(), played.sums_down.max())
+
+    around = graph if direction is Direction.FORWARD else turned(graph)
+    pairs, away, copies = counted(around, plan.assignment, racks.leaf_of_worker)
+    once, host = found.ways["once"], found.ways["host"]
+    assert (once.packets_up, once.packets_down) == (pairs, away)
+    assert (host.packets_up, host.packets_down) == (copies, copies)
+    assert up >= pairs
+    assert down >= away
+    single = found.ways["single"]
+    assert single.packets_up == sum(record.prediction.packets_up)
+    assert single.packets_down == sum(record.prediction.packets_down)
+
+    barriers = leaves * (1 + 3 * len(record.block_numbers))
+    assert found.control_bytes == 2 * barriers * BARRIER_FRAME_BYTES
+    whole = found.control_bytes + load.bytes_up + load.bytes_down
+    assert found.control_share == pytest.approx(found.control_bytes / whole)
+    assert [found.leaf_slots, found.spine_slots] == slots_needed(plan, racks, direction)
+
+
+def turned(graph):
+    u, v = graph.edges()
+    return graph_from_edges(v, u, name="turned", vertices=graph.vertices, directed=True)

@@ -1,0 +1,445 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Partitions by PT-Scotch, in ranks of MPI on this machine."""
+
+import importlib.util
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from switchgnn.planner import (
+    PlannerError,
+    build_plan,
+    graph_from_edges,
+    load_assignment,
+    load_graph,
+    partition_workers,
+    write_plan,
+)
+from switchgnn.planner.check.plan import check_plan
+from switchgnn.planner.graphs.shards import shard_file, write_shards
+from switchgnn.planner.partition.even_shares import MOST_SHARE
+from switchgnn.planner.partition.mpirun import run_ranks, why_failed
+from switchgnn.planner.partition.ptscotch import (
+    RANK_PROGRAM,
+    ptscotch,
+    ptscotch_missing,
+)
+from switchgnn.planner.partition.ptscotch_library import load_ptscotch
+from tests.planner.helpers import one_sentence, random_graph
+
+MISSING = ptscotch_missing()
+needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+PATIENCE = 60.0
+
+
+def communities(count, size, *, inside, outside, seed=0):
+    """Dense communities with few edges between; ids say nothing about them."""
+    rng = np.random.default_rng(seed)
+    home = rng.permutation(np.repeat(np.arange(count), size))
+    members = [np.flatnonzero(home == each) for each in range(count)]
+    u = np.concatenate([rng.choice(each, inside) for each in members])
+    v = np.concatenate([rng.choice(each, inside) for each in members])
+    far = rng.integers(0, count * size, (2, outside))
+    return graph_from_edges(
+        np.concatenate([u, far[0]]),
+        np.concatenate([v, far[1]]),
+        name="communities",
+        vertices=count * size,
+        directed=False,
+    )
+
+
+def cut_of(graph, assignment):
+    u, v = graph.edges()
+    return int((assignment[u] != assignment[v]).sum())
+
+
+def check_partition(graph, assignment, workers):
+    """The oracle: what a partition must be, by counting alone."""
+    assert assignment.shape == (graph.vertices,)
+    shares = np.bincount(assignment, minlength=workers)
+    assert len(shares) == workers
+    assert shares.min() >= 1
+    assert shares.max() <= math.ceil(MOST_SHARE * graph.vertices / workers)
+    rng = np.random.default_rng(0)
+    by_chance = cut_of(graph, rng.permutation(graph.vertices) % workers)
+    cut = cut_of(graph, assignment)
+    assert cut <= 1.5 * cut_of(graph, partition_workers(graph, workers, 0))
+    assert cut <= 0.5 * by_chance
+
+
+GRAPH = communities(8, 150, inside=1200, outside=600)
+
+
+@needs_ptscotch
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("workers", [3, 8])
+def test_few_edges_are_cut_and_shares_are_even(workers, ranks):
+    check_partition(GRAPH, ptscotch(GRAPH, workers, 0, ranks=ranks), workers)
+
+
+def test_the_oracle_notices_a_partition_by_chance():
+    with pytest.raises(AssertionError):
+        check_partition(GRAPH, np.random.default_rng(1).permutation(GRAPH.vertices) % 8, 8)
+    metis = partition_workers(GRAPH, 8, 0)
+    with pytest.raises(AssertionError):
+        check_partition(GRAPH, np.where(metis == 7, 6, metis), 8)
+
+
+@needs_ptscotch
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_the_same_seed_and_ranks_give_the_same(ranks):
+    first = ptscotch(GRAPH, 7, 5, ranks=ranks)
+    assert np.array_equal(first, ptscotch(GRAPH, 7, 5, ranks=ranks))
+    assert not np.array_equal(first, ptscotch(GRAPH, 7, 6, ranks=ranks))
+
+
+@needs_ptscotch
+@pytest.mark.parametrize(
+    ("graph", "workers", "ranks"),
+    [
+        (graph_from_edges(np.array([0]), np.array([1]), name="g", vertices=9, directed=True), 4, 2),
+        (random_graph(40, 0, 0), 5, 4),
+        (random_graph(5, 20, 0), 5, 4),
+        (random_graph(200, 1000, 0, directed=True), 128, 2),
+        (random_graph(30, 60, 0), 1, 2),
+    ],
+    ids=["an edge", "no edges", "as many workers as vertices", "128 workers", "one worker"],
+)
+def test_odd_graphs(graph, workers, ranks):
+    shares = np.bincount(ptscotch(graph, workers, 0, ranks=ranks), minlength=workers)
+    assert len(shares) == workers
+    assert shares.min() >= 1
+    assert shares.max() <= math.ceil(MOST_SHARE * graph.vertices / workers)
+
+
+@needs_ptscotch
+@pytest.mark.parametrize("directed", [False, True])
+def test_plans_with_it_are_right(tmp_path, directed):
+    graph = random_graph(300, 1500, 3, directed=directed)
+    plan = build_plan(
+        graph, workers=4, slots=40, program="ab", partition="ptscotch:2", directions="both", seed=1
+    )
+    assert plan.manifest.partition.method == "ptscotch:2"
+    assert np.array_equal(plan.assignment, ptscotch(graph, 4, 1, ranks=2))
+    write_plan(plan, tmp_path / "plan")
+    assert check_plan(tmp_path / "plan", graph).workers == 4
+
+
+@needs_ptscotch
+def test_each_rank_needs_its_own_shard_only(tmp_path):
+    """As on several machines: each rank sees a folder with nothing but its shard."""
+    write_shards(GRAPH, 2, tmp_path / "all")
+    for rank in range(2):
+        (tmp_path / f"machine{rank}").mkdir()
+        shutil.copy(tmp_path / "all" / shard_file(rank), tmp_path / f"machine{rank}")
+    run_ranks(2, rank_on_its_machine(tmp_path, workers=8, seed=3))
+    there = load_assignment(tmp_path / "out.npy")
+    assert np.array_equal(there, ptscotch(GRAPH, 8, 3, ranks=2))
+    plan = build_plan(GRAPH, workers=8, slots=90, program="ab", assignment=there)
+    write_plan(plan, tmp_path / "plan")
+    assert check_plan(tmp_path / "plan", GRAPH).workers == 8
+
+
+@needs_ptscotch
+def test_shards_of_different_graphs_are_noticed(tmp_path):
+    for rank, graph in enumerate([GRAPH, random_graph(GRAPH.vertices, 4000, 0)]):
+        write_shards(graph, 2, tmp_path / f"machine{rank}")
+    with pytest.raises(PlannerError) as error:
+        run_ranks(2, rank_on_its_machine(tmp_path, workers=8, seed=3))
+    assert "not of the same graph" in one_sentence(error)
+    assert not (tmp_path / "out.npy").exists()
+
+
+def rank_on_its_machine(folder, *, workers, seed):
+    program = f"{sys.executable} -m {RANK_PROGRAM}"
+    where = f"{folder}/machine$OMPI_COMM_WORLD_RANK {folder}/out.npy"
+    return ["bash", "-c", f"exec {program} {where} --workers {workers} --seed {seed}"]
+
+
+@needs_ptscotch
+@pytest.mark.parametrize(
+    ("ranks", "options", "part"),
+    [
+        (3, ["--workers", "4"], "there are 2 shards, but mpirun started 3 ranks"),
+        (1, ["--workers", "4"], "there are 2 shards, but mpirun started 1 ranks"),
+        (2, ["--workers", "129"], "129 workers are not possible"),
+        (2, ["--workers", "4", "--seed", "-1"], "must not be negative"),
+        (2, [], "arguments are required: --workers"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_a_sentence(tmp_path, ranks, options, part):
+    write_shards(GRAPH, 2, tmp_path / "shards")
+    out = tmp_path / "out.npy"
+    command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), str(out)]
+    with pytest.raises(PlannerError) as error:
+        run_ranks(ranks, [*command, *options])
+    assert part in one_sentence(error)
+    assert not out.exists()
+
+
+@needs_ptscotch
+def test_a_shard_that_is_missing_is_named(tmp_path):
+    write_shards(GRAPH, 2, tmp_path / "shards")
+    (tmp_path / "shards" / shard_file(1)).unlink()
+    command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), "out.npy"]
+    with pytest.raises(PlannerError) as error:
+        run_ranks(2, [*command, "--workers", "4"])
+    assert "shard-001.npz does not exist" in one_sentence(error)
+
+
+@needs_ptscotch
+def test_a_place_that_cannot_be_written(tmp_path):
+    write_shards(GRAPH, 2, tmp_path / "shards")
+    command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards")]
+    with pytest.raises(PlannerError) as error:
+        run_ranks(2, [*command, str(tmp_path / "none" / "out.npy"), "--workers", "4"])
+    assert "cannot write" in one_sentence(error)
+
+
+OTHER_MPI = """
+import sys
+from switchgnn.planner import ptscotch, ptscotch_rank
+ptscotch.PTScotch.mpi_version = lambda self: "MPICH Version: 4.0, of 2022"
+ptscotch_rank.main(sys.argv[1:])
+"""
+
+
+@needs_ptscotch
+def test_two_kinds_of_mpi_are_noticed(tmp_path):
+    write_shards(GRAPH, 1, tmp_path / "shards")
+    out = str(tmp_path / "out.npy")
+    command = [sys.executable, "-c", OTHER_MPI, str(tmp_path / "shards"), out, "--workers", "4"]
+    with pytest.raises(PlannerError) as error:
+        run_ranks(1, command)
+    assert "mpi4py uses Open MPI" in one_sentence(error)
+    assert "PT-Scotch MPICH Version: 4.0:" in one_sentence(error)
+
+
+WIDE = [*Path("/usr/lib").glob("*/scotch-int64")]
+
+
+@needs_ptscotch
+@pytest.mark.skipif(not WIDE, reason="Debian's PT-Scotch of 64 bits is not installed")
+def test_very_many_edges_are_counted_with_64_bits(tmp_path):
+    """The shards claim to be of a graph that 32 bits cannot count."""
+    assert width_for(1) == 4
+    assert width_for(2**31) == 8
+    write_shards(GRAPH, 2, tmp_path / "shards")
+    for rank in range(2):
+        path = tmp_path / "shards" / shard_file(rank)
+        with np.load(path) as archive:
+            arrays = dict(archive)
+        np.savez(path, **{**arrays, "edges": np.array([2**33])})
+    out = tmp_path / "out.npy"
+    command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), str(out)]
+    run_ranks(2, [*command, "--workers", "8"])
+    check_partition(GRAPH, load_assignment(out), 8)
+
+
+def width_for(edges):
+    """In a process of its own: a process can load one of both widths."""
+    module = "switchgnn.planner.partition.ptscotch_library"
+    program = f"from {module} import load_ptscotch as load; print(load({edges})"
+    result = subprocess.run(
+        [sys.executable, "-c", f"{program}.number.itemsize)"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return int(result.stdout)
+
+
+PLAN = [
+    sys.executable,
+    "-m",
+    "switchgnn.commands",
+    "plan",
+    "random:20000:300000:1",
+    "--workers",
+    "16",
+]
+
+
+def ranks_of(folder, process):
+    """The ranks whose shards are in the folder; only they name it."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        found = [
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdecimal() and is_rank(entry, folder)
+        ]
+        if len(found) == 2:
+            return found
+        assert process.poll() is None, process.stderr.read()
+    pytest.fail("no ranks were started")
+
+
+def is_rank(entry, folder):
+    try:
+        words = (entry / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return (
+        Path(os.fsdecode(words[0])).name.startswith("python")
+        and RANK_PROGRAM.encode() in words
+        and any(word.startswith(os.fsencode(folder)) for word in words)
+    )
+
+
+@needs_ptscotch
+@pytest.mark.parametrize(
+    "what", ["a rank is killed", "the plan is interrupted", "the plan is killed"]
+)
+def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [*PLAN, "--engine", "ptscotch", "--ranks", "2", "--out", str(tmp_path / "plan")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    with process:
+        ranks = ranks_of(temporary, process)
+        if what == "a rank is killed":
+            os.kill(ranks[1], signal.SIGKILL)
+        else:
+            process.send_signal(signal.SIGINT if what.endswith("interrupted") else signal.SIGKILL)
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode not in {0, None}
+    if what == "a rank is killed":
+        assert process.returncode == 2
+        assert "Error: partitioning with 2 ranks failed: " in said
+        assert "signal 9" in said
+    assert "Traceback" not in said
+    deadline = time.monotonic() + PATIENCE
+    while any(is_rank(Path("/proc") / str(pid), temporary) for pid in ranks):
+        assert time.monotonic() < deadline, "a rank still runs"
+    assert not (tmp_path / "plan").exists()
+    if what != "the plan is killed":
+        assert [path.name for path in temporary.iterdir() if "switchgnn" in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("hide", "part"),
+    [
+        (lambda patch: patch.setattr(shutil, "which", lambda _: None), "openmpi-bin"),
+        (lambda patch: patch.setattr(importlib.util, "find_spec", lambda _: None), "mpi4py"),
+        (
+            lambda patch: patch.setattr(
+                "switchgnn.planner.partition.ptscotch_library._ENDINGS", ("-0.so",)
+            ),
+            "apt-get install libptscotch-7.0",
+        ),
+    ],
+    ids=["mpirun", "mpi4py", "libptscotch"],
+)
+def test_what_is_missing_is_named(monkeypatch, hide, part):
+    if part != "openmpi-bin":
+        monkeypatch.setattr(shutil, "which", lambda _: "mpirun")
+    if part.startswith("apt-get"):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _: "mpi4py")
+    hide(monkeypatch)
+    with pytest.raises(PlannerError) as error:
+        ptscotch(load_graph("karate"), 2, 0, ranks=2)
+    assert part in one_sentence(error)
+
+
+def test_a_library_that_counts_too_little_is_refused(monkeypatch):
+    if MISSING is not None:
+        pytest.skip(MISSING)
+    monkeypatch.setattr(
+        "switchgnn.planner.partition.ptscotch_library._LIBRARY_FOLDER", Path("/nonexistent")
+    )
+    with pytest.raises(PlannerError) as error:
+        load_ptscotch(2**40)
+    assert "counts with 32 bits" in one_sentence(error)
+
+
+@pytest.mark.parametrize("name", ["ptscotch", "ptscotch:0", "ptscotch:-1", "ptscotch:2x"])
+def test_its_name_says_how_many_ranks(name):
+    with pytest.raises(PlannerError) as error:
+        build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition=name)
+    assert "write it as ptscotch:2" in one_sentence(error)
+
+
+def test_other_names_are_not_its():
+    with pytest.raises(PlannerError) as error:
+        build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition="ptscotched:2")
+    assert "known: chunk, g3" in one_sentence(error)
+
+
+ABORT = """\
+[1,1]<stderr>:reason
+--------------------------------------------------------------------------
+MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD
+with errorcode 2.
+--------------------------------------------------------------------------
+[1,0]<stderr>:something of another rank that came later
+"""
+KILLED = """\
+[1,1]<stderr>:bye
+--------------------------------------------------------------------------
+Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted.
+--------------------------------------------------------------------------
+mpirun noticed that process rank 1 with PID 77 on node vm exited on signal 9 (Killed).
+"""
+NOT_EVEN_STARTED = """\
+--------------------------------------------------------------------------
+Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted.
+--------------------------------------------------------------------------
+"""
+SLOTS = """\
+--------------------------------------------------------------------------
+There are not enough slots available in the system to satisfy the 4
+slots that were requested by the application:
+
+  python
+
+Either request fewer slots for your application.
+--------------------------------------------------------------------------
+"""
+EXIT = """\
+[1,0]<stderr>:zero
+[1,1]<stderr>:Zero[1,1]<stderr>:Division[1,1]<stderr>:Error
+[1,1]<stderr>:
+mpirun detected that one or more processes exited with non-zero status, thus causing
+the job to be terminated. The first process to do so was:
+
+  Process name: [[31234,1],1]
+  Exit code:    3
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "sentence"),
+    [
+        (ABORT, 2, "rank 1: reason"),
+        (KILLED, 137, "rank 1 exited on signal 9 (Killed)"),
+        (NOT_EVEN_STARTED, 137, "a rank was ended by signal 9 (Killed)"),
+        (EXIT, 3, "rank 1: ZeroDivisionError"),
+        (
+            *(SLOTS, 1),
+            "There are not enough slots available in the system to satisfy the 4 slots that were "
+            "requested by the application:",
+        ),
+        ("", 7, "mpirun ended with code 7"),
+        ("", -15, "mpirun was ended by signal 15 (Terminated)"),
+    ],
+)
+def test_what_open_mpi_says_becomes_a_sentence(said, code, sentence):
+    assert why_failed(said, code) == sentence

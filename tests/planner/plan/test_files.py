@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+import errno
+import hashlib
+import io
+import json
+import pickle
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from switchgnn.planner import (
+    PlannerError,
+    build_plan,
+    load_graph,
+    read_assignment,
+    read_manifest,
+    read_plan,
+    read_switch_part,
+    read_worker_part,
+    write_plan,
+)
+from switchgnn.planner.arrays import folder_swap as swap
+from switchgnn.planner.plan import files
+from switchgnn.planner.plan.layout import SWITCH_ARRAYS, WORKER_ARRAYS
+from switchgnn.planner.plan.manifest import encode_manifest, seal
+from tests.planner.helpers import one_sentence
+
+
+def make(seed=0, workers=3):
+    return build_plan(load_graph("karate"), workers=workers, slots=9, program="ab", seed=seed)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return make()
+
+
+@pytest.fixture
+def folder(plan, tmp_path):
+    write_plan(plan, tmp_path / "plan")
+    return tmp_path / "plan"
+
+
+def refused(function, *arguments):
+    with pytest.raises(PlannerError) as error:
+        function(*arguments)
+    return one_sentence(error)
+
+
+def same(part, other):
+    return all(
+        np.array_equal(getattr(part, field.name), getattr(other, field.name))
+        and getattr(part, field.name).dtype == getattr(other, field.name).dtype
+        for field in fields(part)
+        if field.name != "worker"
+    )
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_round_trip(plan, folder):
+    again = read_plan(folder)
+    assert again.manifest == plan.manifest
+    assert same(again.switch, plan.switch)
+    assert all(same(a, b) for a, b in zip(again.workers, plan.workers, strict=True))
+    assert [part.worker for part in again.workers] == [0, 1, 2]
+    assert np.array_equal(read_assignment(folder), plan.assignment)
+    assert sorted(contents(folder)) == [
+        "assignment.npy", "plan.json", "switch.npz",
+        "worker-000.npz", "worker-001.npz", "worker-002.npz",
+    ]  # fmt: skip
+    assert names(folder.parent) == ["plan"]
+
+
+def test_a_plan_without_blocks(tmp_path):
+    empty = build_plan(load_graph("karate"), workers=1, slots=9, program="ab")
+    write_plan(empty, tmp_path / "p")
+    assert same(read_plan(tmp_path / "p").workers[0], empty.workers[0])
+
+
+def test_files_are_the_same_bytes_every_time(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 2e9)
+    write_plan(make(), tmp_path / "again")
+    assert contents(folder) == contents(tmp_path / "again")
+
+
+def test_the_manifest_names_each_file(folder):
+    manifest = json.loads((folder / "plan.json").read_text())
+    others = {name: data for name, data in contents(folder).items() if name != "plan.json"}
+    assert manifest["files"] == {n: hashlib.sha256(d).hexdigest() for n, d in others.items()}
+
+
+def test_numpy_reads_the_files_without_pickles(folder):
+    with np.load(folder / "switch.npz", allow_pickle=False) as archive:
+        assert list(archive) == list(SWITCH_ARRAYS)
+    with np.load(folder / "worker-000.npz", allow_pickle=False) as archive:
+        assert list(archive) == list(WORKER_ARRAYS)
+
+
+def test_a_worker_needs_its_own_file_only(folder):
+    for name in ("switch.npz", "worker-000.npz", "worker-002.npz", "assignment.npy"):
+        (folder / name).unlink()
+    assert read_worker_part(folder, 1).worker == 1
+    assert "incomplete" in refused(read_worker_part, folder, 0)
+    assert "incomplete" in refused(read_switch_part, folder)
+
+
+def test_no_such_worker(folder):
+    assert "0 to 2, but not 3" in refused(read_worker_part, folder, 3)
+    assert "not -1" in refused(read_worker_part, folder, -1)
+
+
+@pytest.mark.parametrize("name", ["switch.npz", "worker-001.npz", "assignment.npy"])
+def test_a_changed_file_is_refused(folder, name):
+    data = bytearray((folder / name).read_bytes())
+    data[-100] ^= 1
+    (folder / name).write_bytes(data)
+    assert name in refused(read_plan, folder)
+
+
+def test_exchanged_worker_files_are_refused(folder):
+    one, two = folder / "worker-001.npz", folder / "worker-002.npz"
+    first = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(first)
+    assert "does not belong" in refused(read_worker_part, folder, 1)
+
+
+def edit(folder, **changes):
+    path = folder / "plan.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"slots": 10}, "changed"),
+        ({"digest": "00"}, "changed"),
+        ({"version": 2}, "version 2, but only version 3 can be read; plan again"),
+        ({"version": "1"}, "version '1'"),
+        ({"format": "other"}, "not the manifest"),
+        ({"extra": 1}, "must have the fields"),
+        ({"slots": "9"}, "wrong kind: '9'"),
+        ({"slots": True}, "wrong kind: True"),
+        ({"graph": None}, "must have the fields"),
+        ({"files": {"switch.npz": 1}}, "wrong kind: 1"),
+        ({"directions": {"forward": [1, 2]}}, "must have the fields"),
+    ],
+)
+def test_a_changed_manifest_is_refused(folder, changes, part):
+    edit(folder, **changes)
+    assert part in refused(read_manifest, folder)
+
+
+def test_what_is_not_a_manifest_is_refused(folder, tmp_path):
+    assert "no plan.json" in refused(read_manifest, tmp_path)
+    assert "no plan.json" in refused(read_manifest, tmp_path / "missing")
+    for data in (b"", b"{", b"[]", b"\xff", b"[" * 100_000):
+        (folder / "plan.json").write_bytes(data)
+        refused(read_manifest, folder)
+
+
+def forge(plan, folder, name, data):
+    """A file with a matching manifest."""
+    (folder / name).write_bytes(data)
+    listed = {**plan.manifest.files, name: hashlib.sha256(data).hexdigest()}
+    (folder / "plan.json").write_bytes(encode_manifest(seal(replace(plan.manifest, files=listed))))
+
+
+def test_forged_files_run_no_pickles_and_need_the_right_arrays(plan, folder):
+    buffer = io.BytesIO()
+    np.savez(buffer, source_vertex=np.array([print], dtype=object))
+    for data in (buffer.getvalue(), pickle.dumps(print), b"", b"PK"):
+        forge(plan, folder, "switch.npz", data)
+        assert "switch.npz" in refused(read_switch_part, folder)
+        forge(plan, folder, "assignment.npy", data)
+        assert "assignment.npy" in refused(read_assignment, folder)
+    forge(plan, folder, "switch.npz", (folder / "worker-000.npz").read_bytes())
+    assert "arrays of a plan" in refused(read_switch_part, folder)
+
+
+def test_a_plan_is_replaced_as_a_whole(folder):
+    newer = make(seed=4, workers=2)
+    write_plan(newer, folder)
+    assert read_plan(folder).manifest == newer.manifest
+    assert not (folder / "worker-002.npz").exists()
+    assert names(folder.parent) == ["plan"]
+
+
+def test_without_an_exchange_in_one_step(folder, monkeypatch):
+    monkeypatch.setattr(swap, "_exchange", lambda *_: False)
+    newer = make(seed=4)
+    write_plan(newer, folder)
+    assert read_plan(folder).manifest == newer.manifest
+    assert names(folder.parent) == ["plan"]
+
+
+@pytest.mark.parametrize("step", ["first file", "last file", "swap", "second rename"])
+def test_an_interrupted_write_leaves_the_old_plan(plan, folder, monkeypatch, step):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if step == "first file":
+        monkeypatch.setattr(Path, "write_bytes", fail)
+    elif step == "last file":
+        monkeypatch.setattr(files, "encode_manifest", fail)
+    elif step == "swap":
+        monkeypatch.setattr(swap, "swap_into_place", fail)
+    else:
+        rename = Path.rename
+        monkeypatch.setattr(swap, "_exchange", lambda *_: False)
+        monkeypatch.setattr(
+            Path,
+            "rename",
+            lambda self, to: (
+                fail() if to == folder and not self.name.endswith(".old") else rename(self, to)
+            ),
+        )
+    assert "No space left" in refused(write_plan, make(seed=4), folder)
+    monkeypatch.undo()
+    assert read_plan(folder).manifest == plan.manifest
+    assert names(folder.parent) == ["plan"]
+
+
+def test_a_killed_write_leaves_the_old_plan(plan, folder, monkeypatch):
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(swap, "swap_into_place", kill)
+    with pytest.raises(KeyboardInterrupt):
+        write_plan(make(seed=4), folder)
+    assert read_plan(folder).manifest == plan.manifest
+
+
+def test_only_plans_are_overwritten(plan, folder, tmp_path):
+    precious = tmp_path / "thesis"
+    precious.mkdir()
+    write_plan(plan, precious)  # an empty folder is no loss
+    assert read_manifest(precious) == plan.manifest
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.tex").write_text("words")
+    assert "not a plan" in refused(write_plan, plan, other)
+    (folder / "notes.txt").write_text("words")
+    assert "notes.txt" in refused(write_plan, plan, folder)
+    (tmp_path / "file").write_text("words")
+    assert "is a file" in refused(write_plan, plan, tmp_path / "file")
+    assert "cannot write" in refused(write_plan, plan, tmp_path / "file" / "plan")
+    assert (other / "thesis.tex").exists()
+    assert (folder / "notes.txt").exists()
+
+
+def test_others_may_read_the_plan(folder):
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
+def test_missing_parents_are_made(plan, tmp_path):
+    write_plan(plan, tmp_path / "a" / "b")
+    assert read_manifest(tmp_path / "a" / "b") == plan.manifest

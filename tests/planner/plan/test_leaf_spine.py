@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plans for several switches: checked by their arrays, and by running them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.planner import Direction, PlannerError, build_plan, load_graph, reference_sums
+from switchgnn.planner.check.files import PlanCheckError
+from switchgnn.planner.check.leaf_spine import check_tiers
+from switchgnn.planner.costs.predict_leaf_spine import predict_tiers
+from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.plan.leaf_spine import make_tiers
+from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
+from tests.planner.leaf_spine_model import replay_tiers
+from tests.planner.switch_model import ReplayError
+
+
+def plan_of(graph, workers, slots=10, **options):
+    return build_plan(graph, workers=workers, slots=slots, program="ab" * 32, **options)
+
+
+def features_of(graph):
+    return np.random.default_rng(7).integers(-(2**40), 2**40, (graph.vertices, 3))
+
+
+@given(split_graphs(), st.integers(2, 40), st.integers(1, 4), st.integers(1, 3), st.booleans())
+@STEADY
+def test_any_tiers_make_the_sums_of_one_switch(case, slots, leaves, spines, by_cover):
+    graph, workers, assignment = case
+    plan = plan_of(
+        graph,
+        workers,
+        slots,
+        assignment=assignment,
+        directions="both",
+        send="cover" if by_cover else "multicast",
+    )
+    tiers = make_tiers(plan, even_racks(workers, min(leaves, workers), spines))
+    check_tiers(plan, tiers)
+    features = features_of(graph)
+    expected = reference_sums(graph, plan.assignment, features)
+    assert np.array_equal(replay_tiers(plan, tiers, features).sums, expected)
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_prediction_is_what_crosses(direction):
+    graph = random_graph(60, 300, 3, directed=True)
+    plan = plan_of(graph, 6, directions="both", send="cover")
+    racks = even_racks(6, 3, 2)
+    tiers = make_tiers(plan, racks)
+    found = replay_tiers(plan, tiers, features_of(graph), direction)
+    said = predict_tiers(tiers, plan.manifest.direction(direction))
+    assert [list(row) for row in said.partial_sums] == found.partial_sums.tolist()
+    assert [list(row) for row in said.sums] == found.sums_down.tolist()
+    assert said.packets == found.partial_sums.sum() + found.sums_down.sum()
+
+
+def test_partial_sums_are_pairs_of_destination_and_leaf():
+    """Counted from the graph alone: with slots for all, a destination is in one block."""
+    graph = load_graph("karate")
+    plan = plan_of(graph, 4, slots=64, blocks="destination")
+    racks = even_racks(4, 2, 1)
+    leaf = np.array(racks.leaf_of_worker)[plan.assignment]
+    pairs = set()
+    for u in range(graph.vertices):
+        for v in graph.indices[graph.indptr[u] : graph.indptr[u + 1]].tolist():
+            if plan.assignment[u] != plan.assignment[v]:
+                pairs.add((v, int(leaf[u])))
+    crossing = {v for v, from_leaf in pairs if from_leaf != leaf[v]}
+    said = predict_tiers(make_tiers(plan, racks), plan.manifest.direction(Direction.FORWARD))
+    assert sum(map(sum, said.partial_sums)) == sum(v in crossing for v, _ in pairs)
+    assert sum(map(sum, said.sums)) == len(crossing)
+
+
+def test_one_leaf_is_the_single_switch():
+    plan = plan_of(load_graph("karate"), 4)
+    tiers = make_tiers(plan, even_racks(4, 1, 1))
+    (leaf,) = tiers.leaves
+    for name in vars(plan.switch):
+        assert np.array_equal(getattr(leaf.switch, name), getattr(plan.switch, name)), name
+    assert not leaf.result_partial.any()
+    assert len(tiers.spines[0].switch.result_block) == 0
+
+
+def test_racks_divide_workers_evenly():
+    racks = even_racks(7, 3, 2)
+    assert [list(racks.workers_of(leaf)) for leaf in range(3)] == [[0, 1, 2], [3, 4], [5, 6]]
+
+
+@pytest.mark.parametrize(("leaves", "spines"), [(0, 1), (1, 0), (5, 1)])
+def test_racks_that_cannot_be_are_refused(leaves, spines):
+    with pytest.raises(PlannerError) as error:
+        even_racks(4, leaves, spines)
+    one_sentence(error)
+
+
+def test_racks_of_other_workers_are_refused():
+    with pytest.raises(PlannerError, match="4 workers, the racks have 6"):
+        make_tiers(plan_of(load_graph("karate"), 4), even_racks(6, 2, 1))
+
+
+def _changed(array, at, by=1):
+    copy = array.copy()
+    copy[at] += by
+    return copy
+
+
+def _first_partial(part):
+    return int(np.flatnonzero(part.result_partial)[0])
+
+
+def _switch(part, **changes):
+    return replace(part, switch=replace(part.switch, **changes))
+
+
+MISTAKES = {
+    "a partial sum of another name": lambda leaf: replace(
+        leaf, result_partial=_changed(leaf.result_partial, _first_partial(leaf), 64)
+    ),
+    "a partial sum that counts as complete": lambda leaf: replace(
+        leaf, result_partial=leaf.result_partial * (np.arange(len(leaf.result_partial)) != 0)
+    ),
+    "a partial sum to a worker": lambda leaf: _switch(
+        leaf, result_worker=leaf.switch.result_worker * (leaf.result_partial == 0)
+    ),
+    "a count too high": lambda leaf: _switch(
+        leaf, result_expected=_changed(leaf.switch.result_expected, 0)
+    ),
+    "a source of another worker": lambda leaf: _switch(
+        leaf, source_worker=leaf.switch.source_worker[::-1].copy()
+    ),
+    "a route to another neighbour": lambda leaf: replace(
+        leaf, route_neighbour=_changed(leaf.route_neighbour, 0)
+    ),
+    "a recall to nobody": lambda leaf: replace(
+        leaf, route_above=np.full_like(leaf.route_above, 65535)
+    ),
+    "a recall of another slot": lambda leaf: replace(
+        leaf, route_result=leaf.route_result[::-1].copy()
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", list(MISTAKES))
+def test_checker_finds(mistake):
+    plan = plan_of(load_graph("karate"), 4)
+    tiers = make_tiers(plan, even_racks(4, 2, 1))
+    leaf = tiers.leaves[0]
+    # The first result must be a partial sum, for the mistakes that change it.
+    assert _first_partial(leaf) == 0
+    broken = replace(tiers, leaves=(MISTAKES[mistake](leaf), *tiers.leaves[1:]))
+    with pytest.raises(PlanCheckError) as error:
+        check_tiers(plan, broken)
+    one_sentence(error)
+
+
+def test_replay_finds_a_partial_sum_for_another_destination():
+    plan = plan_of(load_graph("karate"), 4)
+    tiers = make_tiers(plan, even_racks(4, 2, 1))
+    spine = tiers.spines[0]
+    swapped = _switch(spine, result_vertex=spine.switch.result_vertex[::-1].copy())
+    with pytest.raises(ReplayError):
+        replay_tiers(plan, replace(tiers, spines=(swapped,)), features_of(load_graph("karate")))

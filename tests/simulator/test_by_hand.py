@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A few packets, whose times are worked out by hand to the picosecond."""
+
+import numpy as np
+
+from switchgnn.host.wire.header import Kind
+from switchgnn.simulator import StarOptions, host_setup, run_star
+
+from .scenes import Row, Sent, acks_at_workers, arrivals, features_at_switch, scene, sums_at_workers
+
+# At 100 Gbit/s a byte takes 80 ps.
+FEATURE, BARRIER, ACK = 188 * 80, 88 * 80, 60 * 80
+DELAY = 2_000_000
+# DONE up and ADVANCE down.
+OPENING = 2 * (BARRIER + DELAY)
+# When the first features are at the switch.
+THERE = OPENING + FEATURE + DELAY
+
+
+def simulated(setup, **options):
+    return run_star(setup, StarOptions(**options), trace=True)
+
+
+def test_one_feature_one_sum():
+    run = simulated(scene(2, [Row(1, 1)], [Sent(0, [[0]])]))
+    assert arrivals(run, Kind.DONE, at_switch=True)[:2] == [
+        (BARRIER + DELAY, 0, 0),
+        (BARRIER + DELAY, 1, 0),
+    ]
+    assert arrivals(run, Kind.ADVANCE, at_switch=False)[0] == (OPENING, 0, 0)
+    assert features_at_switch(run) == [(THERE, 0, 0)]
+    came = THERE + FEATURE + DELAY
+    assert sums_at_workers(run) == [(came, 1, 0)]
+    assert acks_at_workers(run) == [(THERE + ACK + DELAY, 0, 0)]
+    assert run.finished == (came + OPENING, came + OPENING)
+    assert (run.passes, run.loop_passes, run.contributions) == (1, 1, 1)
+    assert (run.frames_up, run.frames_down) == ((3, 2), (3, 3))
+    assert run.bytes_up == (188 + 2 * 88, 2 * 88)
+    assert run.bytes_down == (60 + 2 * 88, 188 + 2 * 88)
+
+
+def test_an_acknowledgement_waits_for_a_pass_when_a_sum_leaves():
+    """It goes around once more, which takes 1 / rate."""
+    run = simulated(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), recirculation_rate=1e8)
+    assert sums_at_workers(run) == [(THERE + FEATURE + DELAY, 1, 0)]
+    assert acks_at_workers(run) == [(THERE + 10_000 + ACK + DELAY, 0, 0)]
+
+
+def test_a_link_sends_one_after_another():
+    """Two packets of a worker, and both sums to one port."""
+    run = simulated(scene(2, [Row(1, 1), Row(1, 1)], [Sent(0, [[0]]), Sent(0, [[1]])]))
+    assert features_at_switch(run) == [(THERE, 0, 0), (THERE + FEATURE, 0, 1)]
+    came = THERE + FEATURE + DELAY
+    assert sums_at_workers(run) == [(came, 1, 0), (came + FEATURE, 1, 1)]
+    # One sum is sent whole before the next comes; the ACK leaves together with the second.
+    assert run.max_port_queue_bytes == 188
+    assert run.max_queue_bytes == 188 + 60
+
+
+def test_sums_that_complete_together_queue():
+    rows = [Row(2, 2), Row(2, 2), Row(2, 2)]
+    packets = [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])]
+    run = simulated(scene(3, rows, packets))
+    came = THERE + FEATURE + DELAY
+    assert sums_at_workers(run) == [(came + i * FEATURE, 2, i) for i in range(3)]
+    assert run.max_port_queue_bytes == 3 * 188
+    # The ACK of the worker whose packet completed nothing left at the same time.
+    assert run.max_queue_bytes == 3 * 188 + 2 * 60
+    assert run.max_slots == 3
+    # The second packet completes a slot in each of its three banks: three passes.
+    assert run.passes == 1 + 3
+    assert run.loop_passes == 0 + 2 + 1
+
+
+def test_recirculation_serves_one_packet_after_another():
+    """Two packets need two more passes each; the loop makes them in a row."""
+    rows = [Row(2, 1, bank) for bank in range(6)]
+    packets = [Sent(0, [[0], [1], [2]]), Sent(1, [[3], [4], [5]])]
+    run = simulated(scene(3, rows, packets), recirculation_rate=1e6)
+    turn = 1_000_000
+    left = [0, turn, 2 * turn, 0, 4 * turn, 5 * turn]
+    came = {row: THERE + left[row] + FEATURE + DELAY for row in range(6)}
+    came[3] += FEATURE  # behind row 0, which completed at the same time
+    assert {row: at for at, _, row in sums_at_workers(run)} == came
+    # The last pass of each let a sum leave, so its acknowledgement took one more.
+    assert acks_at_workers(run) == [
+        (THERE + 3 * turn + ACK + DELAY, 0, 0),
+        (THERE + 6 * turn + ACK + DELAY, 1, 0),
+    ]
+    assert (run.passes, run.loop_passes, run.max_loop_queue) == (6, 6, 1)
+
+
+def test_a_partial_sum_counts_as_its_rows():
+    run = simulated(scene(3, [Row(2, 5)], [Sent(0, [[0]], count=3), Sent(1, [[0]], count=2)]))
+    (arrival,) = (each for each in run.trace if each.kind == Kind.SUM)
+    assert (arrival.count, arrival.picoseconds) == (5, THERE + FEATURE + DELAY)
+
+
+def test_blocks_and_fragments_follow_each_other():
+    """Each takes as long as the only one above, from ADVANCE to ADVANCE."""
+    rows = [Row(1, 1), Row(1, 1, block=2)]
+    packets = [Sent(0, [[0]]), Sent(0, [[1]], block=2)]
+    run = simulated(scene(2, rows, packets, blocks=2, fragments=3))
+    once = 2 * (FEATURE + DELAY) + OPENING
+    assert run.finished == (OPENING + 6 * once, OPENING + 6 * once)
+    assert [at for at, *_ in features_at_switch(run)] == [THERE + i * once for i in range(6)]
+
+
+def test_rate_delay_and_overhead_are_options():
+    setup = scene(2, [Row(1, 1)], [Sent(0, [[0]])])
+    run = simulated(setup, bandwidth=1_000.0, delay=0.5, overhead=24)
+    barrier, feature = (88 + 24) * 8_000 + 500_000, (188 + 24) * 8_000 + 500_000
+    assert features_at_switch(run) == [(2 * barrier + feature, 0, 0)]
+    assert run.finished[0] == 2 * barrier + 2 * feature + 2 * barrier
+    assert run.bytes_up == (188 + 2 * 88, 2 * 88)
+
+
+def test_a_strawman_without_free_slots_passes_features_on():
+    """One slot: row 0 takes it, row 1 overflows twice; then it is free for row 2."""
+    rows = [Row(2, 2), Row(2, 2), Row(2, 2)]
+    packets = [
+        Sent(0, [[0]]),
+        Sent(0, [[1]]),
+        Sent(0, [[1]]),
+        Sent(0, [[0]]),
+        Sent(0, [[2]]),
+        Sent(0, [[2]]),
+    ]
+    run = simulated(scene(3, rows, packets, pools=[1]))
+    came = [(each.id, each.kind) for each in run.trace if not each.at_switch and each.worker == 2]
+    parts = [(row, kind) for row, kind in came if kind in (Kind.SUM, Kind.FEATURE)]
+    assert parts == [(1, Kind.FEATURE), (1, Kind.FEATURE), (0, Kind.SUM), (2, Kind.SUM)]
+    assert (run.sums, run.overflowed, run.max_slots) == (2, 2, 1)
+    assert (run.features_down, run.sums_down) == ((0, 0, 2), (0, 0, 2))
+
+
+def test_a_strawman_keeps_a_sum_and_what_overflowed_apart():
+    """Row 1 finds no slot at first, then gets the one that row 0 gives back."""
+    rows = [Row(2, 2), Row(2, 3)]
+    packets = [Sent(0, [[0]]), Sent(0, [[1]]), Sent(0, [[0]]), Sent(0, [[1]]), Sent(0, [[1]])]
+    run = simulated(scene(3, rows, packets, pools=[1]))
+    parts = [
+        (each.id, each.kind, each.count)
+        for each in run.trace
+        if not each.at_switch and each.kind in (Kind.SUM, Kind.FEATURE)
+    ]
+    assert parts == [(1, Kind.FEATURE, 1), (0, Kind.SUM, 2), (1, Kind.SUM, 2)]
+
+
+def test_pools_are_apart():
+    rows = [Row(1, 2, bank=0), Row(1, 2, bank=0), Row(1, 2, bank=1)]
+    packets = [Sent(0, [[row]]) for row in (0, 1, 2, 0, 1, 2)]
+    run = simulated(scene(2, rows, packets, pools=[1, 1]))
+    assert (run.sums, run.overflowed) == (2 + 1, 1)
+
+
+def test_hosts_alone():
+    """A copy each way; the data goes up and down a link, and so do acknowledgements."""
+    run = simulated(host_setup(_copies([[0, 1], [1, 0]]), 1, StarOptions().pace))
+    there = 2 * (FEATURE + DELAY)
+    # The acknowledgement leaves when the copy has come.
+    assert run.finished == (there + 2 * (ACK + DELAY),) * 2
+    assert run.bytes_up == run.bytes_down == (188 + 60,) * 2
+
+
+def test_many_to_one_queues_at_the_switch():
+    run = simulated(host_setup(_copies([[0, 0, 0], [1, 0, 0], [1, 0, 0]]), 2, StarOptions().pace))
+    came = [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)]
+    # Two copies at a time are there at once, and two more when one has left.
+    assert came == [2 * (FEATURE + DELAY) + i * FEATURE for i in range(4)]
+    assert run.max_port_queue_bytes == 3 * 188
+
+
+def test_what_finds_a_long_queue_is_marked_and_slows_everybody_down():
+    """The third of three sums finds two; its receiver tells all workers, who halve."""
+    rows = [Row(2, 2), Row(2, 2), Row(2, 2)]
+    setup = scene(3, rows, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
+    assert simulated(setup, ecn_threshold=2).marked == 0
+    run = simulated(setup, ecn_threshold=1)
+    assert (run.marked, run.notices, run.window_cuts) == (1, (0, 0, 1), 3)
+    run = simulated(setup, ecn_threshold=1, congestion_control=False)
+    assert (run.marked, run.notices, run.window_cuts) == (1, (0, 0, 1), 0)
+
+
+def _copies(rows):
+    return np.array(rows, dtype=np.int64)

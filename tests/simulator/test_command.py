@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn simulate` as a user runs it."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from switchgnn.commands.application import app
+from switchgnn.commands.doctor.command import examine
+from switchgnn.errors import SwitchGNNError
+from switchgnn.planner import build_plan, load_graph, write_plan
+from switchgnn.planner.partition.g3 import g3
+from switchgnn.simulator import compute_seconds
+
+GRAPH = ["--graph", "karate", "--workers", "4"]
+# What the issue wants at least.
+KEYS = {
+    "epoch_seconds",
+    "communication_seconds",
+    "bytes",
+    "max_queue_bytes",
+    "aggregation_bits_per_second",
+    "max_slots",
+    "events",
+    "wall_seconds",
+}
+
+
+def simulate(*arguments):
+    result = CliRunner().invoke(app, ["simulate", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def as_json(*arguments):
+    result = simulate(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plans") / "karate-plan"
+    plan = build_plan(load_graph("karate"), workers=4, slots=16, program="0" * 64)
+    write_plan(plan, folder)
+    return folder
+
+
+@pytest.mark.parametrize("system", ["bns-gcn", "g3", "strawman", "paper", "best"])
+def test_every_system_gives_the_same_numbers(system):
+    told = as_json(*GRAPH, "--memory", "2kB", "--system", system, "--layers", 3)
+    assert told.keys() >= KEYS
+    assert told["system"] == system
+    assert told["communication_seconds"] == pytest.approx(3 * told["exchange_seconds"])
+    total = told["communication_seconds"] + told["compute_seconds"]
+    assert told["epoch_seconds"] == pytest.approx(total)
+    assert told["overlapped_seconds"] == 0
+    assert told["bins"] == (1 if system == "g3" else 0)
+    assert told["exchange_seconds"] >= told["busiest_link_seconds"] > 0
+    assert told["bytes"] == sum(told["bytes_up"]) + sum(told["bytes_down"])
+    hosts_alone = system in ("bns-gcn", "g3")
+    assert told["slots"] == (0 if hosts_alone else 15)
+    assert (told["sums"] > 0) != hosts_alone
+    assert (told["overflowed"] > 0) == (system == "strawman")
+
+
+def test_a_plan_is_simulated_as_it_is(folder):
+    told = as_json("--plan", folder)
+    made = as_json(*GRAPH, "--memory", "2048", "--system", "paper")
+    assert (told["system"], made["system"]) == ("plan", "paper")
+    # Only the digest of the program differs, and with it that of the plan.
+    for each in (told, made):
+        for name in ("system", "plan", "wall_seconds", "events_per_second", "peak_memory_bytes"):
+            del each[name]
+    assert told == made
+
+
+def test_hosts_alone_on_the_partition_of_a_plan(folder):
+    told = as_json("--plan", folder, "--system", "bns-gcn")
+    assert told["bytes"] == as_json(*GRAPH, "--system", "bns-gcn")["bytes"]
+
+
+@pytest.mark.parametrize("system", ["bns-gcn", "g3", "strawman", "paper", "best"])
+def test_one_worker_alone_exchanges_nothing(system):
+    told = as_json("--graph", "karate", "--workers", 1, "--system", system)
+    assert told["aggregation_bits_per_second"] == told["sums"] == sum(told["features_up"]) == 0
+
+
+def test_unlimited_memory_makes_no_overflow():
+    told = as_json(*GRAPH, "--system", "strawman", "--memory", "10GB")
+    assert told["overflowed"] == 0 < told["sums"]
+
+
+@pytest.mark.parametrize("system", ["bns-gcn", "strawman", "paper", "best"])
+def test_a_leaf_spine_tells_of_both_tiers(system):
+    tiers = {"leaves", "spines", "host_link_bytes", "leaf_spine_bytes", "partial_sums"}
+    arguments = [*GRAPH, "--memory", "2kB", "--system", system]
+    star = as_json(*arguments)
+    told = as_json(*arguments, "--topology", "leaf-spine", "--leaves", 2, "--spines", 3)
+    assert set(told) - set(star) == {*tiers, "leaf_spine_links"}
+    assert set(star) < set(told)
+    assert (told["leaves"], told["spines"]) == (2, 3)
+    links = told["leaf_spine_links"]
+    assert {len(values) for values in links.values()} == {2 * 3}
+    assert told["leaf_spine_bytes"] == sum(links["bytes_up"]) + sum(links["bytes_down"])
+    assert told["host_link_bytes"] == sum(told["bytes_up"]) + sum(told["bytes_down"])
+    assert told["bytes"] == told["host_link_bytes"] + told["leaf_spine_bytes"]
+    assert told["partial_sums"] == sum(links["sums_up"])
+    every = (told["bytes_up"], told["bytes_down"], links["bytes_up"], links["bytes_down"])
+    assert told["busiest_link_seconds"] == pytest.approx(max(map(max, every)) * 8e-11)
+
+
+def test_eight_leaves_and_spines_by_default():
+    arguments = ("--graph", "karate", "--workers", 8, "--system", "paper")
+    told = as_json(*arguments, "--topology", "leaf-spine")
+    assert (told["leaves"], told["spines"]) == (8, 8)
+    shown = simulate(*arguments, "--topology", "leaf-spine").stdout
+    assert "karate: paper, 8 workers on 8 leaves with 8 spines, 100 Gbit/s" in shown
+    assert "bytes of them between leaves and spines" in shown
+
+
+def test_a_plan_for_fewer_workers_than_leaves_is_refused(folder):
+    with pytest.raises(SwitchGNNError, match="8 leaves and 4 workers"):
+        simulate("--plan", folder, "--topology", "leaf-spine")
+
+
+def test_words_for_people():
+    shown = simulate(*GRAPH, "--memory", "2kB", "--system", "paper").stdout
+    assert "karate: paper, 4 workers around one switch, 100 Gbit/s, 2 µs" in shown
+    assert "computing (a model)" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            [*GRAPH, "--system", "paper", "--topology", "leaf-spine"],
+            "8 leaves and 4 workers: give fewer --leaves",
+        ),
+        (
+            [
+                *GRAPH,
+                "--system=paper",
+                "--topology=leaf-spine",
+                "--leaves=2",
+                "--background-load=0.1",
+            ],
+            "Background traffic has a model in a star only",
+        ),
+        ([*GRAPH, "--system", "paper", "--leaves", 2], "need --topology leaf-spine"),
+        ([*GRAPH, "--system", "paper", "--topology", "ring"], "No topology 'ring'"),
+        ([*GRAPH, "--system", "pipegcn"], "No system 'pipegcn'; known: bns-gcn, g3, strawman"),
+        ([*GRAPH, "--system", "paper", "--memory", "much"], "cannot read --memory much"),
+        ([*GRAPH, "--system", "paper", "--memory", "128"], "needs 2 slots"),
+        ([*GRAPH, "--system", "paper", "--bandwidth", 0], "bandwidth must be above 0"),
+        ([*GRAPH, "--system", "paper", "--buffer", "100"], "hold a frame of 188 bytes"),
+        ([*GRAPH, "--system", "strawman", "--buffer", "188"], "give a larger buffer"),
+        (["--plan", "nowhere"], "nowhere is not a plan"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_in_a_sentence(arguments, told):
+    with pytest.raises(SwitchGNNError, match=told):
+        simulate(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("system", "asked", "told"),
+    [
+        ("bns-gcn", ["--blocks", "mlgp"], "bns-gcn has no blocks to choose: .*only --partition"),
+        ("g3", ["--order", "gamr"], "g3 has no order to choose"),
+        ("strawman", ["--send", "cover"], "strawman has no send .*--partition and --order can"),
+        ("paper", ["--order", "upward"], "no order strategy 'upward'"),
+        ("bns-gcn", ["--partition", "cake"], "no partition strategy 'cake'"),
+        ("paper", ["--bin-size", 3], "Only g3 has bins"),
+        ("best", ["--assignment", "nowhere"], "nowhere cannot be read"),
+    ],
+)
+def test_what_a_system_does_not_have_is_not_chosen(system, asked, told):
+    with pytest.raises(SwitchGNNError, match=told):
+        simulate(*GRAPH, "--system", system, *asked)
+
+
+def test_a_plan_has_its_own_strategies(folder):
+    with pytest.raises(SwitchGNNError, match="its own strategies"):
+        simulate("--plan", folder, "--order", "random")
+
+
+def numbers_of(told):
+    """What does not change from run to run, and is not the digest of the plan."""
+    changing = ("plan", "wall_seconds", "events_per_second", "peak_memory_bytes")
+    return {name: it for name, it in told.items() if name not in changing}
+
+
+@pytest.mark.parametrize("system", ["bns-gcn", "g3", "strawman", "paper", "best"])
+def test_a_partition_in_a_file_is_as_good_as_its_name(system, tmp_path):
+    np.save(tmp_path / "workers.npy", g3(load_graph("karate"), 4, 0))
+    common = [*GRAPH, "--memory", "2kB", "--system", system]
+    named = as_json(*common, "--partition", "g3")
+    given = as_json(*common, "--assignment", tmp_path / "workers.npy")
+    assert numbers_of(named) == numbers_of(given)
+    if system != "g3":
+        assert named["bytes_up"] != as_json(*common)["bytes_up"]
+
+
+def test_strategies_take_the_place_of_the_systems(tmp_path):
+    asked = {"partition": "chunk", "blocks": "destination", "send": "cover", "order": "bfs"}
+    words = [word for part, name in asked.items() for word in (f"--{part}", name)]
+    plan = build_plan(load_graph("karate"), workers=4, slots=16, program="0" * 64, **asked)
+    write_plan(plan, tmp_path / "plan")
+    told = as_json(*GRAPH, "--memory", "2048", "--system", "paper", *words)
+    assert told["system"] == "paper"
+    planned = as_json("--plan", tmp_path / "plan")
+    assert numbers_of(told) == {**numbers_of(planned), "system": "paper"}
+
+
+def test_a_plan_is_not_another_system(folder):
+    with pytest.raises(SwitchGNNError, match="but not as paper"):
+        simulate("--plan", folder, "--system", "paper")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--graph", "karate"], [], ["--plan", "x", "--graph", "karate"]]
+)
+def test_wrong_usage(arguments):
+    assert simulate(*arguments).exit_code == 2
+
+
+def test_the_model_of_computing():
+    """1,000 vertices, 10,000 edges, 100 features, by hand, at half the rates."""
+    products = 3 * 2 * 1_000 * 100 * 100 / 35.6e12
+    sums = 2 * 10_000 * 400 / 936e9
+    assert compute_seconds(1_000, 10_000, 100, 4) == pytest.approx(8 * (products + sums))
+
+
+@pytest.mark.parametrize("strategy", [{}, {"send": "cover", "blocks": "destination-cover"}])
+def test_a_worker_adds_up_what_the_switch_does_not(tmp_path, strategy):
+    """Rows added, counted in the graph: edges inside workers, partial sums, and what arrives."""
+    graph = load_graph("random:300:3000:1")
+    plan = build_plan(graph, workers=5, slots=64, program="0" * 64, **strategy)
+    write_plan(plan, tmp_path / "plan")
+    told = as_json("--plan", tmp_path / "plan", "--layers", 1)
+    worker = plan.assignment
+    source = np.repeat(np.arange(graph.vertices), np.diff(graph.indptr))
+    inside = int((worker[source] == worker[graph.indices]).sum())
+    counts = [np.diff(part.send_row_indptr) for part in plan.workers]
+    partial = sum(int(count[count > 1].sum()) for count in counts)
+    assert (partial > 0) == bool(strategy)
+    rows = (inside + partial + told["sums"] / 4) / 5
+    most = int(np.bincount(worker).max())
+    assert told["compute_seconds"] == pytest.approx(compute_seconds(most, rows, 128, 1))
+    alone = as_json("--plan", tmp_path / "plan", "--layers", 1, "--system", "bns-gcn")
+    expected = compute_seconds(most, len(graph.indices) / 5, 128, 1)
+    assert alone["compute_seconds"] == pytest.approx(expected)
+
+
+def test_doctor_names_what_simulations_need():
+    found = {finding.name: finding for finding in examine()}
+    assert found["ns3"].needed_for == found["C++ compiler"].needed_for == "switchgnn simulate"
+    assert not found["ns3"].required
+
+
+def test_doctor_shows_the_command_that_mends(monkeypatch):
+    monkeypatch.setattr("switchgnn.commands.doctor.command._ns3", lambda: None)
+    shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"}).stdout
+    assert "pip install -e '.[simulate]'" in shown

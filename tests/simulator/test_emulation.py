@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated plans put on every link what the emulation does: equal, not similar."""
+
+import numpy as np
+import pytest
+
+from switchgnn.commands.run.job import run_job
+from switchgnn.commands.run.options import RunOptions
+from switchgnn.host.direct import Direction, copy_schedules
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import Kind
+from switchgnn.p4src import load_program
+from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.presets import Situation
+from switchgnn.simulator import StarOptions, copies_of_plan, host_setup, plan_setup, run_star
+from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
+
+WORKERS, SLOTS, WIDTH = 3, 16, 70
+FRAGMENTS = 3
+# On a busy machine an answer may come late: none is asked for again within a second.
+PACE = Pace(window=16, shortest_timeout=1.0)
+# Should one be later still, that exchange does not count.
+TRIES = 10
+
+
+def emulated(asked):
+    """One exchange on the embedded switch in which nothing was repeated."""
+    options = RunOptions(
+        graph="karate",
+        workers=WORKERS,
+        features=WIDTH,
+        rounds=1,
+        slots=SLOTS,
+        target="embedded",
+        fabric="loopback",
+        bandwidth=None,
+        seed=0,
+        grpc_port=0,
+        ecn_threshold=1_000,
+        pace=PACE,
+        asked=asked,
+    )
+    for _ in range(TRIES):
+        report = run_job(options, lambda *_: None)
+        if not any(report.repairs.values()):
+            return report
+    pytest.fail(f"{TRIES} exchanges on an idle network, and each repeated something")
+
+
+@pytest.mark.parametrize("preset", ["paper", "best"])
+def test_the_bytes_are_those_of_the_embedded_switch(preset):
+    asked = Asked(preset)
+    graph, situation = load_graph("karate"), Situation(WORKERS, SLOTS)
+    plan = build_chosen(
+        graph,
+        choose_asked(asked, graph, situation),
+        situation,
+        program=load_program().digest,
+        seed=0,
+    )
+    run = run_star(plan_setup(plan, FRAGMENTS), StarOptions(window=PACE.window))
+    report = emulated(asked)
+    assert report.exact
+    assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
+    assert run.bytes_down == tuple(each.bytes_down for each in report.per_worker)
+    assert run.features_up == tuple(each.features_sent for each in report.per_worker)
+    assert run.sums_down == tuple(each.sums_received for each in report.per_worker)
+    assert sum(run.frames_up) == report.frames_up
+    assert sum(run.frames_down) == report.frames_down
+    assert run.contributions == report.contributions
+
+
+def test_the_bytes_between_hosts_are_those_of_the_transport():
+    graph = load_graph("karate")
+    plan = build_plan(graph, workers=WORKERS, slots=SLOTS, program=load_program().digest)
+    copies = copies_of_plan(plan)
+    run = run_star(host_setup(copies, FRAGMENTS, PACE), StarOptions(window=PACE.window))
+    features = np.ones((graph.vertices, WIDTH), dtype=np.float32)
+    parts = parts_of(plan.assignment, WORKERS)
+    schedules = copy_schedules(graph, plan.assignment, workers=WORKERS)
+    for _ in range(TRIES):
+        hub = Hub(WORKERS)
+        transports = on_hub(schedules, hub=hub, pace=PACE)
+        exchange(transports, parts, [(features, Direction.FORWARD, False)], close=False)
+        tallies = [transport.tally for transport in transports]
+        if not any(tally.data_resent or tally.questions for tally in tallies):
+            break
+    else:
+        pytest.fail(f"{TRIES} exchanges on an idle network, and each repeated something")
+    # The kind and size of every frame; between hosts DONE only says farewell.
+    frames = {kind: number for kind, number in hub.kinds().items() if kind[0] != Kind.DONE}
+    data = sum(run.features_up)
+    assert frames == {(Kind.FEATURE, 188): data, (Kind.ACK, 60): sum(run.frames_up) - data}
+    assert sum(run.bytes_up) == sum(size * number for (_, size), number in frames.items())

@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated plans send, add and return what the planner and the hosts say they do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from switchgnn.host.direct import copy_schedules, rows_per_pair
+from switchgnn.host.innetwork.expected_traffic import expected_traffic
+from switchgnn.host.wire.header import Kind
+from switchgnn.planner import Direction, build_plan, load_graph
+from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.simulator import (
+    SimulatorError,
+    StarOptions,
+    copies_of_edges,
+    copies_of_plan,
+    host_setup,
+    plan_setup,
+    run_star,
+)
+
+from .scenes import Row, Sent, acks_at_workers, features_at_switch, scene
+
+PROGRAM = "0" * 64
+KINDS = {
+    "paper": {},
+    "cover": {"blocks": "destination-cover", "send": "cover"},
+    "one block": {"slots": 4_000, "order": "peel"},
+    "narrow": {"slots": 8},
+    "strawman": {"blocks": "strawman", "order": "random", "slots": 4_000},
+}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load_graph("random:300:1500:1")
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
+def plan(request, graph):
+    return build_plan(graph, **{"workers": 5, "slots": 64, "program": PROGRAM, **request.param})
+
+
+@pytest.mark.parametrize("fragments", [1, 3])
+def test_what_is_sent_is_what_was_predicted(plan, fragments):
+    run = run_star(plan_setup(plan, fragments), StarOptions(), trace=True)
+    said = plan.manifest.direction(Direction.FORWARD)
+    prediction = said.prediction
+    assert run.features_up == tuple(fragments * n for n in prediction.packets_up)
+    assert run.sums_down == tuple(fragments * n for n in prediction.packets_down)
+    assert run.contributions == fragments * prediction.contributions
+    assert run.passes >= fragments * prediction.passes
+    group = StarOptions().pace.group_size
+    expected = [
+        expected_traffic(part, said.block_numbers, 32 * fragments, group) for part in plan.workers
+    ]
+    assert run.frames_up == tuple(each.frames_up for each in expected)
+    assert run.bytes_up == tuple(each.bytes_up for each in expected)
+    assert run.frames_down == tuple(each.frames_down for each in expected)
+    assert run.bytes_down == tuple(each.bytes_down for each in expected)
+
+
+def test_every_sum_comes_once_a_fragment_and_is_complete(plan):
+    run = run_star(plan_setup(plan, 2), StarOptions(), trace=True)
+    came = [each for each in run.trace if each.kind == Kind.SUM]
+    expected = plan.switch.result_expected
+    assert sorted(each.id for each in came) == sorted([*range(len(expected))] * 2)
+    assert all(each.count == expected[each.id] for each in came)
+    assert all(each.worker == plan.switch.result_worker[each.id] for each in came)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_network_changes_what_is_sent(seed):
+    """Whatever the rates, windows and marks, nobody waits for ever and the counts are the same."""
+    rng = np.random.default_rng(seed)
+    workers = int(rng.integers(2, 9))
+    kind = list(KINDS.values())[seed % len(KINDS)]
+    graph = load_graph(f"random:{rng.integers(20, 200)}:{rng.integers(50, 600)}:{seed}")
+    plan = build_plan(graph, **{"workers": workers, "slots": 64, "program": PROGRAM, **kind})
+    options = StarOptions(
+        bandwidth=float(rng.choice([10.0, 1e3, 1e5])),
+        delay=float(rng.choice([0.0, 0.5, 50.0])),
+        ecn_threshold=int(rng.choice([0, 1, 5, 50])),
+        window=int(rng.choice([1, 2, 3, 5, 16, 100])),
+        recirculation_rate=rng.choice([None, 1e5, 1e9]),
+    )
+    prediction = plan.manifest.direction(Direction.FORWARD).prediction
+    run = run_star(plan_setup(plan, 1), options)
+    assert run.features_up == prediction.packets_up
+    assert run.sums_down == prediction.packets_down
+    copies = copies_of_plan(plan)
+    run = run_star(host_setup(copies, 1, options.pace), options)
+    assert run.features_down == tuple(copies.sum(axis=0))
+
+
+def test_directions_have_their_own_blocks():
+    directed = load_graph("karate")
+    edges = directed.indices < np.repeat(np.arange(directed.vertices), np.diff(directed.indptr))
+    kept = np.concatenate([[0], np.cumsum(edges)])[directed.indptr]
+    half = replace(directed, indptr=kept, indices=directed.indices[edges])
+    plan = build_plan(half, workers=3, slots=6, program=PROGRAM, directions="both")
+    for direction in Direction:
+        run = run_star(plan_setup(plan, 1, direction), StarOptions())
+        prediction = plan.manifest.direction(direction).prediction
+        assert run.features_up == prediction.packets_up
+        assert run.sums_down == prediction.packets_down
+
+
+def test_a_contribution_to_another_sum_is_found_out(plan):
+    setup = plan_setup(plan, 1)
+    setup.arrays["contribution"][0] ^= 1
+    told = "more contributions|are incomplete|Nothing happens any more"
+    with pytest.raises(SimulatorError, match=told):
+        run_star(setup, StarOptions())
+
+
+def test_a_packet_that_is_never_sent_is_missed():
+    """A row that expects two contributions, and gets one."""
+    with pytest.raises(SimulatorError, match="Nothing happens any more"):
+        run_star(scene(2, [Row(1, 2)], [Sent(0, [[0]])]), StarOptions())
+
+
+@pytest.mark.parametrize("window", [1, 5, 512])
+def test_hosts_alone_send_what_the_transport_does(graph, window):
+    plan = build_plan(graph, workers=5, slots=64, program=PROGRAM)
+    boundary = boundary_edges(graph, plan.assignment)
+    copies = copies_of_edges(boundary, 5)
+    assert np.array_equal(copies, copies_of_plan(plan))
+    assert np.array_equal(copies, rows_per_pair(copy_schedules(graph, plan.assignment, workers=5)))
+    options = StarOptions(window=window)
+    fragments = 3
+    run = run_star(host_setup(copies, fragments, options.pace), options)
+    assert run.features_up == tuple(fragments * copies.sum(axis=1))
+    assert run.features_down == tuple(fragments * copies.sum(axis=0))
+    acks = -(-copies * fragments // 8) if window > 16 else _acks(copies * fragments, window)
+    assert run.frames_up == tuple(fragments * copies.sum(axis=1) + acks.sum(axis=0))
+    assert run.bytes_down == tuple(188 * fragments * copies.sum(axis=0) + 60 * acks.sum(axis=1))
+
+
+def _acks(frames, window):
+    """One for each half window and at the end of each 8 frames (host/direct/outbox.py)."""
+    size = max(1, window // 2)
+    whole = len({*range(size, 9, size), 8})
+    rest = frames % 8
+    return frames // 8 * whole + -(-rest // size)
+
+
+@pytest.mark.parametrize("system", ["plan", "hosts"])
+def test_the_same_is_simulated_again(graph, system):
+    plan = build_plan(graph, workers=5, slots=64, program=PROGRAM)
+    options = StarOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
+    setup = plan_setup(plan, 2)
+    if system == "hosts":
+        setup = host_setup(copies_of_plan(plan), 2, options.pace)
+    first, second = (
+        replace(run_star(setup, options, trace=True), wall_seconds=0, peak_memory_bytes=0)
+        for _ in range(2)
+    )
+    assert first == second
+
+
+def test_a_slower_loop_takes_longer_and_sends_the_same(graph):
+    plan = build_plan(graph, workers=5, slots=64, program=PROGRAM)
+    setup = plan_setup(plan, 1)
+    free, slow = (run_star(setup, StarOptions(recirculation_rate=r)) for r in (None, 1e7))
+    assert slow.seconds > free.seconds
+    # All that goes around needs the loop, and nothing ends before it is through.
+    assert slow.seconds > slow.loop_passes / 1e7
+    assert slow.bytes_down == free.bytes_down
+
+
+def test_a_busy_loop_never_rests(graph):
+    """All packets come before the first is through: the last answer leaves after all passes."""
+    plan = build_plan(graph, workers=5, slots=4_000, program=PROGRAM)
+    options = StarOptions(recirculation_rate=1e6, window=4_096, congestion_control=False)
+    run = run_star(plan_setup(plan, 1), options, trace=True)
+    began = features_at_switch(run)[0][0]
+    ended = acks_at_workers(run)[-1][0] - 60 * 80 - 2_000_000
+    # Those that come first and complete nothing may leave the loop alone for some nanoseconds.
+    assert ended - began == pytest.approx(run.loop_passes * 1_000_000, abs=1_000_000)
+
+
+def test_the_series_ends_with_all_sums(plan):
+    series = run_star(plan_setup(plan, 1), StarOptions(delay=50.0)).series
+    assert series.seconds[0] == 0
+    steps = np.diff(series.seconds)
+    assert steps == pytest.approx(np.full(len(steps), steps[0]))
+    assert len(series.seconds) <= 1024
+    assert list(series.sums) == sorted(series.sums)
+    assert series.sums[-1] == len(plan.switch.result_vertex)
+    assert series.slots[-1] == 0

@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes planted in the models: the tests that should find them do."""
+
+import shutil
+
+import pytest
+
+from switchgnn.planner import build_plan, load_graph
+from switchgnn.simulator import compile as compiling
+from switchgnn.simulator import plan_setup
+
+from . import (
+    test_background,
+    test_by_hand,
+    test_closed_forms,
+    test_leaf_spine_by_hand,
+    test_leaf_spine_plan,
+    test_losses,
+    test_pace,
+    test_plan,
+    test_strawman,
+    test_whole_features,
+)
+
+MODELS = compiling.MODELS
+
+
+def by_hand(name):
+    return lambda patch: getattr(test_by_hand, name)()
+
+
+def across(name):
+    return lambda patch: getattr(test_leaf_spine_by_hand, name)()
+
+
+def between_racks(patch):
+    module = test_leaf_spine_plan
+    module.test_hosts_alone_send_between_racks_what_other_racks_need(small(), 3)
+
+
+def by_spine(patch):
+    test_leaf_spine_plan.test_a_row_goes_over_the_spine_that_its_number_leads_to(small())
+
+
+def on_links(patch):
+    module = test_leaf_spine_plan
+    module.test_links_carry_what_the_plan_says(module.planned(small()), 3)
+
+
+def small():
+    return load_graph("random:300:1500:1")
+
+
+def by_hand_whole(patch):
+    test_whole_features.test_fragments_follow_each_other_without_a_barrier()
+
+
+def losses(name, *arguments):
+    return lambda patch: getattr(test_losses, name)(*arguments)
+
+
+def background(name, *arguments):
+    def oracle(patch):
+        plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
+        getattr(test_background, name)(plan, *arguments)
+
+    return oracle
+
+
+def sizes(patch):
+    test_background.test_sizes_are_those_that_were_published(test_background.flows_of(3))
+
+
+def load(patch):
+    test_background.test_the_load_is_what_was_asked_for(0.1)
+
+
+def game(patch):
+    graph = load_graph("random:400:4000:3")
+    plan = build_plan(
+        graph, workers=6, slots=100, program="0" * 64, blocks="strawman", order="random"
+    )
+    test_strawman.test_overflows_are_those_of_the_planners_game(plan_setup(plan, 1), 100, 512)
+
+
+def prediction(patch):
+    plan = build_plan(load_graph("karate"), workers=3, slots=16, program="0" * 64)
+    test_plan.test_what_is_sent_is_what_was_predicted(plan, 2)
+
+
+def pace(patch):
+    test_pace.test_features_leave_when_those_of_the_host_would(20, patch)
+
+
+MISTAKES = {
+    "a pass goes on behind a sum that leaves": (
+        ("switch.cc", "left = true;\n            break;", "left = true;"),
+        by_hand("test_sums_that_complete_together_queue"),
+    ),
+    "frames do not wait for each other": (
+        ("link.cc", "begins = std::max(free_at_, now)", "begins = now"),
+        by_hand("test_a_link_sends_one_after_another"),
+    ),
+    "a link that has become idle counts as busy": (
+        ("queue_meter.h", "                --busy_;\n", ""),
+        by_hand("test_a_link_sends_one_after_another"),
+    ),
+    "the loop's first pass takes no time": (
+        ("loop.h", "        Picoseconds at = now;", "        Picoseconds at = now - service_;"),
+        by_hand("test_recirculation_serves_one_packet_after_another"),
+    ),
+    "sums leave a step early": (
+        ("slots.cc", "row.added < row.expected", "row.added + 1 < row.expected"),
+        lambda patch: test_closed_forms.test_a_star_takes_n_steps_with_its_centre_first(10),
+    ),
+    "the strawman never takes a slot back": (
+        ("slots.cc", "        ++free_[rows_[row].pool];\n", ""),
+        game,
+    ),
+    "all fragments add to the first one's sum": (
+        ("schedule.h", "* together + packet % together", "* together"),
+        by_hand_whole,
+    ),
+    "an acknowledgement has the bytes of a frame with its checksum": (
+        ("packet.h", "return 60;", "return 64;"),
+        prediction,
+    ),
+    "a notice does not halve the window": (
+        ("congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
+        pace,
+    ),
+    "a leaf waits for the contributions of all racks": (
+        ("leaf_spine.cc", "        if (racks.LeafOf(worker[row]) == leaf)\n", ""),
+        across("test_two_levels_add_up"),
+    ),
+    "a partial sum counts as one contribution": (
+        ("leaf.cc", "Add(packet.id, packet, now)", "Add(packet.id, {.kind = packet.kind}, now)"),
+        across("test_two_levels_add_up"),
+    ),
+    "a partial sum takes no pass": (
+        ("leaf.cc", "    ++tally_.passes;\n", ""),
+        across("test_two_levels_add_up"),
+    ),
+    "a slot forgets the mark of what was added": (
+        ("leaf.cc", "        marked_.insert(packet.id);\n", ""),
+        across("test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down"),
+    ),
+    "the first leaf that is done lets all go on": (
+        ("spine.cc", "++done_ < down_.size()", "++done_ < 1"),
+        on_links,
+    ),
+    "all rows go over one spine": (
+        ("leaf.cc", "uplinks_.Send(sent, packet.id, now)", "uplinks_.Send(sent, 0, now)"),
+        by_spine,
+    ),
+    "a receiver's answers take the spine of what it answers": (
+        ("leaf.cc", "uint64_t{packet.worker} << 32 | packet.id", "packet.worker ^ packet.id"),
+        between_racks,
+    ),
+    "what found no slot is not tried again": (
+        ("leaf.cc", "    case Kind::FEATURE:\n", ""),
+        across("test_a_strawman_tries_at_both_leaves"),
+    ),
+    "a full queue loses acknowledgements": (
+        ("packet.h", "kind == Kind::SUM || kind", "kind == Kind::ACK || kind == Kind::SUM || kind"),
+        losses("test_control_packets_are_not_lost"),
+    ),
+    "sums of the block before are taken for those of this one": (
+        ("switch.cc", "        left_sums_->Clear();\n", ""),
+        losses("test_slots_forget_the_fragment_before"),
+    ),
+    "a time-out is not put off by what comes": (
+        (
+            "recaller.cc",
+            "    AskNext(now);\n    timer_->SetTo(Due(now));\n}\n\nvoid\nRecaller::N",
+            "    AskNext(now);\n}\n\nvoid\nRecaller::N",
+        ),
+        losses("test_a_lost_sum_is_recalled"),
+    ),
+    "an acknowledgement is for all frames of its run": (
+        (
+            "resender.cc",
+            "std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing))",
+            "run.length",
+        ),
+        losses("test_a_lost_copy_is_sent_again"),
+    ),
+    "a sum that comes twice counts twice": (
+        ("worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),
+        background("test_everything_arrives_once_beside_it", "plan"),
+    ),
+    "the background counts as the exchange": (
+        ("link.cc", "kind < kExchangeKinds", "kind < kKinds"),
+        background("test_the_exchange_is_counted_without_it", "hosts"),
+    ),
+    "each host draws for its own and for all": (
+        ("background.cc", "options_.load * static_cast", "2 * options_.load * static_cast"),
+        load,
+    ),
+    "sizes are those of the points": (
+        ("flow_sizes.h", "std::llround(bytes)", "std::llround(bytes_[i])"),
+        sizes,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_planted_mistake_is_found(name, monkeypatch, tmp_path):
+    (file, right, wrong), oracle = MISTAKES[name]
+    models = tmp_path / "models"
+    shutil.copytree(MODELS, models)
+    text = (models / file).read_text()
+    assert text.count(right) == 1
+    (models / file).write_text(text.replace(right, wrong))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(compiling, "MODELS", models)
+    # Compiling takes most of the time.
+    monkeypatch.setattr(compiling, "_FLAGS", ("-std=c++20", "-O0", "-x", "c++"))
+    compiling.compiled_models()
+    with pytest.raises((AssertionError, compiling.SimulatorError)):
+        oracle(monkeypatch)

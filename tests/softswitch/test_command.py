@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The switch as a process."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.softswitch.harness import DEADLINE, Controller
+
+COMMAND = [sys.executable, "-m", "switchgnn.softswitch"]
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [*COMMAND, "--grpc", "127.0.0.1:0", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def address_of(process):
+    return re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_cleanly(number):
+    with start("--device-id", "7") as process:
+        address = address_of(process)
+        with Controller(address, "fates", device_id=7) as controller:
+            assert controller.arbitrate() == 0
+            controller.set_config()
+        process.send_signal(number)
+        assert process.wait(DEADLINE) == 0
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--port", "1=eth:no-such-if0"],
+        ["--port", "nonsense"],
+        ["--port", "1=eth:lo", "--port", "1=eth:lo"],
+        ["--tls-cert", "only-one.pem"],
+    ],
+)
+def test_bad_arguments_are_one_sentence_and_code_two(arguments):
+    with start(*arguments) as process:
+        _, errors = process.communicate(timeout=DEADLINE)
+        assert process.returncode == 2
+        assert len(errors.strip().splitlines()) == 1
+        assert "Traceback" not in errors
+
+
+def test_taken_grpc_port_is_one_sentence_and_code_two():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = subprocess.run(
+            [*COMMAND, "--grpc", address],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert address in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_port_bandwidth_is_in_megabits_per_second():
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as host,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as spare,
+    ):
+        for sock in (host, spare):
+            sock.bind(("127.0.0.1", 0))
+        host.settimeout(DEADLINE)
+        there, here = spare.getsockname()[1], host.getsockname()[1]
+        spare.close()
+        port = f"2=udp:127.0.0.1:{there}:127.0.0.1:{here}"
+        with start("--port", port, "--port-bandwidth", "0.01") as process:
+            with Controller(address_of(process), "fates") as controller:
+                controller.arbitrate()
+                controller.set_config()
+            host.connect(("127.0.0.1", there))
+            for _ in range(3):
+                host.send(bytes(103))  # leaves with 22 bytes more: 1000 bits
+            host.recv(200)
+            begin = time.monotonic()
+            assert len(host.recv(200)) == len(host.recv(200)) == 125
+            assert 0.15 < time.monotonic() - begin < 1.5
+            process.terminate()
+
+
+def test_it_ends_with_its_parent():
+    script = (
+        "import subprocess, sys\n"
+        f"p = subprocess.Popen({[*COMMAND, '--grpc', '127.0.0.1:0', '--exit-with-parent']!r},"
+        " stdout=subprocess.PIPE, text=True)\n"
+        "print(p.stdout.readline().split()[-1], flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        host, _, port = parent.stdout.readline().strip().rpartition(":")
+        socket.create_connection((host, int(port)), DEADLINE).close()
+        parent.kill()
+        parent.wait(DEADLINE)
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        try:
+            socket.create_connection((host, int(port)), 1).close()
+        except ConnectionRefusedError:
+            return
+        except OSError:
+            pass  # it is closing this very connection
+        time.sleep(0.02)
+    raise AssertionError("the switch outlived its parent")

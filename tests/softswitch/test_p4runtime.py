@@ -1,0 +1,537 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""P4Runtime over gRPC."""
+
+import queue
+import shutil
+import subprocess
+import time
+
+import grpc
+import pytest
+from finsy.proto import U128, p4d, p4r, rpc_code
+
+from switchgnn.softswitch import GrpcAddressError, SoftSwitch, TlsFiles
+from tests.softswitch.harness import (
+    Controller,
+    config_bytes,
+    delete,
+    exact,
+    insert,
+    modify,
+    register_update,
+    wait_for,
+)
+
+CPU = 510
+OK, INVALID, NOT_FOUND, EXISTS = 0, rpc_code.INVALID_ARGUMENT, rpc_code.NOT_FOUND, 6
+DENIED, EXHAUSTED, UNIMPLEMENTED = 7, 8, 12
+
+
+@pytest.fixture
+def switch():
+    with SoftSwitch(cpu_port=CPU) as running:
+        yield running
+
+
+@pytest.fixture
+def tables(switch):
+    """The primary controller of a switch that runs the tables program."""
+    with Controller(switch.grpc_address, "tables") as controller:
+        assert controller.arbitrate() == OK
+        controller.set_config(cookie=42)
+        yield controller
+
+
+def code_of(call, *arguments, **named):
+    with pytest.raises(grpc.RpcError) as caught:
+        result = call(*arguments, **named)
+        list(result or ())
+    return caught.value.code()
+
+
+def hit_entry(controller, key, value=1):
+    return controller.table_entry("hit_table", [exact(key)], "answer", [bytes([value])])
+
+
+def test_capabilities(switch):
+    with Controller(switch.grpc_address) as controller:
+        answer = controller.stub.Capabilities(p4r.CapabilitiesRequest())
+    assert answer.p4runtime_api_version.startswith("1.")
+
+
+# Table entries
+
+
+def test_mixed_batch_reports_every_update(tables):
+    tables.write(insert(hit_entry(tables, 1)))
+    no_parameter = tables.table_entry("hit_table", [exact(9)], "answer")
+    too_wide = tables.table_entry("hit_table", [exact(9)], "answer", [b"\x01\x00\x00"])
+    unknown = p4r.TableEntry(table_id=0x02FFFFFF)
+    wrong_action = tables.table_entry("hit_table", [exact(9)], "refuse")
+    codes = tables.failed_write(
+        insert(hit_entry(tables, 2)),
+        insert(hit_entry(tables, 1)),
+        modify(hit_entry(tables, 3)),
+        delete(hit_entry(tables, 3)),
+        insert(no_parameter),
+        insert(too_wide),
+        insert(unknown),
+        insert(wrong_action),
+        insert(tables.table_entry("hit_table", [], "answer", [b"\x01"])),
+        p4r.Update(entity=p4r.Entity(table_entry=hit_entry(tables, 5))),
+        p4r.Update(type=p4r.Update.INSERT),
+        modify(hit_entry(tables, 1, 5)),
+    )
+    assert codes == [
+        OK, EXISTS, NOT_FOUND, NOT_FOUND, INVALID, INVALID, NOT_FOUND, INVALID, INVALID, INVALID,
+        UNIMPLEMENTED, OK,
+    ]  # fmt: skip
+    entries = tables.read(table_entry=p4r.TableEntry(table_id=tables.ident("tables", "hit_table")))
+    values = {e.table_entry.match[0].exact.value: e.table_entry.action for e in entries}
+    assert set(values) == {b"\x01", b"\x02"}
+    assert values[b"\x01"].action.params[0].value == b"\x05"
+
+
+def test_full_table_is_exhausted(tables):
+    entries = [
+        tables.table_entry("exact_table", [exact(n), exact(1)], "counted", [b"\x01"])
+        for n in range(5)
+    ]
+    assert tables.failed_write(*map(insert, entries)) == [OK] * 4 + [EXHAUSTED]
+    tables.write(delete(entries[0]), insert(entries[4]))
+
+
+@pytest.mark.parametrize(
+    ("table", "match", "priority"),
+    [
+        ("ternary_table", {"ternary": p4r.FieldMatch.Ternary(value=b"\x01", mask=b"\x01")}, 0),
+        ("ternary_table", {"ternary": p4r.FieldMatch.Ternary(value=b"\x03", mask=b"\x01")}, 1),
+        ("ternary_table", {"ternary": p4r.FieldMatch.Ternary(value=b"\x00", mask=b"\x00")}, 1),
+        ("ternary_table", exact(1), 1),
+        ("single_lpm_table", {"lpm": p4r.FieldMatch.LPM(value=b"\x01", prefix_len=8)}, 0),
+        ("single_lpm_table", {"lpm": p4r.FieldMatch.LPM(value=b"\x01\x00", prefix_len=17)}, 0),
+        ("single_lpm_table", {"lpm": p4r.FieldMatch.LPM(value=b"\x01\x00", prefix_len=8)}, 3),
+        ("range_table", {"range": p4r.FieldMatch.Range(low=b"\x05", high=b"\x04")}, 1),
+        ("range_table", {"range": p4r.FieldMatch.Range(low=b"\x00", high=b"\xff\xff")}, 1),
+        ("hit_table", {"exact": p4r.FieldMatch.Exact(value=b"")}, 0),
+        ("hit_table", {"exact": p4r.FieldMatch.Exact(value=b"\x01\x00\x00")}, 0),
+    ],
+)
+def test_malformed_entries_are_invalid(tables, table, match, priority):
+    entry = tables.table_entry(table, [match], "answer", [b"\x01"], priority=priority)
+    assert tables.failed_write(insert(entry)) == [INVALID]
+
+
+def test_entries_read_back_as_written_with_canonical_values(tables):
+    entries = [
+        tables.table_entry("exact_table", [exact(0x12), exact(5)], "counted", [b"\x00\x07"]),
+        tables.table_entry(
+            "lpm_table",
+            [exact(3), {"lpm": p4r.FieldMatch.LPM(value=b"\x12\x00", prefix_len=8)}],
+            "answer",
+            [b"\x08"],
+        ),
+        tables.table_entry("single_lpm_table", [], "answer", [b"\x09"]),
+        tables.table_entry(
+            "ternary_table",
+            [None, {"ternary": p4r.FieldMatch.Ternary(value=b"\x02", mask=b"\x02")}],
+            "answer",
+            [b"\x0a"],
+            priority=10,
+            metadata=b"note",
+        ),
+        tables.table_entry(
+            "range_table",
+            [{"range": p4r.FieldMatch.Range(low=b"\x01", high=b"\x02\x00")}],
+            "answer",
+            [b"\x0b"],
+            priority=20,
+        ),
+        tables.table_entry(
+            "optional_table",
+            [{"optional": p4r.FieldMatch.Optional(value=b"\x00\x2a")}],
+            "answer",
+            [b"\x0c"],
+            priority=30,
+        ),
+    ]
+    tables.write(*map(insert, entries))
+    entries[0].match[0].exact.value = b"\x12"
+    entries[0].match[1].exact.value = b"\x05"
+    entries[0].action.action.params[0].value = b"\x07"
+    entries[1].match[0].exact.value = b"\x03"
+    entries[5].match[0].optional.value = b"\x2a"
+    read = [e.table_entry for e in tables.read(table_entry=p4r.TableEntry())]
+    assert sorted((e for e in read if not e.is_const), key=str) == sorted(entries, key=str)
+    assert sum(e.is_const for e in read) == 4
+    one = tables.read(table_entry=entries[3])
+    assert [e.table_entry for e in one] == [entries[3]]
+
+
+def test_constant_tables_cannot_be_changed(tables):
+    match = {"ternary": p4r.FieldMatch.Ternary(value=b"\x01", mask=b"\x01")}
+    entry = tables.table_entry("const_table", [match], "answer", [b"\x01"], priority=1)
+    default = tables.table_entry("const_table", [], "answer", [b"\x01"], is_default_action=True)
+    assert tables.failed_write(insert(entry), modify(default)) == [DENIED, DENIED]
+
+
+def test_default_entries(tables):
+    def read():
+        entry = p4r.TableEntry(
+            table_id=tables.ident("tables", "plain_default"), is_default_action=True
+        )
+        return tables.read(table_entry=entry)[0].table_entry.action.action.params[0].value
+
+    assert read() == b"\x07"
+    default = tables.table_entry("plain_default", [], "answer", [b"\x63"], is_default_action=True)
+    tables.write(modify(default))
+    assert read() == b"\x63"
+    assert tables.failed_write(insert(default), delete(default)) == [INVALID, INVALID]
+    default.ClearField("action")
+    tables.write(modify(default))
+    assert read() == b"\x07"
+    everything = tables.read(table_entry=p4r.TableEntry(is_default_action=True))
+    assert len(everything) == len(tables.p4info.tables)
+
+
+def test_twenty_thousand_entries(tables):
+    updates = [insert(hit_entry(tables, key, 1)) for key in range(20_000)]
+    begin = time.perf_counter()
+    tables.write(*updates)
+    elapsed = time.perf_counter() - begin
+    assert elapsed < 5  # a loaded machine; about half a second otherwise
+    wanted = p4r.TableEntry(table_id=tables.ident("tables", "hit_table"))
+    assert len(tables.read(table_entry=wanted)) == 20_000
+
+
+# Arrays
+
+
+def test_registers(switch, tables):
+    ident = tables.ident("registers", "cells")
+    wide = (0x1122334455).to_bytes(5, "big")
+    tables.write(register_update(ident, None, b"\x07"), register_update(ident, 3, b"\x00" + wide))
+    switch.inject(1, bytes([10, 0, 3, 0, 0, 0, 0]))
+    cells = tables.read(register_entry=p4r.RegisterEntry(register_id=ident))
+    values = {c.register_entry.index.index: c.register_entry.data.bitstring for c in cells}
+    assert values == dict.fromkeys(range(8), b"\x07") | {3: (0x1122334456).to_bytes(5, "big")}
+    one = p4r.RegisterEntry(register_id=ident, index=p4r.Index(index=2))
+    assert [c.register_entry for c in tables.read(register_entry=one)] == [
+        p4r.RegisterEntry(
+            register_id=ident, index=p4r.Index(index=2), data=p4d.P4Data(bitstring=b"\x07")
+        )
+    ]
+    assert len(tables.read(register_entry=p4r.RegisterEntry())) == 8
+    refused = register_update(ident, 0, b"\x01")
+    refused.type = p4r.Update.INSERT
+    assert tables.failed_write(
+        register_update(ident, 8, b"\x01"),
+        register_update(ident, 0, b"\x01" + bytes(5)),
+        register_update(0x1FFFFFF, 0, b"\x01"),
+        refused,
+    ) == [INVALID, INVALID, NOT_FOUND, INVALID]
+
+
+def test_counters(switch, tables):
+    ident = tables.ident("counters", "probes")
+    for _ in range(3):
+        switch.inject(1, bytes([3, 0, 0, 0, 0, 0, 0]))
+
+    def read():
+        rows = tables.read(counter_entry=p4r.CounterEntry(counter_id=ident))
+        return {r.counter_entry.index.index: r.counter_entry.data for r in rows}
+
+    assert (read()[3].packet_count, read()[3].byte_count) == (3, 21)
+    assert len(read()) == 16
+    reset = p4r.CounterEntry(counter_id=ident, data=p4r.CounterData())
+    update = p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(counter_entry=reset))
+    tables.write(update)
+    assert read()[3].packet_count == 0
+
+
+def test_direct_counters(switch, tables):
+    entry = tables.table_entry("exact_table", [exact(1), exact(2)], "counted", [b"\x05"])
+    tables.write(insert(entry))
+    for _ in range(4):
+        switch.inject(1, bytes([0, 0, 1, 0, 0x20, 0, 0]))
+
+    def read():
+        wanted = p4r.DirectCounterEntry()
+        wanted.table_entry.table_id = entry.table_id
+        (found,) = tables.read(direct_counter_entry=wanted)
+        return found.direct_counter_entry.data.packet_count
+
+    assert read() == 4
+    wanted = p4r.TableEntry(table_id=entry.table_id, counter_data=p4r.CounterData())
+    assert tables.read(table_entry=wanted)[0].table_entry.counter_data.byte_count == 28
+    tables.write(modify(entry))
+    assert read() == 4
+    entry.counter_data.packet_count = 100
+    tables.write(modify(entry))
+    assert read() == 100
+    reset = p4r.DirectCounterEntry(table_entry=entry)
+    update = p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(direct_counter_entry=reset))
+    tables.write(update)
+    assert read() == 0
+
+
+# Replication
+
+
+def replication(kind, **entry):
+    message = p4r.PacketReplicationEngineEntry(**entry)
+    return p4r.Update(type=kind, entity=p4r.Entity(packet_replication_engine_entry=message))
+
+
+def test_groups_and_sessions(switch, tables):
+    copies = [p4r.Replica(egress_port=4, instance=1), p4r.Replica(port=b"\x05", instance=2)]
+    group = p4r.MulticastGroupEntry(multicast_group_id=1, replicas=copies)
+    session = p4r.CloneSessionEntry(session_id=5, replicas=copies[:1], packet_length_bytes=64)
+    twice = p4r.MulticastGroupEntry(multicast_group_id=2, replicas=copies[:1] * 2)
+    zero = p4r.MulticastGroupEntry(multicast_group_id=0, replicas=copies)
+    beyond = p4r.CloneSessionEntry(session_id=6, replicas=[p4r.Replica(egress_port=511)])
+    add, change, remove = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
+    codes = tables.failed_write(
+        replication(add, multicast_group_entry=group),
+        replication(add, multicast_group_entry=group),
+        replication(add, multicast_group_entry=twice),
+        replication(add, multicast_group_entry=zero),
+        replication(change, multicast_group_entry=twice),
+        replication(add, clone_session_entry=session),
+        replication(add, clone_session_entry=beyond),
+        replication(remove, clone_session_entry=beyond),
+    )
+    assert codes == [OK, EXISTS, INVALID, INVALID, NOT_FOUND, OK, INVALID, NOT_FOUND]
+    assert [(r.port, r.instance) for r in switch.replication.groups[1]] == [(4, 1), (5, 2)]
+    everything = tables.read(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry())
+    entries = [e.packet_replication_engine_entry for e in everything]
+    assert [e.multicast_group_entry for e in entries[:1]] == [group]
+    assert [e.clone_session_entry for e in entries[1:]] == [session]
+    tables.write(
+        replication(remove, multicast_group_entry=group),
+        replication(remove, clone_session_entry=session),
+    )
+    assert switch.replication.groups == {}
+    assert switch.replication.sessions == {}
+
+
+# Pipelines
+
+
+def get_config(controller, kind="ALL"):
+    request = p4r.GetForwardingPipelineConfigRequest(
+        response_type=p4r.GetForwardingPipelineConfigRequest.ResponseType.Value(kind)
+    )
+    return controller.stub.GetForwardingPipelineConfig(request).config
+
+
+def test_every_response_type(tables):
+    full = get_config(tables)
+    assert full.cookie.cookie == 42
+    assert full.p4info == tables.p4info
+    assert full.p4_device_config == config_bytes("tables")
+    cookie = get_config(tables, "COOKIE_ONLY")
+    assert (cookie.cookie.cookie, cookie.HasField("p4info"), cookie.p4_device_config) == (
+        42, False, b"",
+    )  # fmt: skip
+    assert not get_config(tables, "P4INFO_AND_COOKIE").p4_device_config
+    assert not get_config(tables, "DEVICE_CONFIG_AND_COOKIE").HasField("p4info")
+
+
+def test_nothing_is_installed_at_first(switch):
+    with Controller(switch.grpc_address, "tables") as controller:
+        assert controller.arbitrate() == OK
+        failed = grpc.StatusCode.FAILED_PRECONDITION
+        assert code_of(get_config, controller) == failed
+        assert code_of(controller.write) == failed
+        assert code_of(controller.read, table_entry=p4r.TableEntry()) == failed
+        assert code_of(controller.set_config, "COMMIT", with_config=False) == failed
+
+
+def test_commit_resets_everything(switch, tables):
+    group = p4r.MulticastGroupEntry(multicast_group_id=1)
+    tables.write(
+        insert(hit_entry(tables, 1)),
+        register_update(tables.ident("registers", "cells"), 1, b"\x09"),
+        replication(p4r.Update.INSERT, multicast_group_entry=group),
+    )
+    tables.set_config("RECONCILE_AND_COMMIT", cookie=43)
+    assert get_config(tables).cookie.cookie == 43
+    wanted = p4r.TableEntry(table_id=tables.ident("tables", "hit_table"))
+    assert len(tables.read(table_entry=wanted)) == 1
+    tables.set_config("VERIFY")
+    assert len(tables.read(table_entry=wanted)) == 1
+    tables.set_config("VERIFY_AND_SAVE", cookie=44)
+    assert get_config(tables).cookie.cookie == 43
+    tables.set_config("COMMIT", with_config=False)
+    assert get_config(tables).cookie.cookie == 44
+    assert tables.read(table_entry=wanted) == []
+    cells = tables.read(register_entry=p4r.RegisterEntry())
+    assert {c.register_entry.data.bitstring for c in cells} == {b"\x00"}
+    assert switch.replication.groups == {}
+
+
+def test_refused_programs_leave_the_old_one(tables):
+    before = get_config(tables)
+    assert code_of(tables.set_config, config=b"{}") == grpc.StatusCode.INVALID_ARGUMENT
+    mismatch = config_bytes("fates")
+    assert code_of(tables.set_config, config=mismatch) == grpc.StatusCode.INVALID_ARGUMENT
+    meters = config_bytes("tables").replace(b'"meter_arrays":[]', b'"meter_arrays":[{"name":"m"}]')
+    assert code_of(tables.set_config, config=meters) == grpc.StatusCode.UNIMPLEMENTED
+    assert get_config(tables) == before
+
+
+# Arbitration
+
+
+def test_the_highest_election_id_is_primary(switch):
+    address = switch.grpc_address
+    with (
+        Controller(address, "tables", 5) as five,
+        Controller(address, "tables", 9) as nine,
+        Controller(address, "tables", 7) as seven,
+    ):
+        assert five.arbitrate() == OK
+        five.set_config()
+        assert nine.arbitrate() == OK
+        demoted = five.receive().arbitration
+        assert demoted.status.code == rpc_code.ALREADY_EXISTS
+        assert U128.decode(demoted.election_id) == 9
+        assert seven.arbitrate() == rpc_code.ALREADY_EXISTS
+        assert code_of(five.write) == grpc.StatusCode.PERMISSION_DENIED
+        assert code_of(five.set_config) == grpc.StatusCode.PERMISSION_DENIED
+        nine.write()
+        nine.close()
+        for backup in (five, seven):
+            assert backup.receive().arbitration.status.code == rpc_code.NOT_FOUND
+        assert code_of(seven.write) == grpc.StatusCode.PERMISSION_DENIED
+        seven.election_id = U128.encode(10)
+        seven.send_arbitration()
+        assert seven.receive().arbitration.status.code == OK
+        seven.write()
+        assert len(five.read(table_entry=p4r.TableEntry())) == 4
+
+
+def test_arbitration_mistakes_end_the_stream(switch):
+    address = switch.grpc_address
+    with Controller(address, election_id=5) as first, Controller(address, election_id=5) as same:
+        assert first.arbitrate() == OK
+        same.open_stream()
+        same.send_arbitration()
+        assert same.receive().code() == grpc.StatusCode.INVALID_ARGUMENT
+    with Controller(address, device_id=3) as other:
+        other.open_stream()
+        other.send_arbitration()
+        assert other.receive().code() == grpc.StatusCode.NOT_FOUND
+        assert code_of(other.write) == grpc.StatusCode.NOT_FOUND
+
+
+def test_election_id_zero_is_never_primary(switch):
+    with Controller(switch.grpc_address, election_id=0) as controller:
+        assert controller.arbitrate() == rpc_code.NOT_FOUND
+        assert code_of(controller.write) == grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_only_continue_on_error(tables):
+    atomic = p4r.WriteRequest.ROLLBACK_ON_ERROR
+    assert code_of(tables.write, atomicity=atomic) == grpc.StatusCode.UNIMPLEMENTED
+
+
+# Packets
+
+
+def test_packets_to_and_from_the_controller(switch):
+    with (
+        Controller(switch.grpc_address, "controller", 2) as primary,
+        Controller(switch.grpc_address, "controller", 1) as backup,
+    ):
+        assert primary.arbitrate() == OK
+        assert backup.arbitrate() == rpc_code.ALREADY_EXISTS
+        primary.set_config()
+        switch.inject(300, b"hello")
+        packet = primary.receive().packet
+        assert packet.payload == b"hello"
+        values = {m.metadata_id: m.value for m in packet.metadata}
+        assert values == {1: b"\x01\x2c", 2: b"\x00", 3: b"\x12\x34"}
+        out = p4r.PacketOut(payload=b"world")
+        out.metadata.add(metadata_id=1, value=b"\x03")
+        out.metadata.add(metadata_id=2, value=b"\x00")
+        primary.send(packet=out)
+        wait_for(lambda: switch.counts.unattached[3] == 1, "the packet-out")
+        backup.send(packet=out)
+        error = backup.receive().error
+        assert error.canonical_code == rpc_code.PERMISSION_DENIED
+        assert error.packet_out.packet_out == out
+        del out.metadata[1]
+        primary.send(packet=out)
+        assert primary.receive().error.canonical_code == INVALID
+        with pytest.raises(queue.Empty):
+            backup.responses.get_nowait()
+
+
+# Transport
+
+
+def test_taken_address_is_refused(switch):
+    with pytest.raises(GrpcAddressError, match="cannot be used"):
+        SoftSwitch(grpc=switch.grpc_address).start()
+
+
+def openssl(directory, *arguments):
+    subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """A CA, and a server and a client certificate it signed."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make certificates")
+    folder = tmp_path_factory.mktemp("tls")
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    openssl(
+        folder, "req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca"
+    )
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost")
+    for name in ("server", "client"):
+        openssl(
+            folder, "req", *curve, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj",
+            f"/CN={name}",
+        )  # fmt: skip
+        openssl(
+            folder, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+            "-CAcreateserial", "-out", f"{name}.pem", "-extfile", "names",
+        )  # fmt: skip
+    return folder
+
+
+def credentials(folder, with_client):
+    pair = [(folder / f"client.{kind}").read_bytes() for kind in ("key", "pem")]
+    return grpc.ssl_channel_credentials((folder / "ca.pem").read_bytes(), *(pair * with_client))
+
+
+@pytest.mark.parametrize("mutual", [False, True])
+def test_tls(certificates, mutual):
+    files = TlsFiles(
+        certificates / "server.pem",
+        certificates / "server.key",
+        certificates / "ca.pem" if mutual else None,
+    )
+    with SoftSwitch(tls=files) as switch:
+        address = switch.grpc_address
+        good = credentials(certificates, with_client=mutual)
+        with Controller(address, "tables", credentials=good) as controller:
+            assert controller.arbitrate() == OK
+            controller.set_config()
+        bad = [None, credentials(certificates, with_client=False)] if mutual else [None]
+        for refused in bad:
+            with Controller(address, credentials=refused) as controller:
+                call = controller.stub.Capabilities
+                code = code_of(call, p4r.CapabilitiesRequest(), timeout=5)
+                assert code == grpc.StatusCode.UNAVAILABLE
+
+
+def test_missing_tls_file_is_one_sentence(tmp_path):
+    switch = SoftSwitch(tls=TlsFiles(tmp_path / "none.pem", tmp_path / "none.key"))
+    with pytest.raises(GrpcAddressError, match=r"none\.key"):
+        switch.start()

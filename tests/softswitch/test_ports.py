@@ -1,0 +1,235 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ports: UDP sockets and packet sockets, end to end."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import uuid
+
+import pytest
+
+from switchgnn.errors import SwitchGNNError
+from switchgnn.softswitch import EthernetSpec, PortError, SoftSwitch, UdpSpec
+from switchgnn.softswitch.ports import parse_port
+from tests.softswitch.harness import config_bytes, wait_for
+
+FRAME = bytes([2, 0, 0, 0, 0, 3]) + b"x" * 60  # orders: unicast to port 3
+
+
+def udp_socket():
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind(("127.0.0.1", 0))
+    sock.settimeout(5)
+    return sock
+
+
+def free_address():
+    with udp_socket() as sock:
+        return sock.getsockname()
+
+
+@pytest.fixture
+def udp_switch():
+    with udp_socket() as one, udp_socket() as three:
+        specs = {
+            1: UdpSpec(free_address(), one.getsockname()),
+            3: UdpSpec(free_address(), three.getsockname()),
+        }
+        with SoftSwitch(specs, grpc=None) as switch:
+            one.connect(specs[1].local)
+            three.connect(specs[3].local)
+            yield switch, one, three
+
+
+def test_udp_ports_carry_frames_in_order(udp_switch):
+    switch, one, three = udp_switch
+    switch.load(config_bytes("fates"))
+    for number in range(200):
+        one.send(FRAME + bytes([number]))
+    received = [three.recv(2000) for _ in range(200)]
+    assert [frame[-1] for frame in received] == list(range(200))
+    assert received[0][:2] == FRAME[:2]
+    assert (switch.counts.received[1], switch.counts.sent[3]) == (200, 200)
+
+
+def test_frames_before_a_program_are_counted(udp_switch):
+    switch, one, _ = udp_switch
+    one.send(FRAME)
+    wait_for(lambda: switch.counts.without_program == 1, "the frame")
+
+
+def test_a_closed_peer_does_not_stop_the_switch(udp_switch):
+    switch, one, three = udp_switch
+    switch.load(config_bytes("fates"))
+    three.close()
+    for _ in range(5):
+        one.send(FRAME)
+        one.send(bytes([2, 0, 0, 0, 0, 1]) + b"back")
+        assert one.recv(2000)[-4:] == b"back"
+    wait_for(lambda: switch.counts.received[1] == 10, "all frames")
+    assert switch.counts.sent[3] + switch.counts.send_errors[3] == 5
+
+
+def test_loading_again_starts_with_fresh_state(udp_switch):
+    switch, _, _ = udp_switch
+    first = switch.load(config_bytes("tables"))
+    first.registers["Enter.cells"].cells[0] = 9
+    second = switch.load(config_bytes("tables"))
+    assert second.registers["Enter.cells"].cells[0] == 0
+
+
+def test_a_packet_that_recirculates_for_ever_leaves_the_switch_usable(udp_switch):
+    switch, one, three = udp_switch
+    switch.load(config_bytes("fates"))
+    one.send(bytes([5, 0, 4, 0, 0, 0]))
+    wait_for(lambda: switch.call(lambda: switch.counts.recirculated) > 1000, "many rounds")
+    one.send(FRAME)
+    assert three.recv(2000)[:2] == FRAME[:2]
+    switch.load(config_bytes("fates"))
+    rounds = switch.counts.recirculated
+    switch.call(lambda: None)
+    assert switch.counts.recirculated == rounds
+
+
+def test_an_error_loses_one_packet_and_not_the_switch(udp_switch, monkeypatch):
+    switch, one, three = udp_switch
+    switch.load(config_bytes("fates"))
+    state = switch.replication
+    monkeypatch.setattr(state, "groups", None)
+    one.send(bytes([3, 0, 0, 0, 0, 0]))
+    one.send(FRAME)
+    assert three.recv(2000)[:2] == FRAME[:2]
+    assert switch.counts.failures == 1
+
+
+def test_start_and_stop_may_be_repeated():
+    switch = SoftSwitch(grpc="127.0.0.1:0")
+    switch.start()
+    switch.start()
+    switch.wait_until_ready()
+    address = switch.grpc_address
+    assert not address.endswith(":0")
+    switch.stop()
+    switch.stop()
+    with pytest.raises(SwitchGNNError):
+        switch.wait_until_ready(0.01)
+    with switch:
+        switch.wait_until_ready()
+
+
+def test_program_survives_a_restart():
+    switch = SoftSwitch(grpc=None)
+    switch.load(config_bytes("fates"))
+    with switch:
+        switch.inject(1, FRAME)
+        assert switch.counts.unattached == {3: 1}
+
+
+def test_taken_udp_address_is_one_sentence():
+    with udp_socket() as sock:
+        switch = SoftSwitch({1: UdpSpec(sock.getsockname(), free_address())}, grpc=None)
+        with pytest.raises(PortError, match="cannot be used"):
+            switch.start()
+
+
+def test_failed_start_releases_what_it_took():
+    address = free_address()
+    with udp_socket() as sock:
+        specs = {1: UdpSpec(address, free_address()), 2: UdpSpec(sock.getsockname(), address)}
+        with pytest.raises(PortError):
+            SoftSwitch(specs, grpc=None).start()
+    with SoftSwitch({1: UdpSpec(address, free_address())}, grpc=None):
+        pass
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1=", "x=eth:a", "1=eth:", "511=eth:a", "-1=eth:a", "1=udp:1:2:3", "1=tap:a"]
+)
+def test_port_descriptions_that_are_refused(text):
+    with pytest.raises(PortError):
+        parse_port(text)
+
+
+def test_port_descriptions():
+    assert parse_port("1=eth:s1-eth1") == (1, EthernetSpec("s1-eth1"))
+    expected = UdpSpec(("127.0.0.1", 4001), ("127.0.0.1", 5001))
+    assert parse_port("2=udp:127.0.0.1:4001:127.0.0.1:5001") == (2, expected)
+
+
+def _may_make_interfaces():
+    if os.geteuid() or shutil.which("ip") is None:
+        return False
+    with veth() as pair:
+        return pair is not None
+
+
+@contextlib.contextmanager
+def veth():
+    """Names of a fresh pair of connected interfaces, or None where they cannot be made."""
+    tag = uuid.uuid4().hex[:8]
+    one, other = f"ssa{tag}", f"ssb{tag}"
+    made = subprocess.run(
+        ["ip", "link", "add", one, "type", "veth", "peer", "name", other],
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode:
+        yield None
+        return
+    try:
+        for name in (one, other):
+            subprocess.run(["ip", "link", "set", name, "up"], check=True)
+        yield one, other
+    finally:
+        subprocess.run(["ip", "link", "del", one], check=False)
+
+
+needs_interfaces = pytest.mark.skipif(
+    not _may_make_interfaces(), reason="needs the right to make network interfaces"
+)
+
+
+def ethernet_socket(interface):
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    sock.bind((interface, 3))
+    sock.settimeout(5)
+    return sock
+
+
+def receive_marked(sock, mark):
+    """The next frame with a mark: the kernel sends frames of its own on a new interface."""
+    while True:
+        frame = sock.recv(4000)
+        if mark in frame:
+            return frame
+
+
+@needs_interfaces
+def test_ethernet_ports_carry_frames_and_ignore_their_own():
+    with veth() as left, veth() as right:
+        specs = {1: EthernetSpec(left[0]), 3: EthernetSpec(right[0])}
+        with (
+            SoftSwitch(specs, grpc=None) as switch,
+            ethernet_socket(left[1]) as sender,
+            ethernet_socket(right[1]) as receiver,
+        ):
+            switch.load(config_bytes("fates"))
+            for number in range(50):
+                mark = b"mark" + bytes([number])
+                sender.send(FRAME + mark)
+                assert receive_marked(receiver, mark)[:2] == FRAME[:2]
+            # What the switch sends out of port 3 must not come back in as received there.
+            sent = switch.call(lambda: switch.counts.sent[3])
+            assert sent >= 50
+            big = FRAME + b"big" + b"y" * (1500 - len(FRAME) - 60)
+            sender.send(big)
+            assert len(receive_marked(receiver, b"big")) >= len(big)
+
+
+def test_missing_interface_is_one_sentence():
+    switch = SoftSwitch({1: EthernetSpec("no-such-if0")}, grpc=None)
+    with pytest.raises(PortError, match=r"no-such-if0|CAP_NET_RAW"):
+        switch.start()

@@ -1,0 +1,265 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A switch with a plan on it, and workers as threads: quick enough for a matrix.
+
+The embedded switch is reached over UDP, BMv2 over veth pairs in the root namespace.
+"""
+
+import os
+import subprocess
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from switchgnn.commands.shared.addresses import worker_addresses
+from switchgnn.controller import install
+from switchgnn.controller.network import star_network
+from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.strawman import StrawmanExchange
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.faults import Faults, FaultyLink
+from switchgnn.host.wire.header import PROTOCOL
+from switchgnn.host.wire.link import open_link
+from switchgnn.p4src import load_program, load_strawman
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.graphs.reference import reference_sums
+from switchgnn.topologies import Target, free_tcp_port
+from switchgnn.topologies.loopback_fabric import free_udp_ports
+from switchgnn.topologies.targets import (
+    BMV2_PROGRAM,
+    bmv2_installed,
+    switch_child,
+    wait_until_serving,
+)
+
+JOIN_SECONDS = 100
+PATIENT = Pace(patience=30.0)
+
+no_bmv2 = pytest.mark.skipif(
+    not bmv2_installed() or os.geteuid() != 0,
+    reason=f"{BMV2_PROGRAM} is not on the PATH, or not root",
+)
+TARGETS = [
+    pytest.param(Target.EMBEDDED, id="embedded"),
+    pytest.param(Target.BMV2, id="bmv2", marks=no_bmv2),
+]
+
+
+class Bed:
+    """A running switch with ports for workers. Made by :func:`bed`."""
+
+    def __init__(
+        self,
+        target,
+        workers,
+        folder,
+        *,
+        graph="karate",
+        slots=16,
+        directions="forward",
+        strawman=False,
+        send="multicast",
+    ):
+        self.target = target
+        self.network = star_network(workers)
+        self.workers = workers
+        self.folder = Path(folder)
+        self.address = f"127.0.0.1:{free_tcp_port()}"
+        self.strawman = strawman
+        self.program = load_strawman() if strawman else load_program()
+        self.graph = load_graph(graph)
+        self.directions = directions
+        self.send = send
+        self.plan = self.plan_for(slots)
+        self._udp = free_udp_ports(2 * workers)
+        self._tag = f"b{os.getpid() % 0xFFFF:x}"
+        self.switch = None
+
+    def plan_for(self, slots):
+        """A plan for the bed's switch; `plan` is the one that `install` installs."""
+        return build_plan(
+            self.graph,
+            workers=self.workers,
+            slots=slots,
+            program=self.program.digest,
+            directions=self.directions,
+            send=self.send,
+            **({"blocks": "strawman", "order": "random"} if self.strawman else {}),
+        )
+
+    def start(self):
+        """Start the switch, without a program."""
+        self.switch = switch_child(
+            self.target,
+            ports={port: self._switch_side(port) for port in range(1, self.workers + 1)},
+            grpc_address=self.address,
+            device_id=0,
+            log=self.folder / "switch.log",
+        )
+        self.switch.start()
+        wait_until_serving(self.switch, self.address)
+
+    def kill(self):
+        """Kill the switch as a power cut would."""
+        os.kill(self.switch.pid, 9)
+        self.switch.stop()
+
+    def install(self):
+        """Install the plan under a new session."""
+        return install(
+            (self.plan.manifest, self.plan.switch),
+            [self.address],
+            self.network,
+            program=self.program,
+            new_session=True,
+        )
+
+    def link(self, worker, protocol=PROTOCOL):
+        return open_link(
+            f"eth:{self._tag}w{worker}"
+            if self.target is Target.BMV2
+            else f"udp:127.0.0.1:{self._udp[worker]}:127.0.0.1:{self._udp[self.workers + worker]}",
+            protocol,
+        )
+
+    def add_cables(self, stack):
+        """Make the veth pairs that BMv2 attaches to."""
+        if self.target is not Target.BMV2:
+            return
+        for worker in range(self.workers):
+            ours, theirs = f"{self._tag}w{worker}", f"{self._tag}s{worker}"
+            stack.callback(_ip_quietly, "link", "del", ours)
+            _ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
+            for name in (ours, theirs):
+                subprocess.run(
+                    ["sysctl", "-q", "-w", f"net.ipv6.conf.{name}.disable_ipv6=1"], check=True
+                )
+                _ip("link", "set", name, "up")
+
+    def addresses(self, worker):
+        return worker_addresses(self.network, worker)
+
+    def _switch_side(self, port):
+        worker = port - 1
+        if self.target is Target.BMV2:
+            return f"eth:{self._tag}s{worker}"
+        here, there = self._udp[self.workers + worker], self._udp[worker]
+        return f"udp:127.0.0.1:{here}:127.0.0.1:{there}"
+
+
+@contextmanager
+def bed(target, workers, folder, **options):
+    """A bed whose switch runs; no plan is installed yet."""
+    made = Bed(target, workers, folder, **options)
+    with ExitStack() as stack:
+        made.add_cables(stack)
+        stack.callback(lambda: made.switch and made.switch.stop())
+        made.start()
+        yield made
+
+
+class Team:
+    """All workers of a bed, each a thread with a link of its own."""
+
+    def __init__(self, bed, stack, *, faults="", pace=PATIENT, on_block=None, kind=None):
+        self.bed = bed
+        self.links = []
+        self.exchanges = []
+        self.errors = {}
+        parsed = Faults.parse(faults)
+        kind = kind or (StrawmanExchange if bed.strawman else Exchange)
+        for part in bed.plan.workers:
+            link = stack.enter_context(bed.link(part.worker))
+            if faults:
+                link = FaultyLink(link, parsed, part.worker)
+            self.links.append(link)
+            self.exchanges.append(
+                kind(
+                    bed.plan.manifest,
+                    part,
+                    link,
+                    bed.addresses(part.worker),
+                    pace=pace,
+                    on_block=on_block,
+                )
+            )
+
+    def run(self, rounds, width=33, seed=0, *, stops=None):
+        """Exchange so many rounds; return how many sums differ from the reference.
+
+        `stops` maps a worker to the number of rounds after which it goes silent.
+        """
+        generator = np.random.default_rng(seed)
+        shape = (self.bed.graph.vertices, width)
+        features = [generator.standard_normal(shape).astype(np.float32) for _ in range(rounds)]
+        results = self.exchange(features, [Direction.FORWARD] * rounds, stops=stops)
+        if self.errors:
+            return None
+        return sum(map(self._wrong, features, results))
+
+    def exchange(self, features, directions, *, stops=None):
+        """Exchange features (of all vertices) round after round; `errors` says what went wrong.
+
+        Returns for each round the sums of each worker.
+        """
+        results = [{} for _ in features]
+
+        def work(worker):
+            rows = self.bed.plan.workers[worker].vertices
+            for index in range((stops or {}).get(worker, len(features))):
+                try:
+                    results[index][worker] = self.exchanges[worker].aggregate_fixed(
+                        features[index][rows], directions[index]
+                    )
+                except Exception as error:
+                    self.errors[worker] = error
+                    return
+
+        threads = [
+            threading.Thread(target=work, args=(worker,), daemon=True)
+            for worker in range(self.bed.workers)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(JOIN_SECONDS)
+            assert not thread.is_alive(), "a worker hangs"
+        return results
+
+    def total(self):
+        """The workers' tallies, added up."""
+        tallies = [asdict(exchange.tally) for exchange in self.exchanges]
+        return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
+
+    def injected(self):
+        """The faults on all links, added up."""
+        total = {}
+        for link in self.links:
+            for counts in link.counts.values():
+                for name, number in asdict(counts).items():
+                    total[name] = total.get(name, 0) + number
+        return total
+
+    def _wrong(self, features, result):
+        scale = result[0].fixed_point.scale
+        fixed = np.rint(features.astype(np.float64) * scale).astype(np.int64)
+        expected = reference_sums(self.bed.graph, self.bed.plan.assignment, fixed)
+        got = np.zeros(features.shape, dtype=np.int64)
+        for worker, sums in result.items():
+            got[self.bed.plan.workers[worker].vertices] = sums.values
+        return int((got != expected).sum())
+
+
+def _ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+def _ip_quietly(*arguments):
+    with suppress(subprocess.CalledProcessError):
+        _ip(*arguments)

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Leaves and spines with a plan on them, workers as threads, and a relay on every cable.
+
+The networks are the product's: embedded switches over loopback, BMv2 in Mininet, where each
+thread opens its link in the namespace of its worker.
+"""
+
+import ctypes
+import os
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from switchgnn.commands.shared.addresses import worker_addresses
+from switchgnn.controller import Share, install_each, leaf_spine_network, tier_plan
+from switchgnn.host.wire.link import open_link
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, free_tcp_port
+from switchgnn.topologies.mininet_fabric import mininet_missing
+from switchgnn.topologies.targets import bmv2_installed, wait_until_serving
+
+NO_FAULTS = "cables.loss=0"
+TIER_TARGETS = [
+    pytest.param(Target.EMBEDDED, id="embedded"),
+    pytest.param(
+        Target.BMV2,
+        id="bmv2",
+        marks=pytest.mark.skipif(
+            bool(mininet_missing()) or not bmv2_installed(), reason="no BMv2, or no Mininet"
+        ),
+    ),
+]
+_CLONE_NEWNET = 0x40000000
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class TierBed:
+    """What tests.support.fabrics.Team needs, on several switches. Made by :func:`tier_bed`."""
+
+    strawman = False
+
+    def __init__(self, target, folder, *, workers, leaves, spines, slots, send, graph):
+        self.target = target
+        self.workers = workers
+        self.program = load_program()
+        self.graph = load_graph(graph)
+        self.plan = build_plan(
+            self.graph, workers=workers, slots=slots, program=self.program.digest, send=send
+        )
+        self.racks = even_racks(workers, leaves, spines)
+        self.tiers = make_tiers(self.plan, self.racks)
+        networks = leaf_spine_network(self.racks.leaf_of_worker, spines)
+        addresses = tuple(f"127.0.0.1:{free_tcp_port()}" for _ in networks.switches)
+        self.site = LeafSpineSite(networks, target, addresses)
+        kind = FabricKind.LOOPBACK if target is Target.EMBEDDED else FabricKind.MININET
+        self.fabric = build_fabric(kind, self.site, Path(folder), cable_faults=NO_FAULTS)
+
+    def shares(self):
+        """What each switch has to serve."""
+        parts = (*self.tiers.leaves, *self.tiers.spines)
+        plans = [tier_plan(self.plan.manifest, part) for part in parts]
+        return [
+            Share(plan, switch.network, switch.grpc_address)
+            for plan, switch in zip(plans, self.site.switches, strict=True)
+        ]
+
+    def install(self, *, new_session=True):
+        """Install the plan on all switches."""
+        return install_each(self.shares(), program=self.program, new_session=new_session)
+
+    def disturb(self, faults):
+        """From now on these faults on all cables."""
+        self.fabric.relay.disturb(faults)
+
+    def restart(self, switch):
+        """Kill a switch as a power cut would, and start it without a program."""
+        child = self.fabric._switches[switch]
+        os.kill(child.pid, 9)
+        child.stop()
+        child.start()
+        wait_until_serving(child, self.site.switches[switch].grpc_address)
+
+    def link(self, worker):
+        with self._place_of(worker):
+            return open_link(self.fabric.worker_link(worker))
+
+    @contextmanager
+    def _place_of(self, worker):
+        """Be in the network of the worker; a socket stays where it was opened."""
+        if not self.fabric.workers_have_hosts:
+            yield
+            return
+        *_, pid = self.fabric.worker_command(worker, [])
+        with (
+            namespace("/proc/thread-self/ns/net") as here,
+            namespace(f"/proc/{pid}/ns/net") as there,
+        ):
+            assert _LIBC.setns(there, _CLONE_NEWNET) == 0
+            try:
+                yield
+            finally:
+                assert _LIBC.setns(here, _CLONE_NEWNET) == 0
+
+    def addresses(self, worker):
+        return worker_addresses(self.site.network_of(worker), self.site.places[worker][1])
+
+
+@contextmanager
+def namespace(path):
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def tier_bed(
+    folder,
+    target=Target.EMBEDDED,
+    *,
+    workers=4,
+    leaves=2,
+    spines=1,
+    slots=16,
+    send="multicast",
+    graph="karate",
+):
+    """Switches that run and serve the plan."""
+    made = TierBed(
+        target,
+        folder,
+        workers=workers,
+        leaves=leaves,
+        spines=spines,
+        slots=slots,
+        send=send,
+        graph=graph,
+    )
+    with ExitStack() as stack:
+        stack.enter_context(made.fabric)
+        made.install()
+        yield made

@@ -1,0 +1,303 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Training in bins, over the real transport, is training on one machine.
+
+The oracle is the plain loop of PyG; see test_training_oracle.py.
+"""
+
+import threading
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pyg = pytest.importorskip("torch_geometric.nn", reason="PyTorch Geometric is not installed")
+
+from switchgnn.host.direct import (  # noqa: E402
+    Stream,
+    binned_schedules,
+    copy_schedules,
+    rows_per_pair,
+)
+from switchgnn.host.pace import Pace  # noqa: E402
+from switchgnn.host.wire.header import KIND_AT, Kind  # noqa: E402
+from switchgnn.training.bins import rounds as bin_rounds  # noqa: E402
+from switchgnn.training.bins.models import distribute_in_bins  # noqa: E402
+from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: E402
+from switchgnn.training.bins.rounds import BinnedSum  # noqa: E402
+from switchgnn.training.data.load import load_dataset  # noqa: E402
+from switchgnn.training.errors import UnsupportedLayerError  # noqa: E402
+from switchgnn.training.layers.models import ModelOptions, build_model  # noqa: E402
+from switchgnn.training.layers.whole import distribute  # noqa: E402
+from switchgnn.training.partition import partition_dataset  # noqa: E402
+from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
+from switchgnn.training.trainer import Trainer, TrainOptions  # noqa: E402
+from tests.host.direct.crew import Hub, on_hub, together  # noqa: E402
+from tests.host.direct.streams import binned_on_hub  # noqa: E402
+from tests.training.layers.test_layers import (  # noqa: E402
+    LAYERS,
+    make_data,
+    on_one,
+)
+from tests.training.plain_loop import train_plainly  # noqa: E402
+from tests.training.test_oracle import ThreadSums  # noqa: E402
+
+TOLERANCE = 2e-4
+EPOCHS = 8
+# All vertices of karate in two bins, in several, each in one of its own.
+MEMORIES = {"two bins": 10**6, "several": 2000, "one vertex each": 1}
+
+
+def shared_out(vertices, workers):
+    owners = np.random.default_rng(5).permutation(np.arange(vertices) % workers)
+    return owners.astype(np.int32)
+
+
+def train_in_bins(data, workers, model, options, *, dropout=0.0, epochs=EPOCHS, unbinned=False):
+    assignment = shared_out(data.vertices, workers)
+    hub = Hub(workers)
+    if unbinned:
+        transports = on_hub(copy_schedules(data.graph, assignment, workers), hub=hub)
+    else:
+        transports = binned_on_hub(binned_schedules(data.graph, assignment, workers), hub=hub)
+    shared = (threading.Barrier(workers, timeout=60), [])
+    shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
+    how = TrainOptions(epochs=epochs, weight_decay=5e-4, evaluate_every=epochs)
+    torch.manual_seed(0)
+    state = build_model(shape, data.features.shape[1], data.classes).state_dict()
+    parts = list(partition_dataset(data, assignment))
+
+    def work(worker):
+        part, transport = parts[worker], transports[worker]
+        net = build_model(shape, data.features.shape[1], data.classes)
+        net.load_state_dict(state)
+        try:
+            with RemoteSum(transport) if unbinned else BinnedSum(transport, options) as remote:
+                (distribute if unbinned else distribute_in_bins)(net, part, remote)
+                sums = ThreadSums(shared)
+                reports = []
+                for report in Trainer(net, part, remote, how, sums=sums).run():
+                    reports.append(report)
+                    transport.next_epoch()
+            transport.close()
+        except BaseException:
+            shared[0].abort()
+            raise
+        return reports, net.state_dict()
+
+    return together(work, workers), hub
+
+
+def distance(data, workers, model, options):
+    losses, weights, accuracies = train_plainly(
+        data, model=model, layers=3, hidden=8, epochs=EPOCHS, seed=0
+    )
+    results, _ = train_in_bins(data, workers, model, options)
+    off = max(abs(a - b.loss) for a, b in zip(losses, results[0][0], strict=True))
+    for _, state in results:
+        assert state.keys() == weights.keys()
+        off = max(off, *(float((state[name] - weights[name]).abs().max()) for name in weights))
+    return off, accuracies, results[0][0]
+
+
+@pytest.fixture(scope="module")
+def karate():
+    return load_dataset("karate")
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
+def test_many_workers_in_bins_train_like_one(karate, model, workers):
+    off, expected, reports = distance(karate, workers, model, BinOptions(MEMORIES["several"]))
+    assert off < TOLERANCE
+    for name, share in expected.items():
+        assert getattr(reports[-1].accuracy, name) == pytest.approx(share)
+    for report in reports:
+        assert report.exchange > 0
+        assert 0 <= report.waiting <= report.seconds
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("memory", MEMORIES.values(), ids=MEMORIES)
+def test_bins_of_any_size_and_any_overlap_train_like_one(karate, memory, pipeline):
+    options = BinOptions(memory, *PIPELINES[pipeline])
+    off, *_ = distance(karate, 3, "gcn", options)
+    assert off < TOLERANCE
+
+
+@pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
+def test_what_is_sent_is_what_host_sends(karate, model):
+    frames = []
+    for unbinned in (True, False):
+        options = BinOptions(MEMORIES["several"])
+        _, hub = train_in_bins(karate, 3, model, options, epochs=2, unbinned=unbinned)
+        frames.append(hub.kinds()[Kind.FEATURE, 188])
+    assert frames[0] == frames[1] > 0
+
+
+def losses_of_worker_0(*arguments, seed, **options):
+    """Each worker a process would have random numbers of its own; threads share theirs."""
+    torch.manual_seed(seed)
+    results, _ = train_in_bins(*arguments, **options)
+    return [report.loss for report in results[0][0]]
+
+
+def test_dropout_drops_the_same_for_bins_of_any_size(karate):
+    """One worker, as threads share random numbers; the same draws as without bins, too."""
+    arguments = (karate, 1, "gcn")
+    found = [
+        losses_of_worker_0(*arguments, BinOptions(memory), dropout=0.5, seed=3)
+        for memory in MEMORIES.values()
+    ]
+    whole = losses_of_worker_0(*arguments, None, dropout=0.5, seed=3, unbinned=True)
+    without = losses_of_worker_0(*arguments, None, seed=3, unbinned=True)
+    for losses in found:
+        assert losses == pytest.approx(whole, abs=TOLERANCE)
+    assert whole != pytest.approx(without, abs=10 * TOLERANCE)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("name", ["gcn model", "sage model", "gin model"])
+def test_gradients_of_inputs_on_directed_graphs_too(name, directed):
+    torch.manual_seed(1)
+    data = make_data(3, directed=directed)
+    model = LAYERS[name]()
+    state = {key: value.clone() for key, value in model.state_dict().items()}
+    weights = torch.randn(data.vertices, 5)
+    outputs, inputs, gradients = on_one(model, data, weights)
+    assignment = shared_out(data.vertices, 3)
+    transports = binned_on_hub(binned_schedules(data.graph, assignment, 3))
+    parts = list(partition_dataset(data, assignment))
+
+    def work(worker):
+        net, part = LAYERS[name](), parts[worker]
+        net.load_state_dict(state)
+        with BinnedSum(transports[worker], BinOptions(1000)) as remote:
+            distribute_in_bins(net, part, remote)
+            features = torch.from_numpy(part.features).requires_grad_()
+            found = net(features, torch.from_numpy(part.edges))
+            (found * weights[part.vertices]).sum().backward()
+        transports[worker].close()
+        assert torch.allclose(found, outputs[part.vertices], atol=1e-5)
+        assert torch.allclose(features.grad, inputs[part.vertices], atol=1e-4)
+        return [each.grad for each in net.parameters()]
+
+    for expected, *found in zip(gradients, *together(work, 3), strict=True):
+        assert torch.allclose(sum(found), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_bin_is_sent_before_what_comes_late():
+    """All data frames to worker 0 are held back; it sends its second layer's rows anyway.
+
+    Some of its bins have no remote neighbour. They are finished, and what they are part of
+    next leaves while the first layer's rows are still missing.
+    """
+    data = load_dataset("digits")
+    assignment = (np.arange(data.vertices) >= 900).astype(np.int32)
+    schedules = binned_schedules(data.graph, assignment, 2)
+    rows = int(rows_per_pair(tuple(each.forward for each in schedules))[0].sum())
+    fed, more = [], threading.Event()
+
+    class Holding(Hub):
+        """Keeps frames for worker 0 until its second round is on its way."""
+
+        def __init__(self):
+            super().__init__(2)
+            self.held = []
+
+        def take(self, frame):
+            theirs = frame[:6] == bytes.fromhex(self.stations[0].mac.replace(":", ""))
+            if theirs and frame[KIND_AT] & 0xF == Kind.FEATURE and not more.is_set():
+                self.held.append(frame)
+                return
+            held, self.held = (self.held, []) if more.is_set() else ([], self.held)
+            for each in held:
+                super().take(each)
+            super().take(frame)
+
+    hub = Holding()
+    transports = binned_on_hub(schedules, hub=hub, pace=Pace(patience=20.0))
+    parts = list(partition_dataset(data, assignment))
+    feed = Stream.feed
+
+    def watched(stream, places, given):
+        feed(stream, places, given)
+        if stream._side.worker == 0:
+            fed.append((stream._round.number, len(places), hub.held != [] or more.is_set()))
+            if stream._round.number == 2:
+                early.append(not first[0]._round.incoming.done)
+                more.set()
+            else:
+                first.append(stream)
+
+    early, first = [], []
+    net = build_model(ModelOptions(), 64, 10)
+    state = net.state_dict()
+
+    def work(worker):
+        own = build_model(ModelOptions(), 64, 10)
+        own.load_state_dict(state)
+        with (
+            torch.no_grad(),
+            BinnedSum(transports[worker], BinOptions(20_000)) as remote,
+        ):
+            distribute_in_bins(own, parts[worker], remote)
+            return own(torch.from_numpy(parts[worker].features), None)
+
+    Stream.feed = watched
+    try:
+        together(work, 2)
+    finally:
+        Stream.feed = feed
+    assert rows > 0
+    assert early[0], "the second layer began only when the whole first one was there"
+
+
+def spoilt(monkeypatch, mistake):
+    feed, sums = Stream.feed, Stream.sums
+    if mistake == "a row of a bin is not sent":
+
+        def unfed(stream, places, rows):
+            rows = rows.copy()
+            rows[-1] = 0
+            feed(stream, places, rows)
+
+        monkeypatch.setattr(Stream, "feed", unfed)
+    elif mistake == "a bin is finished before its rows are there":
+
+        def hasty(stream, places):
+            wait, stream._wait_until = stream._wait_until, lambda _ready: None
+            try:
+                return sums(stream, places)
+            finally:
+                stream._wait_until = wait
+
+        monkeypatch.setattr(Stream, "sums", hasty)
+        monkeypatch.setattr(bin_rounds._OneWay, "first", lambda _self, _spans: 0)
+
+
+@pytest.mark.parametrize(
+    "mistake", ["a row of a bin is not sent", "a bin is finished before its rows are there"]
+)
+def test_a_planted_mistake_is_found(karate, monkeypatch, mistake):
+    options = BinOptions(MEMORIES["several"])
+    assert distance(karate, 2, "gcn", options)[0] < TOLERANCE
+    spoilt(monkeypatch, mistake)
+    assert distance(karate, 2, "gcn", options)[0] > 5 * TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: pyg.models.GAT(12, 4, 2, 5), "attention"),
+        (lambda: pyg.models.GCN(12, 4, 2, 5, norm="layer_norm"), "normalisation"),
+        (lambda: pyg.models.GCN(12, 4, 2, 5, jk="cat"), "jumping"),
+        (lambda: pyg.models.GraphSAGE(12, 4, 2, 5, project=True), "projects"),
+        (lambda: pyg.GCNConv(12, 4), "bins"),
+    ],
+)
+def test_what_cannot_be_done_in_bins_is_refused(make, words):
+    data = make_data(0, directed=False)
+    part = next(partition_dataset(data, np.arange(data.vertices) % 2))
+    with pytest.raises(UnsupportedLayerError, match=words):
+        distribute_in_bins(make(), part, BinnedSum.__new__(BinnedSum))

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dropout by vertex: fair, and the same however the vertices are split."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from switchgnn.training.layers.dropout import (  # noqa: E402
+    VertexDropout,
+    drop_by_vertex,
+    dropout_calls,
+    restore_dropout_calls,
+)
+
+VERTICES, COLUMNS = 2000, 64
+
+
+def splitmix64(state):
+    """The published generator, on Python's integers."""
+    mask = 2**64 - 1
+    z = state & mask
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & mask
+    return z ^ (z >> 31)
+
+
+def expected_unit(seed, call, vertex, column):
+    golden = 0x9E3779B97F4A7C15
+    key = splitmix64(seed * golden + call)
+    of_vertex = splitmix64(vertex * golden + key)
+    return (splitmix64(of_vertex + (column + 1) * golden) >> 40) / 2**24
+
+
+def made(share=0.5, seed=0, vertices=None):
+    return VertexDropout(share, torch.arange(VERTICES) if vertices is None else vertices, seed)
+
+
+def test_units_are_drawn_by_splitmix64():
+    layer = made(share=0.3, seed=7)
+    rows = torch.ones(VERTICES, COLUMNS)
+    layer(rows)
+    second = layer(rows)
+    for vertex, column in [(0, 0), (1, 0), (0, 1), (1999, 63), (512, 17)]:
+        kept = expected_unit(7, 2, vertex, column) >= 0.3
+        assert second[vertex, column] == pytest.approx(1 / 0.7 if kept else 0.0)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_shares_of_rows_columns_and_all(share):
+    dropped = (made(share)(torch.ones(VERTICES, COLUMNS)) == 0).float()
+    deviation = (share * (1 - share)) ** 0.5
+    assert abs(dropped.mean() - share) < 5 * deviation / (VERTICES * COLUMNS) ** 0.5
+    assert (dropped.mean(dim=0) - share).abs().max() < 5 * deviation / VERTICES**0.5
+    assert (dropped.mean(dim=1) - share).abs().max() < 6 * deviation / COLUMNS**0.5
+
+
+def test_neighbours_calls_and_seeds_have_nothing_in_common():
+    layer, ones = made(), torch.ones(VERTICES, COLUMNS)
+    first, second = layer(ones) > 0, layer(ones) > 0
+    other = made(seed=1)(ones) > 0
+    close = 5 * 0.5 / (VERTICES * COLUMNS) ** 0.5
+    for a, b in [
+        (first, second),
+        (first, other),
+        (first[1:], first[:-1]),
+        (first[:, 1:], first[:, :-1]),
+    ]:
+        assert abs((a == b).float().mean() - 0.5) < close
+
+
+def test_parts_drop_what_the_whole_drops():
+    rows = torch.randn(VERTICES, 5)
+    whole = made()(rows)
+    own = torch.randperm(VERTICES)[:300]
+    assert torch.equal(made(vertices=own)(rows[own]), whole[own])
+
+
+def test_gradients_go_where_the_values_went():
+    rows = torch.randn(VERTICES, 5, requires_grad=True)
+    out = made(0.25)(rows)
+    out.sum().backward()
+    assert torch.equal(rows.grad, (out != 0) / 0.75)
+
+
+def test_nothing_is_dropped_in_evaluation_or_at_zero():
+    rows = torch.randn(VERTICES, 5)
+    assert made().eval()(rows) is rows
+    assert made(0.0)(rows) is rows
+
+
+def test_modules_are_replaced_and_go_on_where_they_were():
+    def build():
+        torch.manual_seed(0)
+        inner = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5))
+        model = torch.nn.Sequential(inner, torch.nn.Dropout(0.5))
+        drop_by_vertex(model, torch.arange(VERTICES), 3)
+        return model
+
+    model, rows = build(), torch.randn(VERTICES, 4)
+    assert [name for name, _ in model.named_parameters()] == ["0.0.weight", "0.0.bias"]
+    assert list(model.state_dict()) == ["0.0.weight", "0.0.bias"]
+    model(rows)
+    calls = dropout_calls(model)
+    expected = model(rows)
+    resumed = build()
+    restore_dropout_calls(resumed, calls)
+    assert torch.equal(resumed(rows), expected)
+    assert not torch.equal(build()(rows), expected)

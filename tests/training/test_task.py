@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A task reaches its worker as it was given."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.training.bins.options import BinOptions
+from switchgnn.training.layers.models import ModelOptions
+from switchgnn.training.trainer import TrainOptions
+from switchgnn.training.worker import G3, TrainTask
+
+
+def test_a_task_in_json_is_the_task():
+    task = TrainTask(
+        worker=2,
+        partitions=Path("parts"),
+        transport=G3,
+        model=ModelOptions("gin", 3, 5, 0.25),
+        options=TrainOptions(checkpoint=Path("saved")),
+        pace=Pace(window=5),
+        link="udp:127.0.0.1:1:127.0.0.1:2",
+        addresses=Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.0.9"),
+        schedule=Path("schedule"),
+        stations=(("02:00:00:00:00:01", "10.0.0.1"),),
+        bins=BinOptions(4000, intra=True, inter=False),
+    )
+    assert TrainTask.from_json(task.to_json()) == task
