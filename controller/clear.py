@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takes everything out of a switch but its program."""
 
+from switchgnn.controller.change import ChangeCounts, change_between
 from switchgnn.controller.errors import VerificationError
-from switchgnn.controller.p4runtime.change import ChangeCounts, change_between
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.state import empty_state, read_state
 

@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switchgnn.controller.p4runtime.change import ChangeCounts
+from switchgnn.controller.change import ChangeCounts
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from switchgnn.controller.change import Change, change_between, group_updates
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (
     ControllerError,
@@ -13,7 +14,6 @@ from switchgnn.controller.errors import (
     RollbackError,
     VerificationError,
 )
-from switchgnn.controller.p4runtime.change import Change, change_between, group_updates
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.state import State, empty_state, read_groups, read_state

@@ -16,10 +16,10 @@ from switchgnn.controller import (
     read_counters,
     star_network,
 )
+from switchgnn.controller.change import change_between
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.desired import desired_state, with_session
-from switchgnn.controller.p4runtime.change import change_between
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import default_update
 from switchgnn.controller.p4runtime.state import empty_state

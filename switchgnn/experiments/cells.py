@@ -4,12 +4,12 @@
 
 from dataclasses import dataclass, replace
 
-from switchgnn.commands.shared.size import parse_bytes
-from switchgnn.commands.simulate.job import G3, HOSTS_ALONE
+from switchgnn.byte_sizes import parse_bytes
 from switchgnn.experiments.description import UNLIMITED, Figure, ScaledGraph, Series
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
 from switchgnn.simulator import BIN_SIZE, LeafSpine
+from switchgnn.simulator.job import G3, HOSTS_ALONE
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from switchgnn.commands.simulate.job import SYSTEMS
 from switchgnn.experiments.description import Figure
 from switchgnn.experiments.draw import KINDS
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
 from switchgnn.experiments.select import WHERE
 from switchgnn.simulator import LeafSpine, SimulatorError
+from switchgnn.simulator.job import SYSTEMS
 
 FOLDER = Path(__file__).parent / "figures"
 # A sentence for who reads the file; JSON has no comments.

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from switchgnn.commands.simulate.job import HOSTS_ALONE
+from switchgnn.simulator.job import HOSTS_ALONE
 
 _DIGITS = 12
 # What has nothing to do with the plan.

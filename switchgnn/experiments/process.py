@@ -16,22 +16,21 @@ from pathlib import Path
 
 import numpy as np
 
-from switchgnn.commands.plan.job import PlanOptions, make_plan
-from switchgnn.commands.simulate.job import HOSTS_ALONE, SimulateOptions, simulate_job
 from switchgnn.errors import SwitchGNNError
 from switchgnn.experiments.point import Point
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.chosen import Asked
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.given import load_assignment
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import slots_of_memory
+from switchgnn.planner.presets import Situation, slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.simulator import LeafSpine, StarOptions
+from switchgnn.simulator.job import HOSTS_ALONE, SimulateOptions, simulate_job
 
 _FAILED = 2
 _PR_SET_PDEATHSIG = 1
@@ -106,18 +105,17 @@ def _plan(point: Point, partition: Path) -> Plan:
             order=point.order or "random",
             assignment=load_assignment(partition),
         )
-    options = PlanOptions(
-        graph=point.graph,
-        workers=point.workers,
-        slots=_slots(point, 1),
-        features=point.features,
-        asked=Asked(point.system, order=point.order, assignment=partition),
-        directions="forward",
+    graph = load_graph(point.graph)
+    situation = Situation(point.workers, _slots(point, 1))
+    asked = Asked(point.system, order=point.order, assignment=partition)
+    return build_chosen(
+        graph,
+        choose_asked(asked, graph, situation),
+        situation,
+        program=load_program().digest,
         seed=point.seed,
-        link_rate=None,
-        recirculation_rate=None,
+        assignment=asked.load_assignment(),
     )
-    return make_plan(options, _say).plan
 
 
 def _slots(point: Point, each: int) -> int:

@@ -5,7 +5,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from switchgnn.commands.shared.size import parse_bytes
+from switchgnn.byte_sizes import parse_bytes
 from switchgnn.experiments.cells import Cell
 from switchgnn.experiments.description import LEAST, MOST
 

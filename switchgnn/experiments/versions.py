@@ -12,7 +12,7 @@ from switchgnn.simulator.wheel import PACKAGE
 
 # A plan, and the time of an exchange, come of these.
 _PACKAGES = ("host", "p4src", "planner", "simulator")
-_FILES = ("experiments/process.py", "commands/plan/job.py", "commands/simulate/job.py")
+_FILES = ("experiments/process.py",)
 _LIBRARIES = ("switchgnn", PACKAGE, "numpy", "pymetis", "mtkahypar")
 _DIGITS = 16
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.costs.predict import direction_records
 from switchgnn.planner.direction import find_directions
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -31,6 +30,7 @@ from switchgnn.planner.plan.manifest import (
 )
 from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.plan.predict import direction_records
 from switchgnn.planner.plan.strawman import most_destinations, one_block
 from switchgnn.planner.sending.packets import make_packets, make_sends
 from switchgnn.planner.strategies import (

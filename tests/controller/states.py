@@ -3,7 +3,7 @@
 """Comparing what a switch holds."""
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.p4runtime.change import change_between
+from switchgnn.controller.change import change_between
 from switchgnn.controller.p4runtime.state import read_state
 
 

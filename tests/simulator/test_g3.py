@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.commands.simulate import job as simulate_job
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.simulator import bins_of, overlapped_seconds
+from switchgnn.simulator import job as simulate_job
 
 from .test_command import as_json
 

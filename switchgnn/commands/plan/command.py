@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from switchgnn.byte_sizes import parse_bytes
 from switchgnn.commands.plan.display import as_json as report_as_json
 from switchgnn.commands.plan.display import (
     by_blocks,
@@ -25,7 +26,6 @@ from switchgnn.commands.plan.display import (
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.engine import engine_partition
-from switchgnn.commands.shared.size import parse_bytes
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,

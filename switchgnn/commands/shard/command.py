@@ -9,8 +9,8 @@ import typer
 
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.graphs.shards import shard_file, write_shards
 from switchgnn.planner.partition.ptscotch import RANK_PROGRAM
+from switchgnn.planner.partition.shards import shard_file, write_shards
 
 
 def shard(

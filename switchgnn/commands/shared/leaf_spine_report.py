@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from switchgnn.controller import Counters, Outcome
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES, fragments_of
-from switchgnn.planner.costs.predict_leaf_spine import predict_tiers
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.leaf_crossings import copies_between
 from switchgnn.planner.partition.leaf_spine import Racks
 from switchgnn.planner.plan.leaf_spine import Tiers
 from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.plan.predict_leaf_spine import predict_tiers
 from switchgnn.topologies import WireBytes, carried
 
 

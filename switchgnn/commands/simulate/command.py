@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from switchgnn.commands.shared.size import parse_bytes
+from switchgnn.byte_sizes import parse_bytes
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
@@ -18,16 +18,16 @@ from switchgnn.commands.shared.strategies import (
     PartitionOption,
     SendOption,
 )
-from switchgnn.commands.simulate.job import (
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.presets import slots_of_memory
+from switchgnn.simulator import BIN_SIZE, LeafSpine, SimulatorError, StarOptions
+from switchgnn.simulator.job import (
     HOSTS_ALONE,
     SYSTEMS,
     SimulateOptions,
     SimulateReport,
     simulate_job,
 )
-from switchgnn.planner.chosen import Asked
-from switchgnn.planner.presets import slots_of_memory
-from switchgnn.simulator import BIN_SIZE, LeafSpine, SimulatorError, StarOptions
 
 _DEFAULT = StarOptions()
 _STAR, _LEAF_SPINE = "star", "leaf-spine"

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from switchgnn.planner.costs.predict_leaf_spine import predict_tiers
 from switchgnn.planner.costs.report import HOST, ONCE, PLAN, Frames
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.leaf_crossings import copies_between, once_between
 from switchgnn.planner.plan.leaf_spine import TierPart, Tiers
 from switchgnn.planner.plan.manifest import DirectionRecord
+from switchgnn.planner.plan.predict_leaf_spine import predict_tiers
 
 # The row of leaves that pass everything on, so that spines alone add.
 SINGLE = "single"

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from switchgnn.interruptible import interruptible
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.graphs.shards import write_shards
 from switchgnn.planner.partition.given import load_assignment
 from switchgnn.planner.partition.mpirun import MPIRUN, run_ranks
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
+from switchgnn.planner.partition.shards import write_shards
 from switchgnn.planner.partition.workers import check_workers
 
 RANK_PROGRAM = "switchgnn.planner.partition.ptscotch_rank"

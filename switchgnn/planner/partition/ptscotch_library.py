@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.shards import Shard
+from switchgnn.planner.partition.shards import Shard
 
 # Debian 12 and 13, and builds without a version in their names.
 _ENDINGS = ("-7.0.so", ".so")

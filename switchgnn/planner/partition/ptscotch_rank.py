@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.shards import Shard, read_shard
 from switchgnn.planner.partition.even_shares import even_shares
 from switchgnn.planner.partition.ptscotch_library import PTScotch, load_ptscotch
+from switchgnn.planner.partition.shards import Shard, read_shard
 from switchgnn.planner.partition.workers import MAX_WORKERS
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from switchgnn.planner import (
     write_plan,
 )
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.graphs.shards import shard_file, write_shards
 from switchgnn.planner.partition.even_shares import MOST_SHARE
 from switchgnn.planner.partition.mpirun import run_ranks, why_failed
 from switchgnn.planner.partition.ptscotch import (
@@ -34,6 +33,7 @@ from switchgnn.planner.partition.ptscotch import (
     ptscotch_missing,
 )
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
+from switchgnn.planner.partition.shards import shard_file, write_shards
 from tests.planner.helpers import one_sentence, random_graph
 
 MISSING = ptscotch_missing()

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from switchgnn.planner import Direction, PlannerError, build_plan, load_graph, reference_sums
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.leaf_spine import check_tiers
-from switchgnn.planner.costs.predict_leaf_spine import predict_tiers
 from switchgnn.planner.partition.leaf_spine import even_racks
 from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.plan.predict_leaf_spine import predict_tiers
 from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
 from tests.planner.leaf_spine_model import replay_tiers
 from tests.planner.switch_model import ReplayError

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import PlannerError, load_graph
-from switchgnn.planner.graphs.shards import read_shard, shard_file, write_shards
+from switchgnn.planner.partition.shards import read_shard, shard_file, write_shards
 from tests.planner.helpers import STEADY, graphs, one_sentence, random_graph
 
 
