@@ -21,9 +21,8 @@ from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.network import Network, leaf_spine_network, star_network
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOptions
 from switchgnn.controller.plan import SwitchPlan, load_plan, tier_plan
-from switchgnn.controller.render import print_records, print_state
+from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
-from switchgnn.controller.show import show_entries
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch_clients
 from switchgnn.controller.watch import watch as keep_installed

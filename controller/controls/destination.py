@@ -4,11 +4,18 @@
 
 import numpy as np
 
-from switchgnn.controller.controls.record import Record, records
 from switchgnn.controller.controls.worker import neighbour_ports
 from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.layout import Layout, Table
-from switchgnn.controller.p4runtime.rows import Numbers, Rows, Value, concatenate, make_rows
+from switchgnn.controller.p4runtime.rows import (
+    Numbers,
+    Record,
+    Rows,
+    Value,
+    concatenate,
+    make_rows,
+    records,
+)
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.plan.leaf_spine import NOBODY, TierPart
 

@@ -5,9 +5,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.controller.controls.record import Record, records
 from switchgnn.controller.p4runtime.layout import Layout, Table
-from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows
+from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows, records
 from switchgnn.controller.plan import SwitchPlan
 
 ACTION = "set_slots"

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fills the table of forward.p4: where ordinary traffic goes."""
 
-from switchgnn.controller.controls.record import Record
 from switchgnn.controller.network import Network, mac_number, mac_text
 from switchgnn.controller.p4runtime.layout import Layout, Table
-from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate, make_rows
+from switchgnn.controller.p4runtime.rows import Record, Rows, Value, concatenate, make_rows
 from switchgnn.controller.plan import SwitchPlan
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"

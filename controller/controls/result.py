@@ -5,11 +5,10 @@
 import numpy as np
 
 from switchgnn.controller.controls.loop import result_group
-from switchgnn.controller.controls.record import Record, records
 from switchgnn.controller.controls.worker import neighbour_ports
 from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.layout import Layout, Table
-from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate, make_rows
+from switchgnn.controller.p4runtime.rows import Record, Rows, Value, concatenate, make_rows, records
 from switchgnn.controller.plan import SwitchPlan
 
 ACTION = "set_result"

@@ -183,3 +183,13 @@ def _column(data: Bytes, start: int, field: Field) -> Column:
     if field.width <= _WORD_BYTES:
         return _numbers(part)
     return [int.from_bytes(row.tobytes(), "big") for row in part]
+
+
+Record = dict[str, int | str]
+
+
+def records(columns: Mapping[str, Column]) -> list[Record]:
+    """Return one record per entry from columns of equal length."""
+    names = list(columns)
+    values = zip(*columns.values(), strict=True)
+    return [dict(zip(names, map(int, row), strict=True)) for row in values]

@@ -9,8 +9,7 @@ result yet, and `write_figures` makes of the results what people look at.
 from switchgnn.experiments.cells import cells_of
 from switchgnn.experiments.description import Figure
 from switchgnn.experiments.errors import ExperimentError
-from switchgnn.experiments.given import parse_graphs, with_graphs
-from switchgnn.experiments.load import load_figures
+from switchgnn.experiments.load import load_figures, parse_graphs, with_graphs
 from switchgnn.experiments.outputs import write_figures
 from switchgnn.experiments.point import Point
 from switchgnn.experiments.runner import Outcome, run_points

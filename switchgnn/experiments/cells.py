@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The points of a figure, and what the figure calls them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from switchgnn.byte_sizes import parse_bytes
-from switchgnn.experiments.description import UNLIMITED, Figure, ScaledGraph, Series
+from switchgnn.experiments.description import LEAST, MOST, UNLIMITED, Figure, ScaledGraph, Series
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
 from switchgnn.simulator import BIN_SIZE, LeafSpine
@@ -112,3 +114,33 @@ def _point(
         slot_features=graph.feature if series.whole_features and not alone else None,
         bin_size=max(1, round(BIN_SIZE * graph.shrink)) if series.system == G3 else None,
     )
+
+
+# What a cell can be chosen by, and be drawn over.
+WHERE = ("graph", "workers", "memory", "recirculation", "background")
+
+
+def select(cells: Sequence[Cell], where: Mapping[str, str | int] | None) -> list[Cell]:
+    """Those cells for which all holds; see Panel."""
+    chosen = list(cells)
+    for name, wanted in (where or {}).items():
+        values = ascending(name, cells)
+        if wanted in (LEAST, MOST) and values:
+            value = values[0 if wanted == LEAST else -1]
+        else:
+            value = wanted
+        chosen = [cell for cell in chosen if getattr(cell, name) == value]
+    return chosen
+
+
+def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
+    """What the cells have there, without doubles; graphs in the order of the description."""
+    values = list(dict.fromkeys(getattr(cell, name) for cell in cells))
+    if name == "memory":
+        return sorted(values, key=lambda it: parse_bytes("memory", it))
+    if name in ("workers", "background"):
+        return sorted(values)
+    if name == "recirculation":
+        # No limit is more than any.
+        return sorted(values, key=lambda it: float("inf") if it is None else it)
+    return values

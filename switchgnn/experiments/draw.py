@@ -7,20 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from switchgnn.experiments.cells import Cell
+from switchgnn.experiments.cells import Cell, ascending, select
 from switchgnn.experiments.description import Figure, Panel, Series
 from switchgnn.experiments.measures import (
     EPOCH,
     MEASURES,
     OVER_TIME,
     Result,
+    Spread,
     bound_of,
+    spread_of,
     total_throughput,
     value_of,
 )
 from switchgnn.experiments.point import Point
-from switchgnn.experiments.select import ascending, select
-from switchgnn.experiments.spread import Spread, spread_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

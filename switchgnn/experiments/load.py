@@ -4,16 +4,16 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from switchgnn.experiments.description import Figure
+from switchgnn.experiments.cells import WHERE
+from switchgnn.experiments.description import Figure, Scale
 from switchgnn.experiments.draw import KINDS
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
-from switchgnn.experiments.select import WHERE
 from switchgnn.simulator import LeafSpine, SimulatorError
 from switchgnn.simulator.job import SYSTEMS
 
@@ -156,3 +156,47 @@ def _check_leaves(leaf_spine: LeafSpine, workers: int, where: str) -> None:
 def _known(where: str, what: str, name: str, known: Sequence[str] | Mapping[str, object]) -> None:
     if name not in known:
         raise ExperimentError(f"{where}: no {what} {name!r}; known: {', '.join(known)}.")
+
+
+def parse_graphs(words: Sequence[str]) -> dict[str, str]:
+    """Read `NAME=GRAPH` words: the paper's name for a graph, and one as load_graph takes it.
+
+    Raises:
+        ExperimentError: a word without a name or a graph, or a name that comes twice.
+    """
+    graphs: dict[str, str] = {}
+    for word in words:
+        name, equals, graph = word.partition("=")
+        if not (name and equals and graph) or name in graphs:
+            raise ExperimentError(f"--graph {word} is not NAME=GRAPH, as Reddit=reddit.npz, once.")
+        graphs[name] = graph
+    return graphs
+
+
+def with_graphs(figures: Sequence[Figure], graphs: Mapping[str, str]) -> list[Figure]:
+    """Return the figures with these graphs in all scales; none of them shrinks anything.
+
+    Raises:
+        ExperimentError: no figure has a graph of that name.
+    """
+    known = {name for figure in figures for it in figure.scales.values() for name in it.graphs}
+    for name in graphs:
+        if name not in known:
+            raise ExperimentError(
+                f"No graph {name!r} in these figures; known: {', '.join(sorted(known))}."
+            )
+    return [
+        replace(
+            figure,
+            scales={name: _with_graphs(scale, graphs) for name, scale in figure.scales.items()},
+        )
+        for figure in figures
+    ]
+
+
+def _with_graphs(scale: Scale, graphs: Mapping[str, str]) -> Scale:
+    made = {
+        name: replace(graph, graph=graphs[name], shrink=1.0) if name in graphs else graph
+        for name, graph in scale.graphs.items()
+    }
+    return replace(scale, graphs=made)

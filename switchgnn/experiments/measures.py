@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read from a result: numbers to draw and compare, and series over time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,3 +113,22 @@ OVER_TIME: Mapping[str, tuple[str, Callable[[Result], Curve]]] = {
 def total_throughput(result: Result) -> Curve:
     """Sums and features that found no slot, as OVER_TIME has the sums."""
     return _counted(result, "sums", "overflowed")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A number, and what other seeds have.
+
+    Attributes:
+        mean: of all seeds.
+        least, most: of them.
+    """
+
+    mean: float
+    least: float
+    most: float
+
+
+def spread_of(values: Sequence[float]) -> Spread:
+    """Of at least one value."""
+    return Spread(sum(values) / len(values), min(values), max(values))

@@ -5,12 +5,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from switchgnn.experiments.cells import Cell
+from switchgnn.experiments.cells import Cell, select
 from switchgnn.experiments.description import Claim, Figure
-from switchgnn.experiments.measures import EPOCH, Result, value_of
+from switchgnn.experiments.measures import EPOCH, Result, Spread, spread_of, value_of
 from switchgnn.experiments.point import Point
-from switchgnn.experiments.select import select
-from switchgnn.experiments.spread import Spread, spread_of
 
 HEADINGS = (
     "figure",

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.numbering import distinct_pairs
+from switchgnn.planner.arrays.rows import distinct_pairs
 from switchgnn.planner.blocks.destination import destination, destination_cover
 from switchgnn.planner.blocks.hypergraph import hypergraph, hypergraph_cover
 from switchgnn.planner.blocks.mlgp import mlgp

@@ -9,7 +9,7 @@ from switchgnn.host.direct.data_frames import send_order
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.pace import Pace
-from switchgnn.planner.arrays.groups import indptr_of
+from switchgnn.planner.arrays.rows import indptr_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.plan import Plan

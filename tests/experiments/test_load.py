@@ -13,8 +13,8 @@ from switchgnn.experiments import (
     parse_graphs,
     with_graphs,
 )
+from switchgnn.experiments.cells import select
 from switchgnn.experiments.load import known_figures
-from switchgnn.experiments.select import select
 
 RIGHT = {
     "about": "a comment",

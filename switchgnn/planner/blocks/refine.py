@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.groups import rank_in_group
 from switchgnn.planner.arrays.incidence import Incidence
+from switchgnn.planner.arrays.rows import rank_in_group
 
 # Refinement ends after so many rounds, or when a round gains less than this share. Where there
 # are many edges, fewer rounds are made, but these at least.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.numbering import distinct_pairs, number_ids, number_pairs
+from switchgnn.planner.arrays.rows import distinct_pairs, number_ids, number_pairs
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 
 # A matching of more edges takes minutes; whoever asks for one is told that it is left out.

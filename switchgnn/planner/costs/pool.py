@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.numbering import number_ids
-from switchgnn.planner.arrays.rows import indptr_of_keys
+from switchgnn.planner.arrays.rows import indptr_of_keys, number_ids
 from switchgnn.planner.costs.bounds import Packets
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from switchgnn.planner.arrays.numbering import distinct_pairs
+from switchgnn.planner.arrays.rows import distinct_pairs
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.leaf_spine import Racks
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.groups import rank_in_group
+from switchgnn.planner.arrays.rows import rank_in_group
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.numbering import number_pairs
-from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.arrays.rows import number_pairs, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 
 # The number of register arrays in the P4 program; a pass touches each at most once.

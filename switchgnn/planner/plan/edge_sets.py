@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.groups import indptr_of
+from switchgnn.planner.arrays.rows import indptr_of
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.groups import indptr_of, ranges
-from switchgnn.planner.arrays.numbering import number_pairs
-from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.arrays.rows import indptr_of, number_pairs, ranges, sort_by_key
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.banks import BANKS, Placement

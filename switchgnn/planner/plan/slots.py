@@ -5,7 +5,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.groups import indptr_of
+from switchgnn.planner.arrays.rows import indptr_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.plan import Plan

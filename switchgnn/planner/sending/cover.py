@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.numbering import distinct_pairs, number_keys, number_pairs
-from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.arrays.rows import distinct_pairs, number_keys, number_pairs, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 
 # Capacities of a flow are whole numbers; a packet is so many units.

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.numbering import distinct_pairs, number_keys
-from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.arrays.rows import distinct_pairs, number_keys, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.metis import symmetric_rows
 

@@ -14,8 +14,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.groups import indptr_of, ranges, rank_in_group, starts_group
-from switchgnn.planner.arrays.rows import sort_by_keys
+from switchgnn.planner.arrays.rows import (
+    indptr_of,
+    ranges,
+    rank_in_group,
+    sort_by_keys,
+    starts_group,
+)
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID

@@ -5,9 +5,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.groups import ranges, rank_in_group
-from switchgnn.planner.arrays.numbering import number_pairs
-from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.arrays.rows import number_pairs, ranges, rank_in_group, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.sending.gamr import SendOrder
 

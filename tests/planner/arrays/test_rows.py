@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner.arrays import compiled
-from switchgnn.planner.arrays.numbering import distinct_pairs, number_pairs
-from switchgnn.planner.arrays.rows import is_symmetric, sort_by_key, sort_by_keys, strange_row, thin
+from switchgnn.planner.arrays.rows import (
+    distinct_pairs,
+    is_symmetric,
+    number_pairs,
+    sort_by_key,
+    sort_by_keys,
+    strange_row,
+    thin,
+)
 from switchgnn.planner.partition.metis import symmetric_rows
 from tests.planner.helpers import STEADY, graphs, random_graph
 

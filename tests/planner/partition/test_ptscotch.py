@@ -208,7 +208,7 @@ def test_a_place_that_cannot_be_written(tmp_path):
 
 OTHER_MPI = """
 import sys
-from switchgnn.planner import ptscotch, ptscotch_rank
+from switchgnn.planner.partition import ptscotch_library as ptscotch, ptscotch_rank
 ptscotch.PTScotch.mpi_version = lambda self: "MPICH Version: 4.0, of 2022"
 ptscotch_rank.main(sys.argv[1:])
 """
