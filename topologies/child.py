@@ -7,14 +7,40 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Protocol
 
 from switchgnn.topologies.errors import FabricError
 
 # From util-linux. A `preexec_fn` could do the same, but would fork under gRPC's threads.
-_DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
+DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 _POLL_INTERVAL = 0.02
 _STOP_SECONDS = 5.0
+
+
+class Process(Protocol):
+    """What is needed of ``subprocess.Popen``; a forked process has as much."""
+
+    pid: int
+
+    @property
+    def stdin(self) -> IO[str] | None:
+        """Our end of its standard input."""
+
+    @property
+    def stdout(self) -> IO[str] | None:
+        """Our end of its standard output."""
+
+    def poll(self) -> int | None:
+        """Return its exit code, or None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit code, or raise ``subprocess.TimeoutExpired``."""
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+
+    def kill(self) -> None:
+        """End it."""
 
 
 class Child:
@@ -32,7 +58,7 @@ class Child:
         self.log = log
         self._command = list(command)
         self._pipe = pipe
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Process | None = None
 
     def start(self) -> None:
         """Start the process unless it runs.
@@ -46,7 +72,7 @@ class Child:
             try:
                 # A session of its own: Ctrl-C reaches the parent, which stops its children.
                 self._process = subprocess.Popen(
-                    [*_DIE_WITH_PARENT, *self._command],
+                    [*DIE_WITH_PARENT, *self._command],
                     stdin=subprocess.PIPE if self._pipe else subprocess.DEVNULL,
                     stdout=subprocess.PIPE if self._pipe else log,
                     stderr=log,
@@ -78,7 +104,7 @@ class Child:
         return self._process.poll() if self._process else None
 
     def wait(self, seconds: float) -> int | None:
-        """Return its exit code, or None when it still runs after so many seconds."""
+        """Return its exit code, or None if it still runs when the seconds are over."""
         if self._process is None:
             return None
         try:

@@ -49,16 +49,17 @@ def choose(target: str, fabric: str) -> Choice:
     """
     no_mininet = mininet_missing()
     no_bmv2 = None if bmv2_installed() else f"{BMV2_PROGRAM} is not on the PATH"
+    # What contradicts itself is said first: no installation mends it.
+    if target == Target.BMV2 and fabric == FabricKind.LOOPBACK:
+        raise FabricError("BMv2 attaches to network interfaces, so it needs FABRIC=mininet.")
     if fabric == FabricKind.MININET and no_mininet:
         raise FabricError(f"{no_mininet}; or take FABRIC=loopback.")
-    if target == Target.BMV2:
-        if no_bmv2:
-            raise FabricError(f"{no_bmv2}: install p4lang/behavioral-model, or TARGET=embedded.")
-        if fabric == FabricKind.LOOPBACK or no_mininet:
-            raise FabricError(
-                "BMv2 attaches to network interfaces, so it needs FABRIC=mininet"
-                + (f", but {no_mininet}." if no_mininet else ".")
-            )
+    if target == Target.BMV2 and no_bmv2:
+        raise FabricError(f"{no_bmv2}: install p4lang/behavioral-model, or TARGET=embedded.")
+    if target == Target.BMV2 and no_mininet:
+        raise FabricError(
+            f"BMv2 attaches to network interfaces, so it needs FABRIC=mininet, but {no_mininet}."
+        )
     chosen_fabric = _chosen_fabric(fabric, no_mininet)
     chosen_target = _chosen_target(target, chosen_fabric, no_bmv2)
     reasons = [

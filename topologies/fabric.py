@@ -73,6 +73,10 @@ class Fabric(ABC):
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
         """Return the command that runs ``command`` where the worker is."""
 
+    def worker_namespace(self, worker: int) -> Path | None:
+        """Return the network namespace where the worker is, if it has one of its own."""
+        return None
+
     @property
     def workers_have_hosts(self) -> bool:
         """Whether each worker has a host with a network of its own."""

@@ -100,6 +100,10 @@ class MininetFabric(Fabric):
         """Return the command, run in the worker's network namespace."""
         return [_MNEXEC, "-a", str(self._hosts[worker].pid), *command]
 
+    def worker_namespace(self, worker: int) -> Path:
+        """Return the network namespace of the worker's host."""
+        return Path(f"/proc/{self._hosts[worker].pid}/ns/net")
+
     @property
     def workers_have_hosts(self) -> bool:
         """Each worker is a host of Mininet."""

@@ -4,4 +4,5 @@
 
 from switchgnn.commands.main import main
 
-main()
+if __name__ == "__main__":
+    main()

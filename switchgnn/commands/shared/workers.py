@@ -87,34 +87,32 @@ def run_workers(
             done[worker], steps[worker] = event["done"], event["steps"]
             progress(sum(done), max(steps) * len(tasks))
 
-    commands = [command] * len(tasks)
-    finished = follow_workers(fabric.worker_child, tasks, commands, listen)
+    children = [fabric.worker_child(task.worker, command) for task in tasks]
+    finished = follow_workers(children, tasks, listen)
     return [_outcome(event) for event in finished]
 
 
 def follow_workers(
-    make_child: Callable[[int, Sequence[str]], Child],
-    tasks: Sequence[Task],
-    commands: Sequence[Sequence[str]],
-    listen: EventListener,
+    children: Sequence[Child], tasks: Sequence[Task], listen: EventListener
 ) -> list[dict[str, Any]]:
-    """Run a command per worker with its task as input; return the last words of each.
+    """Start the workers, give each its task, and return the last event of each.
 
     Args:
-        make_child: gives the process of a worker that runs a command, not yet started.
-        tasks: one per worker, in order.
-        commands: that take a task as one line of JSON on standard input, say what they do
-            in such lines on standard output, and end with a ``finished``.
+        children: one process per worker, not yet started. It takes a task as one line of JSON
+            on its standard input, reports events in such lines on its standard output, and
+            ends with the event ``finished``.
+        tasks: one per worker, in the same order.
         listen: called for every event before the last.
+
+    Returns:
+        The event ``finished`` of each worker.
 
     Raises:
         WorkerError: a worker failed, died or fell silent; the others are stopped.
     """
     with ExitStack() as stack:
-        children = [
-            stack.enter_context(make_child(task.worker, command))
-            for task, command in zip(tasks, commands, strict=True)
-        ]
+        for child in children:
+            stack.enter_context(child)
         for child, task in zip(children, tasks, strict=True):
             child.stdin.write(task.to_json() + "\n")
             child.stdin.close()

@@ -37,6 +37,7 @@ from switchgnn.commands.train.display import (
     transports_table,
 )
 from switchgnn.commands.train.events import TrainEvents
+from switchgnn.commands.train.nursery import training_nursery
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
@@ -69,6 +70,7 @@ class PipelineOption(str, Enum):
 
 
 def train(
+    context: typer.Context,
     data: Annotated[
         str,
         typer.Option(
@@ -156,6 +158,8 @@ def train(
     strategies only --partition and --assignment count; g3 has a partition of its own by
     default.
     """
+    # It imports PyTorch while this process does the same, loads and plans.
+    nursery = context.with_resource(training_nursery())
     try:
         from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
         from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
@@ -226,7 +230,7 @@ def train(
             listeners: list[EpochListener] = [shown.epoch]
             if tensorboard is not None:
                 listeners.append(stack.enter_context(TrainEvents(tensorboard, each.value)).epoch)
-            report = run_training(job, dataset, shown.step, _all_of(listeners))
+            report = run_training(job, dataset, shown.step, _all_of(listeners), nursery=nursery)
         reports.append(report)
         if as_json:
             typer.echo(json.dumps({"event": "finished", **report.to_dict()}))

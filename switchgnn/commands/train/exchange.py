@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Install a plan and train over the network: where packets are sent, and counted."""
 
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -13,18 +12,17 @@ from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums
 from switchgnn.commands.shared.site import shares_of
 from switchgnn.commands.shared.workers import follow_workers
 from switchgnn.commands.train.job import TrainJob
+from switchgnn.commands.train.nursery import TRAIN_WORKER
 from switchgnn.commands.train.plan import schedule_file_of
 from switchgnn.commands.train.report import Recorder
 from switchgnn.controller import P4RuntimeClient, install_each, read_counters
 from switchgnn.planner.plan.leaf_spine import Tiers
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried, free_tcp_port
+from switchgnn.topologies.child import Child
+from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.worker import STRAWMAN, SWITCH, TrainTask
 
 _HOST = "127.0.0.1"
-# Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
-# https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
-_PATIENT = "OMP_WAIT_POLICY=PASSIVE"
-TRAIN_WORKER = ("env", _PATIENT, sys.executable, "-m", "switchgnn.commands", "train-worker")
 _DISTRIBUTED_PORT = 29500
 
 StepListener = Callable[[str, int, int], None]
@@ -50,7 +48,12 @@ class Measured:
 
 
 def install_and_train(
-    job: TrainJob, fabric: Fabric, tiers: Tiers | None, recorder: Recorder, step: StepListener
+    job: TrainJob,
+    fabric: Fabric,
+    tiers: Tiers | None,
+    nursery: Nursery,
+    recorder: Recorder,
+    step: StepListener,
 ) -> Measured:
     """Install the plan of the fabric's folder, and let all workers train.
 
@@ -58,6 +61,7 @@ def install_and_train(
         job: what to do.
         fabric: running; its folder has what ``prepare_training`` wrote.
         tiers: the parts of leaves and spines; None for a star.
+        nursery: forks the workers.
         recorder: takes what the workers say.
         step: called with (name of the step, done, total).
 
@@ -80,7 +84,7 @@ def install_and_train(
             tasks = [_task(job, worker, fabric) for worker in range(job.workers)]
             counters = [read_counters(client) for client in clients]
             wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
-            finished = follow_workers(fabric.worker_child, tasks, _commands(fabric), recorder)
+            finished = follow_workers(_children(fabric, nursery), tasks, recorder)
             return Measured(
                 finished=finished,
                 wires=carried(wires, fabric.wire_bytes()),
@@ -108,12 +112,12 @@ def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
     )
 
 
-def _commands(fabric: Fabric) -> list[list[str]]:
-    """Return what starts each worker, with the variables that torchrun would set."""
+def _children(fabric: Fabric, nursery: Nursery) -> list[Child]:
+    """Return each worker's process, with the variables that torchrun would set."""
     workers = fabric.site.workers
     meeting = fabric.site.station(0).ip if fabric.workers_have_hosts else _HOST
     port = _DISTRIBUTED_PORT if fabric.workers_have_hosts else free_tcp_port()
-    commands = []
+    children: list[Child] = []
     for worker in range(workers):
         variables = {
             "RANK": worker,
@@ -127,6 +131,13 @@ def _commands(fabric: Fabric) -> list[list[str]]:
             variables["GLOO_SOCKET_IFNAME"] = fabric.worker_link(worker).removeprefix("eth:")
         else:
             variables["GLOO_SOCKET_IFNAME"] = "lo"
-        words = [f"{name}={value}" for name, value in variables.items()]
-        commands.append(["env", *words, *TRAIN_WORKER])
-    return commands
+        children.append(
+            nursery.child(
+                f"Worker {worker}",
+                TRAIN_WORKER,
+                fabric.folder / f"worker-{worker}.log",
+                environment={name: str(value) for name, value in variables.items()},
+                namespace=fabric.worker_namespace(worker),
+            )
+        )
+    return children

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of `switchgnn train`, one after another."""
 
-from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,19 +14,19 @@ from switchgnn.commands.shared.leaf_spine_report import Exchanges, TierReport, r
 from switchgnn.commands.shared.site import faults_on_cables, make_site
 from switchgnn.commands.shared.workers import follow_workers
 from switchgnn.commands.train.exchange import (
-    TRAIN_WORKER,
     Measured,
     StepListener,
     install_and_train,
 )
 from switchgnn.commands.train.job import TrainJob
+from switchgnn.commands.train.nursery import TRAIN_WORKER, training_nursery
 from switchgnn.commands.train.plan import Prepared, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.topologies import build_fabric, choose
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
 from switchgnn.training.worker import LOCAL, STRAWMAN, SWITCH
@@ -35,7 +35,12 @@ _NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)
 
 
 def run_training(
-    job: TrainJob, data: Dataset, step: StepListener, on_epoch: EpochListener
+    job: TrainJob,
+    data: Dataset,
+    step: StepListener,
+    on_epoch: EpochListener,
+    *,
+    nursery: Nursery | None = None,
 ) -> TrainReport:
     """Plan, build, install, train.
 
@@ -44,39 +49,45 @@ def run_training(
         data: what to train on.
         step: called with (name of the step, done, total; total 0 when unknown).
         on_epoch: called after each epoch.
+        nursery: forks the workers of this training and perhaps of others; None: one is
+            made for it alone.
+
+    Returns:
+        What was planned, measured and trained.
 
     Raises:
         SwitchGNNError: with a sentence for the user; nothing is left behind.
     """
     cable_faults = faults_on_cables(job.task.faults, job.workers, job.racks)
-    with TemporaryDirectory(prefix="switchgnn-") as name:
-        folder = Path(name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="switchgnn-")))
+        # It imports PyTorch while this process plans.
+        nursery = nursery or stack.enter_context(training_nursery())
         step("planning", 0, 0)
         if job.task.transport == LOCAL:
-            return _alone(job, data, folder, on_epoch)
+            return _alone(job, data, nursery, folder, on_epoch)
         choice = choose(job.target, job.fabric)
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
         site = make_site(job.workers, job.racks, choice.target, bandwidth=job.bandwidth)
         step("starting the switch" if job.racks is None else "starting the switches", 0, 0)
         with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
             recorder = Recorder(job.workers, on_epoch)
-            measured = install_and_train(job, fabric, prepared.tiers, recorder, step)
+            measured = install_and_train(job, fabric, prepared.tiers, nursery, recorder, step)
         what = _what(job, data, choice.reason) | _planned(job, prepared)
         between = _tier_report(job, data, prepared, measured)
         wires = None if measured.wires is None else [wire._asdict() for wire in measured.wires]
         return recorder.report(measured.finished, wires, tiers=between, **what)
 
 
-def _alone(job: TrainJob, data: Dataset, folder: Path, on_epoch: EpochListener) -> TrainReport:
+def _alone(
+    job: TrainJob, data: Dataset, nursery: Nursery, folder: Path, on_epoch: EpochListener
+) -> TrainReport:
     """Train in one process, without a network."""
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
     task = replace(job.task, worker=0, partitions=folder / "partitions")
-
-    def child(worker: int, command: Sequence[str]) -> Child:
-        return Child(f"Worker {worker}", command, folder / f"worker-{worker}.log", pipe=True)
-
+    child = nursery.child("Worker 0", TRAIN_WORKER, folder / "worker-0.log")
     recorder = Recorder(1, on_epoch)
-    finished = follow_workers(child, [task], [TRAIN_WORKER], recorder)
+    finished = follow_workers([child], [task], recorder)
     what = _what(replace(job, workers=1), data, "one process, without a network")
     return recorder.report(finished, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
 

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which switch and fabric are chosen, and which sentence comes first where they cannot be."""
+
+import pytest
+
+from switchgnn.topologies import choice, choose
+from switchgnn.topologies.errors import FabricError
+
+NO_MININET = "Mininet is not installed (apt-get install mininet)"
+
+
+@pytest.fixture(params=[(True, True), (True, False), (False, True), (False, False)], ids=str)
+def machine(request, monkeypatch):
+    """Whether the machine has Mininet, and whether it has BMv2."""
+    mininet, bmv2 = request.param
+    monkeypatch.setattr(choice, "mininet_missing", lambda: None if mininet else NO_MININET)
+    monkeypatch.setattr(choice, "bmv2_installed", lambda: bmv2)
+    return request.param
+
+
+def test_auto_takes_the_best_that_is_there(machine):
+    mininet, bmv2 = machine
+    made = choose("auto", "auto")
+    assert made.fabric.value == ("mininet" if mininet else "loopback")
+    assert made.target.value == ("bmv2" if mininet and bmv2 else "embedded")
+
+
+def test_bmv2_on_loopback_is_a_contradiction_on_every_machine(machine):
+    with pytest.raises(FabricError, match="BMv2 attaches to network interfaces"):
+        choose("bmv2", "loopback")
+
+
+def test_what_is_missing_is_named(machine):
+    mininet, bmv2 = machine
+    if not mininet:
+        with pytest.raises(FabricError, match="Mininet is not installed"):
+            choose("auto", "mininet")
+    if not bmv2:
+        with pytest.raises(FabricError, match="simple_switch_grpc is not on the PATH"):
+            choose("bmv2", "auto")
+    elif not mininet:
+        with pytest.raises(FabricError, match="needs FABRIC=mininet, but Mininet"):
+            choose("bmv2", "auto")
+    else:
+        assert choose("bmv2", "auto").target.value == "bmv2"

@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Children of a nursery behave as any others do, and die with it."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.nursery import Nursery
+from tests.support.waiting import is_alive, wait_until
+
+PROGRAM = """
+import os, signal, sys, time
+print("imported", os.getpid(), file=sys.stderr)
+def main():
+    what = sys.argv[1]
+    print(what, os.environ.get("COLOUR"), os.readlink("/proc/self/ns/net"), flush=True)
+    if what == "echo":
+        print(sys.stdin.read(), end="", flush=True)
+    elif what == "fail":
+        raise ValueError("on purpose")
+    elif what == "exit":
+        sys.exit(3)
+    elif what == "stay":
+        time.sleep(60)
+    elif what == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(60)
+"""
+
+
+@pytest.fixture
+def nursery(tmp_path, monkeypatch):
+    (tmp_path / "planted_program.py").write_text(PROGRAM)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+    with Nursery(["planted_program"]) as made:
+        yield made
+
+
+def child_of(nursery, tmp_path, what, **options):
+    return nursery.child("Worker 0", ["program", what], tmp_path / f"{what}.log", **options)
+
+
+def test_input_output_and_environment_are_its_own(nursery, tmp_path):
+    for colour in ("red", "blue"):
+        with child_of(nursery, tmp_path, "echo", environment={"COLOUR": colour}) as child:
+            child.stdin.write("a\nb\n")
+            child.stdin.close()
+            assert child.stdout.readline().startswith(f"echo {colour} ")
+            assert child.stdout.read() == "a\nb\n"
+            assert child.wait(10) == 0
+            assert child.exit_code() == 0
+    assert "COLOUR" not in os.environ
+
+
+@pytest.mark.parametrize(("what", "code"), [("fail", 1), ("exit", 3)])
+def test_its_exit_code_and_last_words_are_told(nursery, tmp_path, what, code):
+    with child_of(nursery, tmp_path, what) as child:
+        assert child.wait(10) == code
+        if what == "fail":
+            assert child.last_words() == "ValueError: on purpose"
+
+
+def test_many_run_at_once(nursery, tmp_path):
+    children = [child_of(nursery, tmp_path, "stay") for _ in range(8)]
+    for child in children:
+        child.start()
+    assert len({child.pid for child in children}) == len(children)
+    assert all(child.exit_code() is None for child in children)
+    for child in children:
+        pid = child.pid
+        child.stop()
+        wait_until(lambda pid=pid: not is_alive(pid))
+
+
+def test_one_that_does_not_listen_is_killed(nursery, tmp_path, monkeypatch):
+    monkeypatch.setattr("switchgnn.topologies.child._STOP_SECONDS", 0.2)
+    with child_of(nursery, tmp_path, "deaf") as child:
+        assert child.stdout.readline().startswith("deaf")
+        pid = child.pid
+    wait_until(lambda: not is_alive(pid))
+
+
+def test_a_killed_one_is_noticed(nursery, tmp_path):
+    with child_of(nursery, tmp_path, "stay") as child:
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.wait(10) == -signal.SIGKILL
+
+
+def test_children_end_with_the_nursery(nursery, tmp_path):
+    child = child_of(nursery, tmp_path, "stay")
+    child.start()
+    pid = child.pid
+    nursery.stop()
+    wait_until(lambda: not is_alive(pid))
+    assert child.wait(10) is not None
+    child.stop()
+    with pytest.raises(FabricError, match="stopped"):
+        child_of(nursery, tmp_path, "stay").start()
+
+
+def test_children_end_when_the_parent_is_killed(tmp_path):
+    (tmp_path / "planted_program.py").write_text(PROGRAM)
+    parent = textwrap.dedent(f"""
+        from pathlib import Path
+        from switchgnn.topologies.nursery import Nursery
+        with Nursery(["planted_program"]) as nursery:
+            child = nursery.child("Worker 0", ["program", "stay"], Path({str(tmp_path)!r}, "log"))
+            child.start()
+            print(child.pid, flush=True)
+            child.wait(60)
+    """)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH') or Path.cwd()}",
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdout=subprocess.PIPE, env=environment, text=True
+    ) as process:
+        pid = int(process.stdout.readline())
+        assert is_alive(pid)
+        process.kill()
+    wait_until(lambda: not is_alive(pid))
+
+
+def test_a_module_that_cannot_be_imported_is_named(tmp_path):
+    with Nursery(["no_such_module"]) as nursery:
+        with pytest.raises(FabricError) as error:
+            child_of(nursery, tmp_path, "stay").start()
+        assert "Cannot start Worker 0" in str(error.value)
+        assert "No module named 'no_such_module'" in str(error.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
+def test_a_child_enters_the_namespace(nursery, tmp_path):
+    with subprocess.Popen(["unshare", "--net", "sleep", "60"]) as holder:
+        try:
+            theirs = Path(f"/proc/{holder.pid}/ns/net")
+            wait_until(lambda: theirs.readlink() != Path("/proc/self/ns/net").readlink())
+            with child_of(nursery, tmp_path, "echo", namespace=theirs) as child:
+                child.stdin.close()
+                assert child.stdout.readline().split()[-1] == str(theirs.readlink())
+                assert child.wait(10) == 0
+        finally:
+            holder.kill()
