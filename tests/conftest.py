@@ -1,33 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tells at the end on which switches and networks the tests could run."""
+"""What holds for all tests: levels, patient threads, and Ctrl-C as a terminal gives it."""
 
 import os
+import signal
 
-from switchgnn.planner.partition.ptscotch import ptscotch_missing
-from switchgnn.topologies.mininet_fabric import mininet_missing
-from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
+pytest_plugins = ["tests.support.levels"]
 
-# Before anything imports PyTorch: see switchgnn/commands/train/exchange.py.
+# Before anything imports PyTorch: see switchgnn/commands/train/nursery.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-
-def pytest_terminal_summary(terminalreporter):
-    no_mininet = mininet_missing()
-    if not bmv2_installed():
-        bmv2 = f"not run: {BMV2_PROGRAM} is not on the PATH"
-    elif no_mininet:
-        bmv2 = f"only where no Mininet is needed: {no_mininet}"
-    else:
-        bmv2 = "ran"
-    terminalreporter.section("targets")
-    terminalreporter.write_line("switch embedded: ran")
-    terminalreporter.write_line(f"switch bmv2: {bmv2}")
-    terminalreporter.write_line("fabric loopback: ran")
-    terminalreporter.write_line(
-        f"fabric mininet: {f'not run: {no_mininet}' if no_mininet else 'ran'}"
-    )
-    no_ptscotch = ptscotch_missing()
-    terminalreporter.write_line(
-        f"engine ptscotch: {f'not run: {no_ptscotch}' if no_ptscotch else 'ran'}"
-    )
+# A shell without job control starts background commands with SIGINT ignored, and so would be
+# every program that the tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -113,6 +113,8 @@ class Nursery:
         if running is None:
             return
         running.orders.close()
+        # It may still be importing; its children are told to die with it.
+        running.process.terminate()
         try:
             running.process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:

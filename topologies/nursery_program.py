@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,12 +47,13 @@ def main(modules: Sequence[str]) -> None:
         text, files, _, _ = socket.recv_fds(orders, _MOST_BYTES, _MOST_FILES)
         if not text:
             return
+        parent = os.getpid()
         pid = os.fork()
         if pid == 0:
             orders.close()
             for status in status_of.values():
                 os.close(status)
-            _become(json.loads(text), files, run)
+            _become(json.loads(text), files, run, parent)
         status_of[pid] = files.pop(_STANDARD_FILES)
         for file in files:
             os.close(file)
@@ -72,12 +74,14 @@ def _report_ended(status_of: dict[int, int]) -> None:
                 os.close(file)
 
 
-def _become(order: dict[str, Any], files: list[int], run: Callable[[], None]) -> None:
+def _become(order: dict[str, Any], files: list[int], run: Callable[[], None], parent: int) -> None:
     """Be the child; never returns."""
     code = 1
     try:
         libc = ctypes.CDLL(None, use_errno=True)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # It died before the last line.
+            os._exit(code)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -89,6 +93,7 @@ def _become(order: dict[str, Any], files: list[int], run: Callable[[], None]) ->
         for file in files:
             os.close(file)
         os.environ.update(order["environment"])
+        tempfile.tempdir = None  # What was imported may have looked at TMPDIR before.
         sys.argv = list(order["argv"])
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
         run()

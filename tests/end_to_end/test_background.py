@@ -9,13 +9,16 @@ import pytest
 from switchgnn.controller.network import star_network
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
 from switchgnn.topologies.send_buffer import small_send_buffers
-from tests.end_to_end.conftest import needs_mininet, run_json, switchgnn
+from tests.end_to_end.conftest import run_json, switchgnn
+from tests.support.markers import MININET_COMBINATIONS, full, needs_mininet, some_of
 
 DEFAULT_BUFFER = Path("/proc/sys/net/core/wmem_default")
 SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--rounds", "20")
 
 
-@pytest.mark.parametrize("control", ["--congestion-control", "--no-congestion-control"])
+@pytest.mark.parametrize(
+    "control", ["--congestion-control", pytest.param("--no-congestion-control", marks=full)]
+)
 def test_sums_are_exact_beside_tcp(mininet_combination, control):
     before = DEFAULT_BUFFER.read_text()
     report = run_json(mininet_combination, *SHAPED, "--background", "1", "--window", "64", control)
@@ -26,7 +29,12 @@ def test_sums_are_exact_beside_tcp(mininet_combination, control):
     assert DEFAULT_BUFFER.read_text() == before
 
 
-@pytest.mark.parametrize("faults", ["", "cables.loss=0.02,seed=3"])
+@pytest.mark.parametrize(
+    ("mininet_combination", "faults"),
+    some_of(
+        lambda where, faults: where != faults, MININET_COMBINATIONS, ["", "cables.loss=0.02,seed=3"]
+    ),
+)
 def test_sums_are_exact_beside_tcp_over_leaves_and_spines(mininet_combination, faults):
     """Flows go from each worker to the next, so half of them over a spine."""
     tiers = ("--topology", "leaf-spine", "--spines", "2", "--faults", faults)

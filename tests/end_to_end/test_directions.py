@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix, save_npz
 from switchgnn.planner import BoundaryEdges, Direction, read_manifest
 from tests.end_to_end.conftest import switchgnn
 from tests.end_to_end.whole_graph import wrong_elements
-from tests.support.fabrics import TARGETS, Team, bed
+from tests.support.fabrics import Team, bed
+from tests.support.markers import TARGETS
 
 WORKERS = 3
 VERTICES = 60

@@ -11,7 +11,7 @@ from switchgnn.controller.network import star_network
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
-from tests.end_to_end.conftest import needs_mininet
+from tests.support.markers import needs_mininet
 
 SECONDS = 20.0
 ARP_BYTES = 42

@@ -20,12 +20,18 @@ from switchgnn.planner.plan.leaf_spine import make_tiers
 from tests.end_to_end.conftest import run_json, switchgnn
 from tests.support.fabrics import Team
 from tests.support.leaf_spine_fabrics import tier_bed
+from tests.support.markers import COMBINATIONS, full, some_of
 
 TIERS = ("--topology", "leaf-spine")
 
 
 @pytest.mark.parametrize(
-    ("workers", "leaves", "spines", "send"), [(4, 2, 1, "multicast"), (7, 4, 2, "cover")]
+    ("combination", "workers", "leaves", "spines", "send"),
+    some_of(
+        lambda where, shape: shape == (where == 0),
+        COMBINATIONS,
+        [pytest.param(4, 2, 1, "multicast", id="4"), pytest.param(7, 4, 2, "cover", id="7")],
+    ),
 )
 def test_every_sum_is_exact(combination, workers, leaves, spines, send):
     report = run_json(
@@ -58,7 +64,7 @@ def check_bytes(report, tiers):
         assert tiers["bytes_down"] == tiers["planned_bytes_down"]
 
 
-@pytest.mark.parametrize("leaves", [2, 4])
+@pytest.mark.parametrize("leaves", [2, pytest.param(4, marks=full)])
 def test_bytes_on_the_cables(leaves):
     """One partial sum for each destination and leaf, and control is under 5 %."""
     options = RunOptions(
@@ -98,7 +104,12 @@ def pairs_between(graph, leaves):
     return len({(v, leaf[u]) for u, v in edges if v in away})
 
 
-@pytest.mark.parametrize("where", ["", "workers.", "cables."])
+@pytest.mark.parametrize(
+    ("combination", "where"),
+    some_of(
+        lambda where, links: where == 0 or links == 0, COMBINATIONS, ["", "workers.", "cables."]
+    ),
+)
 def test_faults_on_links_and_cables(combination, where):
     kinds = {"loss": 0.05, "duplicate": 0.02, "reorder": 0.05, "corrupt": 0.01}
     said = ",".join(f"{where}{kind}={rate}" for kind, rate in kinds.items())
@@ -164,39 +175,38 @@ def test_the_comparison_finds_a_wrong_part(tmp_path, monkeypatch, plant, wrong):
     assert (found > 0) is wrong
 
 
-@pytest.mark.parametrize("transport", ["switch", "host"])
-def test_training_over_leaves_and_spines(transport):
+def test_training_over_leaves_and_spines():
     """Both directions of a plan, and copies that workers of different leaves send each other."""
     result = switchgnn(
         *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
         *("--workers", 4, "--fabric", "loopback", *TIERS, "--spines", 2),
-        *("--transport", transport, "--transport", "local"),
+        *("--transport", "switch", "--transport", "host", "--transport", "local"),
     )
     assert result.returncode == 0, result.stderr[-2000:]
     events = [json.loads(line) for line in result.stdout.splitlines()]
-    reports = [event for event in events if event["event"] == "finished"]
-    assert reports[0]["losses"] == pytest.approx(reports[1]["losses"], abs=1e-4)
-    assert reports[1]["tiers"] is None
-    tiers = reports[0]["tiers"]
-    if transport == "host":
-        assert tiers is None
-    else:
-        # What the spines counted of both directions and all layers.
-        assert tiers["partial_sums"] == tiers["planned_partial_sums"] > 0
-        assert tiers["planned_bytes_up"] > tiers["partial_sums"] * FEATURE_FRAME_BYTES
+    switch, host, local = (event for event in events if event["event"] == "finished")
+    for report in (switch, host):
+        assert report["losses"] == pytest.approx(local["losses"], abs=1e-4)
+    assert host["tiers"] is local["tiers"] is None
+    # What the spines counted of both directions and all layers.
+    tiers = switch["tiers"]
+    assert tiers["partial_sums"] == tiers["planned_partial_sums"] > 0
+    assert tiers["planned_bytes_up"] > tiers["partial_sums"] * FEATURE_FRAME_BYTES
 
 
 @pytest.mark.parametrize(
-    ("asked", "partition"),
-    [
-        (("--strategy", "best"), "metis-racks:2"),
-        (("--partition", "metis-racks"), "metis-racks:2"),
-        (("--partition", "cdfgnn"), "cdfgnn:2"),
-        (("--partition", "cdfgnn:2:0.5"), "cdfgnn:2:0.5"),
-    ],
-    ids=["best", "metis-racks", "cdfgnn", "cdfgnn with gamma"],
+    ("command", "asked", "partition"),
+    some_of(
+        lambda command, asked: (command, asked) in {(0, 0), (0, 1), (1, 3)},
+        ["run", "train"],
+        [
+            pytest.param(("--strategy", "best"), "metis-racks:2", id="best"),
+            pytest.param(("--partition", "metis-racks"), "metis-racks:2", id="metis-racks"),
+            pytest.param(("--partition", "cdfgnn"), "cdfgnn:2", id="cdfgnn"),
+            pytest.param(("--partition", "cdfgnn:2:0.5"), "cdfgnn:2:0.5", id="gamma"),
+        ],
+    ),
 )
-@pytest.mark.parametrize("command", ["run", "train"])
 def test_the_partition_knows_the_leaves(command, asked, partition):
     what = ("--graph", "karate") if command == "run" else ("--data", "karate", "--epochs", 1)
     result = switchgnn(
@@ -220,6 +230,7 @@ def test_a_partition_for_something_else_is_refused(command, partition, because):
     assert because in " ".join(result.stderr.split())
 
 
+@full
 def test_losses_are_those_of_the_star():
     losses = []
     for topology in ((), (*TIERS, "--leaves", 4, "--spines", 2)):

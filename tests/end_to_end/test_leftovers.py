@@ -7,12 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-SECONDS = 20.0
+from tests.support.markers import COMBINATIONS, covering, some_of
+from tests.support.waiting import SECONDS, is_alive, wait_until
 
 
 def descendants(pid):
@@ -43,33 +43,26 @@ def interfaces_of(pid):
     return {name for name in interfaces() if re.fullmatch(rf"[a-z]{tag}\W.*", name)}
 
 
-def alive(pid):
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 STAGES = ["starting the switch", "installing", "exchanging"]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 TIERS = ("--topology", "leaf-spine", "--faults", "loss=0.001")
 
 
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("how", SIGNALS)
+# Every stage and every signal on each combination.
+@pytest.mark.parametrize(("combination", "stage", "how"), covering(COMBINATIONS, STAGES, SIGNALS))
 def test_nothing_is_left(combination, stage, how, tmp_path):
     end_a_run(combination, stage, how, tmp_path)
 
 
-@pytest.mark.parametrize("stage", STAGES[::2])
-@pytest.mark.parametrize("how", SIGNALS)
+@pytest.mark.parametrize(
+    ("combination", "stage", "how"),
+    some_of(
+        lambda where, stage, how: where == how == stage or ((where, how) == (2, 2) and stage),
+        COMBINATIONS,
+        STAGES[::2],
+        SIGNALS,
+    ),
+)
 def test_nothing_is_left_of_cables_with_faults(combination, stage, how, tmp_path):
     end_a_run(combination, stage, how, tmp_path, *TIERS)
 
@@ -100,7 +93,7 @@ def end_a_run(combination, stage, how, tmp_path, *options):
         process.send_signal(how)
         process.wait(SECONDS)
     assert process.returncode != 0
-    wait_until(lambda: not any(alive(child) for child in children))
+    wait_until(lambda: not any(is_alive(child) for child in children))
     wait_until(lambda: not interfaces_of(process.pid))
     # Nobody is left to remove the folder of a run that is killed; docs/limitations.md says so.
     if how is not signal.SIGKILL:

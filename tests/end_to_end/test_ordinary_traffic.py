@@ -19,6 +19,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+from tests.support.markers import needs_ping
 
 ETH_P_ALL = 3
 IS_AT = 2
@@ -52,6 +53,7 @@ def running(mininet_combination, tmp_path):
         yield fabric
 
 
+@needs_ping
 def test_ping(running):
     command = running.worker_command(0, ["ping", "-c", "3", "-i", "0.2", "-W", "5", "10.0.0.2"])
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
@@ -63,6 +65,7 @@ def test_ping(running):
     assert outcomes[Outcome.MALFORMED] == 0
 
 
+@needs_ping
 def test_every_host_reaches_every_other(running):
     """Nobody else answers for an address of a worker."""
     for worker, station in enumerate(running.star.network.stations):
@@ -88,6 +91,7 @@ def test_the_root_namespace_has_no_address_among_the_workers(running):
     assert " 10.0." not in shown.stdout
 
 
+@needs_ping
 def test_only_the_worker_answers_for_its_address(running):
     """Not the machine, even if it has the same address itself."""
     answers = []

@@ -27,7 +27,8 @@ from tests.host.innetwork.test_partial_sums import (
     claim_one_more,
     speak_for_another,
 )
-from tests.support.fabrics import TARGETS, Team, bed
+from tests.support.fabrics import Team, bed
+from tests.support.markers import TARGETS
 
 WORKERS = 3
 

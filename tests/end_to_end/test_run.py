@@ -13,6 +13,7 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.load import load_graph
 from tests.end_to_end.conftest import run_json, switchgnn
+from tests.support.markers import COMBINATIONS, some_of
 
 REQUIRED = {
     "target": str,
@@ -34,20 +35,37 @@ REQUIRED = {
 }
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize(
+    ("combination", "workers"),
+    some_of(
+        lambda where, workers: workers in ((0, 2, 4), (1,), (3,))[where],
+        COMBINATIONS,
+        [1, 2, 3, 4, 8],
+    ),
+)
 def test_any_number_of_workers(combination, workers):
     report = run_json(combination, "--workers", workers, "--slots", 64, "--features", 33)
     check(report, workers=workers, slots=64, fragments=2)
 
 
-@pytest.mark.parametrize("width", [1, 31, 32, 33, 128])
+@pytest.mark.parametrize(
+    ("combination", "width"),
+    some_of(
+        lambda where, width: width in ((0, 2, 4), (1,), (3,))[where],
+        COMBINATIONS,
+        [1, 31, 32, 33, 128],
+    ),
+)
 def test_any_feature_width(combination, width):
     report = run_json(combination, "--graph", "karate", "--workers", 3, "--features", width)
     assert report["features"] == width
     check(report, graph="karate", workers=3, fragments=-(-width // 32))
 
 
-@pytest.mark.parametrize("partition", ["g3", "g3-literal"])
+@pytest.mark.parametrize(
+    ("combination", "partition"),
+    some_of(lambda where, partition: where == 0, COMBINATIONS, ["g3", "g3-literal"]),
+)
 def test_any_partition(combination, partition):
     report = run_json(
         combination, "--graph", "karate", "--workers", 3, "--slots", 16, "--partition", partition
@@ -74,7 +92,10 @@ def test_the_best_strategies_but_for_what_is_asked(combination, tmp_path):
     check(report, graph="karate", workers=3, slots=16, fragments=2, assignment=given, **chosen)
 
 
-@pytest.mark.parametrize("graph", ["karate", "random:60:120:1"])
+@pytest.mark.parametrize(
+    ("combination", "graph"),
+    some_of(lambda where, graph: graph == (where > 0), COMBINATIONS, ["karate", "random:60:120:1"]),
+)
 def test_partial_sums(combination, graph):
     options = ("--graph", graph, "--workers", 3, "--slots", 16, "--send", "cover")
     report = run_json(combination, *options)

@@ -17,7 +17,8 @@ from switchgnn.planner.chosen import KNOWN, Asked, build_chosen, choose_asked
 from switchgnn.planner.presets import PRESETS, Situation
 from switchgnn.topologies import Target
 from tests.end_to_end.whole_graph import wrong_elements
-from tests.support.fabrics import PATIENT, TARGETS, Team, bed
+from tests.support.fabrics import PATIENT, Team, bed
+from tests.support.markers import TARGETS
 
 WORKERS, VERTICES, SLOTS, WIDTH = 4, 64, 12, 33
 FRAGMENTS = 2

@@ -15,7 +15,7 @@ from switchgnn.planner.plan.plan import Plan
 WORKERS = 3
 WIDTH = 33
 FRAGMENTS = 2
-SCALE = 10 if os.environ.get("SWITCHGNN_FULL") == "1" else 1
+SCALE = 10 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 1
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spin checks the model of the protocol, and finds the mistakes that are planted in it."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,9 +13,6 @@ import pytest
 MODEL = Path(__file__).parent
 ABSENT = [program for program in ("spin", "gcc") if shutil.which(program) is None]
 pytestmark = pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)}")
-full = pytest.mark.skipif(
-    os.environ.get("SWITCHGNN_FULL") != "1", reason="takes minutes: set SWITCHGNN_FULL=1"
-)
 
 # What an error of each kind looks like in the checker's output.
 NOT_EXACT = "slot_value[slot]=="
@@ -88,7 +84,7 @@ def test_nothing_goes_wrong(tmp_path, faults, mode):
     assert verdict.states > 500
 
 
-@full
+@pytest.mark.full
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("faults", "mode"),

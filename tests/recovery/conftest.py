@@ -6,7 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.fabrics import TARGETS, Team, bed
+from tests.support.fabrics import Team, bed
+from tests.support.markers import TARGETS
 
 WORKERS = 4
 

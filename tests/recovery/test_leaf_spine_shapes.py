@@ -7,10 +7,11 @@ from contextlib import ExitStack
 import pytest
 
 from tests.support.fabrics import Team
-from tests.support.leaf_spine_fabrics import TIER_TARGETS, tier_bed
+from tests.support.leaf_spine_fabrics import tier_bed
+from tests.support.markers import MININET_TARGETS
 
 
-@pytest.mark.parametrize("target", TIER_TARGETS)
+@pytest.mark.parametrize("target", MININET_TARGETS)
 @pytest.mark.parametrize(
     ("leaves", "spines", "send"), [(3, 2, "multicast"), (2, 1, "cover"), (2, 2, "cover")]
 )

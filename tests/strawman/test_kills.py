@@ -5,7 +5,9 @@
 import pytest
 
 from tests.recovery import test_kills as kills
-from tests.support.fabrics import TARGETS, bed
+from tests.support.fabrics import bed
+from tests.support.markers import TARGETS
+from tests.support.seeds import seeds
 
 
 @pytest.fixture(params=TARGETS)
@@ -15,6 +17,6 @@ def own_bed(request, tmp_path):
         yield made
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(1, 3))
 def test_what_was_passed_on_before_is_not_added_again(own_bed, seed):
     kills.test_the_switch_is_killed_and_started_again(own_bed, seed)

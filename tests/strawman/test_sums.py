@@ -14,10 +14,16 @@ from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
-from tests.support.fabrics import TARGETS, Team, bed
+from tests.support.fabrics import Team, bed
+from tests.support.markers import TARGETS, some_of
 
 WORKERS = 4
 ROUNDS = 2
+FAULTS = (
+    "loss=0.05,seed=1",
+    "duplicate=0.1,reorder=0.1,seed=2",
+    "loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.005,seed=3",
+)
 
 
 @pytest.fixture(scope="module", params=TARGETS)
@@ -93,14 +99,9 @@ def test_both_directions(team, direction):
     assert workers._wrong(features, result) == 0
 
 
-@pytest.mark.parametrize("slots", [8, 24, 400])
 @pytest.mark.parametrize(
-    "faults",
-    [
-        "loss=0.05,seed=1",
-        "duplicate=0.1,reorder=0.1,seed=2",
-        "loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.005,seed=3",
-    ],
+    ("slots", "faults"),
+    some_of(lambda slots, faults: slots + faults == 2, [8, 24, 400], FAULTS),
 )
 def test_every_sum_is_exact_under_faults(team, slots, faults):
     workers = team(slots, faults=faults)

@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from switchgnn.commands.shared.addresses import worker_addresses
 from switchgnn.controller import install
@@ -32,23 +31,12 @@ from switchgnn.planner.graphs.reference import reference_sums
 from switchgnn.topologies import Target, free_tcp_port
 from switchgnn.topologies.loopback_fabric import free_udp_ports
 from switchgnn.topologies.targets import (
-    BMV2_PROGRAM,
-    bmv2_installed,
     switch_child,
     wait_until_serving,
 )
 
 JOIN_SECONDS = 100
 PATIENT = Pace(patience=30.0)
-
-no_bmv2 = pytest.mark.skipif(
-    not bmv2_installed() or os.geteuid() != 0,
-    reason=f"{BMV2_PROGRAM} is not on the PATH, or not root",
-)
-TARGETS = [
-    pytest.param(Target.EMBEDDED, id="embedded"),
-    pytest.param(Target.BMV2, id="bmv2", marks=no_bmv2),
-]
 
 
 class Bed:

@@ -11,8 +11,6 @@ import os
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pytest
-
 from switchgnn.commands.shared.addresses import worker_addresses
 from switchgnn.controller import Share, install_each, leaf_spine_network, tier_plan
 from switchgnn.host.wire.link import open_link
@@ -22,20 +20,9 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_racks
 from switchgnn.planner.plan.leaf_spine import make_tiers
 from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, free_tcp_port
-from switchgnn.topologies.mininet_fabric import mininet_missing
-from switchgnn.topologies.targets import bmv2_installed, wait_until_serving
+from switchgnn.topologies.targets import wait_until_serving
 
 NO_FAULTS = "cables.loss=0"
-TIER_TARGETS = [
-    pytest.param(Target.EMBEDDED, id="embedded"),
-    pytest.param(
-        Target.BMV2,
-        id="bmv2",
-        marks=pytest.mark.skipif(
-            bool(mininet_missing()) or not bmv2_installed(), reason="no BMv2, or no Mininet"
-        ),
-    ),
-]
 _CLONE_NEWNET = 0x40000000
 _LIBC = ctypes.CDLL(None, use_errno=True)
 

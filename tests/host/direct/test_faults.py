@@ -28,7 +28,7 @@ from tests.host.direct.crew import (
     together,
     wrong,
 )
-from tests.recovery.seeds import seed_of, seeds
+from tests.support.seeds import seed_of, seeds
 
 HASTY = Pace(patience=0.5)
 BOTH = (Direction.FORWARD, Direction.BACKWARD)

@@ -21,7 +21,8 @@ from switchgnn.host.innetwork.exchange import Exchange
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import HEADER_AT, Header, Kind
 from tests.host.direct.crew import exchange, parts_of, stations, wrong
-from tests.support.fabrics import PATIENT, TARGETS, bed
+from tests.support.fabrics import PATIENT, bed
+from tests.support.markers import TARGETS
 
 WORKERS = 4
 METHODS = {"host": copy_schedules, "host-partial": partial_schedules}

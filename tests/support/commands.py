@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs `switchgnn` as a user does, but forked from a process that has imported it already.
+
+What a user starts is started anew by tests/test_docs.py and by all tests that kill a run. For the
+others the seconds that Python takes to import everything are those of this file's nursery.
+"""
+
+import atexit
+import functools
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from switchgnn.topologies.nursery import Nursery
+
+_PRELOAD = ("switchgnn.commands.application", "switchgnn.commands.main")
+
+
+def switchgnn(*arguments, timeout=100, scratch=None):
+    """Run the program; temporary files go to `scratch` if it is given.
+
+    Returns:
+        Its exit code, output and error as subprocess.CompletedProcess.
+    """
+    words = ["switchgnn", *map(str, arguments)]
+    environment = {"TMPDIR": str(scratch)} if scratch else {}
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "stderr"
+        with _nursery(os.getpid()).child("switchgnn", words, log, environment=environment) as child:
+            child.stdin.close()
+            output = child.stdout.read()
+            code = child.wait(timeout)
+            if code is None:
+                raise subprocess.TimeoutExpired(words, timeout)
+        return subprocess.CompletedProcess(words, code, output, log.read_text())
+
+
+@functools.cache
+def _nursery(_pid):
+    """One for each process of tests."""
+    made = Nursery(_PRELOAD)
+    made.start()
+    atexit.register(made.stop)
+    return made

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a test needs of the machine, and in which set of tests it is."""
+
+import itertools
+import os
+import shutil
+
+import pytest
+
+from switchgnn.topologies import Target
+from switchgnn.topologies.mininet_fabric import mininet_missing
+from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
+
+# `make check` leaves out what runs whole programs, `make test` what is a variation.
+whole = pytest.mark.whole
+full = pytest.mark.full
+
+
+def needs(program, package=None):
+    """Skip the test where a program is not on the PATH."""
+    mend = f" (apt-get install {package})" if package else ""
+    return pytest.mark.skipif(
+        shutil.which(program) is None, reason=f"{program} is not on the PATH{mend}"
+    )
+
+
+needs_mininet = pytest.mark.skipif(bool(mininet_missing()), reason=mininet_missing() or "")
+needs_bmv2 = pytest.mark.skipif(not bmv2_installed(), reason=f"{BMV2_PROGRAM} is not on the PATH")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="this needs root")
+needs_ping = needs("ping", "iputils-ping")
+
+# The switches, where tests make the links themselves: BMv2's are veth pairs, which need root.
+TARGETS = [
+    pytest.param(Target.EMBEDDED, id="embedded"),
+    pytest.param(Target.BMV2, id="bmv2", marks=[needs_bmv2, needs_root]),
+]
+# The same, where BMv2 runs in Mininet.
+MININET_TARGETS = [
+    pytest.param(Target.EMBEDDED, id="embedded"),
+    pytest.param(Target.BMV2, id="bmv2", marks=[needs_bmv2, needs_mininet]),
+]
+# Switch and fabric as `switchgnn run` takes them.
+COMBINATIONS = [
+    pytest.param(("embedded", "loopback"), id="embedded-loopback"),
+    pytest.param(("embedded", "mininet"), id="embedded-mininet", marks=needs_mininet),
+    pytest.param(("bmv2", "mininet"), id="bmv2-mininet", marks=[needs_mininet, needs_bmv2]),
+]
+MININET_COMBINATIONS = COMBINATIONS[1:]
+
+
+def covering(*axes):
+    """The product of some axes as parameters, most of them for test-all alone.
+
+    `make test` has those in which every pair of values of two axes occurs: a mistake that needs
+    two parameters to show has nowhere to hide, and one that needs three waits for test-all.
+
+    Args:
+        axes: the values of each parameter; a value may be a pytest.param with marks and an id.
+    """
+    chosen = _pairs_covered([len(axis) for axis in axes])
+    return _product(axes, chosen)
+
+
+def some_of(keep, *axes):
+    """The product of some axes as parameters; those that `keep` refuses are for test-all alone.
+
+    Args:
+        keep: called with the places of the values in their axes, from 0.
+        axes: the values of each parameter; a value may be a pytest.param with marks and an id.
+    """
+    every = itertools.product(*(range(len(axis)) for axis in axes))
+    return _product(axes, {places for places in every if keep(*places)})
+
+
+def _product(axes, chosen):
+    return [
+        _joined(
+            [axis[place] for axis, place in zip(axes, places, strict=True)],
+            () if places in chosen else (full,),
+        )
+        for places in itertools.product(*(range(len(axis)) for axis in axes))
+    ]
+
+
+def _pairs_covered(sizes):
+    """Places in a product that have every pair of places of two axes, found greedily."""
+    every = list(itertools.product(*map(range, sizes)))
+    wanted = set().union(*map(_pairs, every))
+    chosen = set()
+    while wanted:
+        best = max(every, key=lambda places: len(_pairs(places) & wanted))
+        chosen.add(best)
+        wanted -= _pairs(best)
+    return chosen
+
+
+def _pairs(places):
+    return set(itertools.combinations(enumerate(places), 2)) or {tuple(enumerate(places))}
+
+
+def _joined(values, marks):
+    parts = [value if _is_param(value) else pytest.param(value) for value in values]
+    names = [part.id or _name(part.values[0]) for part in parts]
+    flat = [value for part in parts for value in part.values]
+    return pytest.param(*flat, id="-".join(names), marks=[*marks, *_marks_of(parts)])
+
+
+def _marks_of(parts):
+    return [mark for part in parts for mark in part.marks]
+
+
+def _is_param(value):
+    return isinstance(value, type(pytest.param()))
+
+
+def _name(value):
+    return getattr(value, "name", None) or str(value)

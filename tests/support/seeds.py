@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How many seeds a test tries: a few in `make test`, many in `make test-all`."""
+
+import zlib
+
+import pytest
+
+
+def seeds(few, many=20):
+    """The numbers of the tries as parameters; all after the first `few` are for test-all."""
+    return [
+        pytest.param(number, marks=pytest.mark.full) if number >= few else number
+        for number in range(many)
+    ]
+
+
+def seed_of(*parameters):
+    """A seed that depends on the parameters alone, on every machine and in every run."""
+    return zlib.crc32(repr(parameters).encode())
