@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m bench``: all figures that this machine can measure, as one table."""
+"""``python -m bench``: measures all figures that this machine can measure, as one table."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def main(  # noqa: PLR0917 - typer makes options of them
     unknown = sorted(set(only or ()) - set(_NAMES))
     if unknown:
         raise typer.BadParameter(f"there is no figure {', '.join(unknown)}: {', '.join(_NAMES)}")
-    # A terminated run cleans up like an interrupted one.
+    # With this, a terminated run cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = Settings(clone=clone or fig_clone.NAME in (only or ()), plots=plots, full=full)
     lines, left_out = _measure(settings.quick if quick else settings, only, Console(stderr=True))
@@ -117,7 +117,7 @@ def _chosen(
 
 def _measured(figure: ModuleType, settings: Settings) -> list[Line]:
     run: Callable[[Settings], Iterator[Line]] = figure.run
-    # Most make their interfaces in a namespace, which ends with them whatever happens.
+    # Most figures make their interfaces in a namespace, which ends together with them.
     own_namespace = getattr(figure, "OWN_NAMESPACE", True)
     with ExitStack() as stack:
         stack.enter_context(Namespace() if own_namespace else nullcontext())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Why a figure was not measured."""
+"""The error of a figure that was not measured."""
 
 from switchgnn.errors import SwitchGNNError
 

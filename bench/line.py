@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One line of the result: two measurements, their ratio, and what was aimed at."""
+"""One line of the result: two measurements, their ratio, and their goal."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -11,13 +11,13 @@ from bench.measure import Samples
 
 @dataclass(frozen=True)
 class Goal:
-    """What a line aims at; None where it aims at nothing.
+    """The goal of a line; None where there is none.
 
     Attributes:
-        ratio: A / B at least.
-        ratio_most: A / B at most.
-        least: A at least.
-        most: A at most.
+        ratio: the smallest A / B.
+        ratio_most: the largest A / B.
+        least: the smallest A.
+        most: the largest A.
     """
 
     ratio: float | None = None
@@ -28,12 +28,12 @@ class Goal:
 
 @dataclass(frozen=True)
 class Line:
-    """One line.
+    """One line of the result.
 
     Attributes:
-        figure: name of the figure it belongs to.
+        figure: the name of the figure that it belongs to.
         what: what was measured.
-        unit: of A and B.
+        unit: the unit of A and B.
         a, b: the measurements; B may be missing.
         goal: what A or A / B should be.
         note: circumstances that matter.
@@ -56,7 +56,7 @@ class Line:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the medians reach the goal; None without one."""
+        """Whether the medians reach the goal; None without a goal."""
         goal, checks = self.goal, []
         if goal.ratio is not None and self.ratios:
             checks.append(median(self.ratios) >= goal.ratio)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine lacks."""
+"""Checks what this machine lacks."""
 
 import os
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Side by side measurement: A B A B, so that drift of the machine hits both."""
+"""Measures two things in turn, A B A B, so that drift of the machine affects both."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Samples:
 
     Attributes:
         label: what was measured.
-        values: in the order of measurement.
+        values: the values in the order of measurement.
     """
 
     label: str
@@ -23,14 +23,23 @@ class Samples:
 
     @property
     def median(self) -> float:
-        """The median."""
+        """The median of the values."""
         return median(self.values)
 
 
 def alternate(
     pairs: int, a: tuple[str, Measurement], b: tuple[str, Measurement]
 ) -> tuple[Samples, Samples]:
-    """Measure A and B in turn, ``pairs`` times each."""
+    """Measure A and B in turn, ``pairs`` times each.
+
+    Args:
+        pairs: the number of measurements of each.
+        a: the label of A, and the function that measures it once.
+        b: the same for B.
+
+    Returns:
+        The measurements of A and of B.
+    """
     values: list[tuple[float, float]] = [(a[1](), b[1]()) for _ in range(pairs)]
     return (
         Samples(a[0], tuple(pair[0] for pair in values)),
@@ -39,5 +48,14 @@ def alternate(
 
 
 def repeat(times: int, label: str, measurement: Measurement) -> Samples:
-    """Measure one thing several times."""
+    """Measure one thing several times.
+
+    Args:
+        times: the number of measurements.
+        label: what is measured.
+        measurement: measures it once.
+
+    Returns:
+        The measurements.
+    """
     return Samples(label, tuple(measurement() for _ in range(times)))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much is measured."""
+"""The settings that say how much is measured."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,14 +8,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Settings:
-    """What every figure takes.
+    """The settings of every figure.
 
     Attributes:
         pairs: how often A and B are measured, in turn.
-        seconds: length of one measurement that runs for a time.
-        plots: folder for pictures, or None for none.
-        clone: also run the figure that clones and installs everything anew.
-        full: graphs of the paper's size, where a figure has smaller ones.
+        seconds: the length of one measurement that runs for a time.
+        plots: the folder for pictures, or None for none.
+        clone: whether to run also the figure that clones and installs everything.
+        full: whether graphs have the paper's size, in figures that also have smaller ones.
     """
 
     pairs: int = 5
@@ -26,5 +26,5 @@ class Settings:
 
     @property
     def quick(self) -> "Settings":
-        """Return the same, short and coarse."""
+        """The same settings with fewer and shorter measurements."""
         return replace(self, pairs=2, seconds=0.7)

@@ -11,7 +11,7 @@ from rich.table import Table
 from bench.line import Goal, Line
 from bench.measure import Samples
 
-_WIDTH = 150  # where nobody knows the width of the terminal
+_WIDTH = 150  # where the output is not a terminal, which would have a width
 _HEADINGS = ("figure", "what", "unit", "A", "B", "A / B (min-max)", "goal", "reached")
 _REACHED = {True: "[green]yes[/]", False: "[red]no[/]", None: "-"}
 

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the figures are measured: switches, links, and graphs."""
+"""The switches, links and graphs that the figures are measured with."""

@@ -36,7 +36,7 @@ class Served:
     Attributes:
         plan: the plan, for the workers.
         switch: the switch's part of it, as ``program`` needs it.
-        program: what the switch runs.
+        program: the program of the switch.
     """
 
     plan: Plan
@@ -45,7 +45,7 @@ class Served:
 
 
 class Bed:
-    """A running star with a plan in its switch. A context manager."""
+    """A running star with a plan in its switch. Use it as a context manager."""
 
     def __init__(self, target: Target, served: Served) -> None:
         self.served = served
@@ -71,14 +71,14 @@ class Bed:
         self._stack.close()
 
     def new_session(self) -> None:
-        """Make all that was counted before old, so that rounds start from 1 again."""
+        """Begin a new session in the switch, so that rounds start from 1 again."""
         self._session += 1
         session = Session(self._layout)
         entry = session.entry(self._session, self._switch_plan())
         self.client.write([default_update(session.table, session.encode(entry))])
 
     def counters(self) -> dict[str, int]:
-        """Return what the switch has counted."""
+        """Return the counters of the switch by name."""
         return read_counters(self.client).named()
 
     def addresses(self, worker: int) -> Addresses:
@@ -86,7 +86,7 @@ class Bed:
         return worker_addresses(self.network, worker)
 
     def _install(self) -> None:
-        # Not `install`: it refuses programs with other banks than the plan.
+        # `install` would refuse programs with other banks than the plan.
         program = self.served.program
         self.client.set_pipeline(program, program_cookie(program))
         plan = self._switch_plan()

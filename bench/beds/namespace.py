@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A network namespace of the benchmarks' own.
 
-Interfaces made in it end with the last process in it, however that ends.
+The kernel removes it, with its interfaces, after its last process has ended in any way.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ class Namespace:
         self._before = os.open(_OWN, os.O_RDONLY)
         if _libc.unshare(_CLONE_NEWNET) != 0:
             raise BenchError(f"No network namespace: {os.strerror(ctypes.get_errno())}.")
-        # No packets of the kernel's own on wires whose packets are counted.
+        # Without IPv6 the kernel sends no packets of its own on wires that are counted.
         for which in ("all", "default"):
             path = Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6")
             if path.exists():

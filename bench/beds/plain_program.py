@@ -3,7 +3,7 @@
 """The program that figure ``plain`` compares with: one slot per pass, 32 registers.
 
 ``p4/plain_banks.p4`` takes the place of the product's banks. Its compilation is
-committed in ``p4/compiled``; ``python -m bench.beds.plain_program`` makes it anew.
+committed in ``p4/compiled``; ``python -m bench.beds.plain_program`` repeats it.
 """
 
 import hashlib
@@ -30,12 +30,12 @@ _FOLDER = Path(__file__).resolve().parents[1] / "p4"
 _BANKS = _FOLDER / "plain_banks.p4"
 _COMPILED = _FOLDER / "compiled"
 _DIGEST = "plain_banks.sha256"
-# With one bank p4c finds shorter aliases than those the controller knows banks by.
+# With one bank p4c uses shorter aliases than the names that the controller expects.
 _ALIASES = {"value0": "bank0.value", "events": "bank0.events"}
 
 
 def plain_program() -> Program:
-    """Return the program, compiled now if p4c is here, else as it is committed.
+    """Return the program, compiled now if p4c is installed, or else as it was committed.
 
     Raises:
         StaleProgramError: p4c is missing, and a source has changed since the commit.
@@ -84,12 +84,12 @@ def _load(folder: Path) -> Program:
             f"{folder} is older than {_BANKS.name}: run `python -m bench.beds.plain_program` "
             "(needs p4c)."
         )
-    # A cookie of its own, so that no switch is taken to run the product's program.
+    # Its own cookie prevents that a switch with it seems to run the product's program.
     return replace(program, digest=hashlib.sha256(program.json).hexdigest())
 
 
 def _compile(folder: Path) -> None:
-    # Relative to the P4 sources, where p4c runs; p4c hands the define to a shell.
+    # The path is relative to the P4 sources, where p4c runs, and needs no quoting in a shell.
     banks = os.path.relpath(_BANKS, SOURCE_FOLDER.resolve())
     compile_program(folder, defines=(rf"BANKS_FILE=\"{banks}\"",))
     (folder / _DIGEST).write_text(_banks_digest() + "\n")
@@ -98,7 +98,7 @@ def _compile(folder: Path) -> None:
     for short, alias in _ALIASES.items():
         text = text.replace(f'alias: "{short}"', f'alias: "{alias}"')
     p4info.write_text(text)
-    # One line: nobody reads it, and it is half the size.
+    # The file is written as one line, which is half the size: it is not meant to be read.
     compiled = folder / f"{NAME}.json"
     compiled.write_text(json.dumps(json.loads(compiled.read_text()), separators=(",", ":")) + "\n")
 

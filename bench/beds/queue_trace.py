@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Follows the queues of a switch while something runs, and draws them."""
+"""Records the queues of a switch while something runs, and draws them."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ class QueueTrace:
     """The queues that packets found, over time.
 
     Attributes:
-        seconds: end of each interval, from the first packet counted.
+        seconds: the end of each interval, from the first packet counted.
         longest: the longest queue found in each interval, in packets.
         packets: packets by the length of the queue that they found, over all intervals.
     """
@@ -36,10 +36,10 @@ class QueueTrace:
 
 
 class QueueWatch:
-    """Reads a switch's queue counters again and again, in a thread. A context manager.
+    """Reads a switch's queue counters repeatedly, in a thread. Use it as a context manager.
 
     Args:
-        grpc_address: of a switch that may not be there yet.
+        grpc_address: the address of a switch that does not have to be there yet.
     """
 
     def __init__(self, grpc_address: str) -> None:
@@ -62,7 +62,7 @@ class QueueWatch:
         self._thread.join()
 
     def trace(self) -> QueueTrace:
-        """Return what was seen."""
+        """Return what was recorded."""
         cells = np.array([counters.port_queue for _, counters in self._samples], dtype=np.int64)
         times = np.array([moment for moment, _ in self._samples])
         if len(cells) < 2:
@@ -89,8 +89,14 @@ class QueueWatch:
 
 
 def draw(traces: dict[str, QueueTrace], threshold: int, path: Path) -> None:
-    """Draw the longest queue over time, one curve for each name, as a picture."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  only who draws needs it
+    """Draw the longest queue over time, one curve for each name, as a picture.
+
+    Args:
+        traces: the recorded queues by name.
+        threshold: the queue length in packets from which packets are marked.
+        path: the file of the picture; its suffix is the format.
+    """
+    from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
 
     figure = Figure(figsize=(8, 2.6 * len(traces)), layout="constrained")
     axes = figure.subplots(len(traces), 1, sharex=True, sharey=True, squeeze=False)[:, 0]

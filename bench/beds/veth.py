@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A star of veth pairs: the smallest fabric that both switches attach to."""
+"""A star of veth pairs: the smallest fabric that both switches can be attached to."""
 
 import os
 import subprocess
@@ -17,11 +17,11 @@ _STARS = count()
 
 
 class VethStar(Fabric):
-    """Switch and workers in one namespace, a veth pair for each worker."""
+    """Switch and workers in one namespace, with a veth pair for each worker."""
 
     def __init__(self, star: Star, folder: Path) -> None:
         super().__init__(star, folder)
-        # At most 15 characters; other programs on the machine have names as well.
+        # A name has at most 15 characters and must differ from those of other programs.
         self._tag = f"b{os.getpid() % 0x100000:x}{next(_STARS)}"
         self._switch: Child | None = None
 
@@ -58,11 +58,11 @@ class VethStar(Fabric):
         return f"eth:{self._host_end(worker)}"
 
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
-        """Return the command itself: all are in one namespace."""
+        """Return the command itself, since all are in one namespace."""
         return list(command)
 
     def wire_bytes(self) -> list[WireBytes]:
-        """Return what the switch's ends have received and sent."""
+        """Return what the switch's ends of the pairs have received and sent."""
         return [
             WireBytes(*_counters(self._switch_end(worker))) for worker in range(self.star.workers)
         ]
@@ -75,7 +75,7 @@ class VethStar(Fabric):
 
 
 def make_pair(one: str, other: str) -> None:
-    """Make a veth pair and take both ends up."""
+    """Make a veth pair and enable both ends."""
     _ip(["link", "add", "name", one, "type", "veth", "peer", "name", other])
     for name in (one, other):
         _ip(["link", "set", name, "up"])
@@ -87,7 +87,7 @@ def remove_pair(one: str) -> None:
 
 
 def _counters(interface: str) -> tuple[int, int]:
-    # /sys shows the namespace it was mounted in; /proc/thread-self shows ours.
+    # /sys shows the namespace in which it was mounted; /proc/thread-self shows ours.
     for line in Path("/proc/thread-self/net/dev").read_text().splitlines():
         name, _, numbers = line.partition(":")
         if name.strip() == interface:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads every frame that crosses an interface, in both directions, and tells the kinds apart."""
+"""Reads every frame that crosses an interface, in both directions, and counts them by kind."""
 
 import socket
 from collections import Counter
@@ -16,10 +16,10 @@ FOREIGN = "foreign"
 
 
 class Wiretap:
-    """Listens on some interfaces. A context manager.
+    """Listens on some interfaces. Use it as a context manager.
 
     The kernel keeps the frames until they are counted, so listening takes no time from
-    what is measured beside it.
+    what is measured at the same time.
     """
 
     def __init__(self, interfaces: Iterable[str]) -> None:

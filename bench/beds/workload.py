@@ -16,11 +16,11 @@ _SEED = 1
 
 
 def random_graph(vertices: int, neighbours: int) -> Graph:
-    """Return a seeded graph: each vertex has so many neighbours, all on other workers."""
+    """Return a seeded graph whose vertices have ``neighbours`` neighbours on other workers each."""
     generator = np.random.default_rng(_SEED)
     source = np.repeat(np.arange(vertices), neighbours)
     remote = _remote_places(generator, vertices, neighbours)
-    # Worker of v is v modulo WORKERS: step over the own one.
+    # The worker of v is v modulo WORKERS; neighbours must be on another one.
     away, place = remote % (WORKERS - 1) + 1, remote // (WORKERS - 1)
     destination = place * WORKERS + (source + away) % WORKERS
     return graph_from_edges(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""From clone to result, and once more."""
+"""The time from a clone to the first result, and to the second one."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def missing() -> str | None:
 
 
 def run(_settings: Settings) -> Iterator[Line]:
-    """Measure once: the first run installs everything, the second only runs."""
+    """Measure once: the first run installs everything, the second one only runs."""
     with TemporaryDirectory(prefix="bench-clone-") as folder:
         started = time.perf_counter()
         _do(["git", "clone", "--quiet", str(_REPOSITORY), "clone"], Path(folder))
@@ -42,7 +42,7 @@ def run(_settings: Settings) -> Iterator[Line]:
 
 
 def _make_run(clone: Path, started: float) -> Samples:
-    # Not the venv that the benchmarks run in.
+    # The clone must not use the virtual environment that the benchmarks run in.
     _do(["make", "run", f"PYTHON={sys._base_executable}"], clone)
     return Samples("make run", (time.perf_counter() - started,))
 

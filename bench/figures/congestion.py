@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Congestion control on shaped links that TCP fills, against none."""
+"""The exchange on shaped links that TCP fills, with congestion control and without."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from switchgnn.topologies import FabricKind, Target, free_tcp_port
 from switchgnn.topologies.mininet_fabric import mininet_missing
 
 NAME = "congestion"
-# Mininet makes the namespaces, and the kernel's default buffer is one for the machine.
+# Mininet makes its own namespaces, and the default buffer can only be set for the machine.
 OWN_NAMESPACE = False
 
 _GRAPH = "random:2000:10000:1"
@@ -28,7 +28,7 @@ _WIDTH = 32
 _ROUNDS = 6
 _BANDWIDTH = 10.0
 _FLOWS = 1
-# Wider than any queue here: without control nothing holds the workers back.
+# Wider than any queue here, so that without congestion control nothing limits the workers.
 _WINDOW = 256
 _MOST_ABOVE = 0.5
 

@@ -12,14 +12,25 @@ from bench.measure import alternate
 from bench.settings import Settings
 
 _UNIT = "contributions/s"
-# Rounds that take about as long as the processes need to start.
+# These rounds take about as long as the processes need to start.
 _ROUNDS = 3
 
 
 def compare(
     figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
 ) -> Iterator[Line]:
-    """Yield one line per load."""
+    """Yield one line per load.
+
+    Args:
+        figure: the name of the figure.
+        settings: how much is measured.
+        a: the label of bed A, and the bed.
+        b: the same for B.
+        ratio: the goal, the smallest ratio A / B.
+
+    Yields:
+        The lines.
+    """
     yield _raw(figure, settings, a, b, ratio)
     yield _exchange(figure, settings, a, b, ratio)
 

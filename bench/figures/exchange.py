@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The whole exchange on both targets: time per round, passes, bytes."""
+"""The whole exchange on both targets: time per round, passes and bytes."""
 
 from collections.abc import Callable, Iterator
 
@@ -30,7 +30,7 @@ def missing() -> str | None:
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure; without BMv2 only the embedded switch."""
+    """Measure both targets; without BMv2 only the embedded switch."""
     for name, (make_plan, width, rounds) in _GRAPHS.items():
         plan = make_plan()
         yield from _graph(settings, f"{name}, {plan.manifest.blocks} blocks", plan, width, rounds)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What one core of a host sends: the hot path against Scapy."""
+"""The packets per second that one core of a host sends, compared with Scapy."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def missing() -> str | None:
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure; the other end of the pair does not read."""
+    """Measure both senders; the other end of the pair does not read."""
     make_pair(_HERE, _THERE)
     try:
         with InterfaceLink(_HERE) as link:
@@ -74,7 +74,7 @@ def _hot_path(link: Link) -> Callable[[], int]:
 
 
 def _scapy() -> Callable[[], int]:
-    # Takes half a second, which only this figure should pay.
+    # Importing Scapy takes half a second, which only this figure should spend.
     from scapy.config import conf  # noqa: PLC0415
     from scapy.layers.inet import IP  # noqa: PLC0415
     from scapy.layers.l2 import Ether  # noqa: PLC0415

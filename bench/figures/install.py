@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Table entries per second into BMv2, against p4runtime-shell."""
+"""The table entries per second that are installed in BMv2, compared with p4runtime-shell."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ NAME = "install"
 _UNIT = "entries/s"
 _LEAST = 30_000
 _RATIO = 10.0
-# About 40,000 fanout entries, forty requests.
+# This gives about 40,000 fanout entries in forty requests.
 _VERTICES, _NEIGHBOURS = 8192, 24
 SHELL_PYTHON = Path(__file__).resolve().parents[2] / ".venv-shell/bin/python"
 _SHELL_SCRIPT = Path(__file__).resolve().parents[1] / "loads/shell_inserts.py"
@@ -43,7 +43,7 @@ def missing() -> str | None:
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure; without p4runtime-shell only our own part."""
+    """Measure both clients; without p4runtime-shell only our own."""
     plan = random_plan(_VERTICES, _NEIGHBOURS)
     with TemporaryDirectory(prefix="bench-") as name:
         star = Star(star_network(WORKERS), Target.BMV2, f"127.0.0.1:{free_tcp_port()}")
@@ -86,7 +86,7 @@ def _verified(settings: Settings, plan: Plan, address: str) -> Line:
 def _install(plan: Plan, address: str) -> float:
     program = load_program()
     with P4RuntimeClient(address) as client:
-        # Without its entries the switch has no session either, and loads the program anew.
+        # Loading the program again removes the entries and with them the session.
         client.set_pipeline(program, program_cookie(program))
         report = install(
             SwitchPlan(plan.manifest, plan.switch),

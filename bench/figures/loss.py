@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What loss on every link costs: time per round with it over that without."""
+"""The cost of loss on every link: the time per round with loss, divided by that without."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -16,9 +16,9 @@ from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 
 NAME = "loss"
-# Loss in each direction of each link: time over that without loss, at most.
+# The goals: the loss in each direction of each link, and the largest ratio of times.
 _GOALS = {0.001: 1.3, 0.01: 2.0, 0.05: 4.0}
-# The links of both sides are disturbed alike, for that costs time of its own.
+# Injecting faults itself takes time, so the links of both sides get this smallest loss.
 _AS_GOOD_AS_NONE = 1e-12
 _WIDTH = 64
 _ROUNDS = 10
@@ -30,7 +30,7 @@ def missing() -> str | None:
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure on the targets that are there."""
+    """Measure on the targets that are installed."""
     plan = digits_plan()
     served = Served(plan, plan.switch, load_program())
     targets = [Target.EMBEDDED] + ([Target.BMV2] if lacks(bmv2=True) is None else [])
@@ -41,7 +41,7 @@ def run(settings: Settings) -> Iterator[Line]:
 
 
 def _line(settings: Settings, bed: Bed, target: Target, loss: float, most: float) -> Line:
-    # Other losses each time, the same in every run of the benchmark.
+    # The losses differ from one exchange to the next, but not between runs of the benchmark.
     seeds = count()
     lost: list[int] = []
     repeated: list[int] = []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""BMv2 with banks against BMv2 with one slot per pass and 32 registers."""
+"""BMv2 with banks compared with BMv2 with one slot per pass and 32 registers."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def missing() -> str | None:
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure."""
+    """Measure both programs."""
     plan = standard_plan()
     banks = Served(plan, plan.switch, load_program())
     plain = Served(plan, plain_switch_part(plan.switch), plain_program())

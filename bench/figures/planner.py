@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A whole plan of a graph with Reddit's shape, beside METIS alone on the same graph."""
+"""A whole plan of a graph with Reddit's shape, compared with METIS alone on the same graph."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ NAME = "planner"
 OWN_NAMESPACE = False
 
 _WORKERS = 128
-# The paper's switch memory, for its size of the graph; both shrink alike.
+# The paper's switch memory for a graph of its size; smaller graphs get less memory.
 _SLOTS = {"10 MB": 78_125, "100 MB": 781_250}
 _SCALE, _SEED = 0.2, 0
 _TIMES, _BYTES = 4.0, 12.0

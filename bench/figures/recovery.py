@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What recovery costs where nothing is lost: time per round, and bytes."""
+"""The cost of recovery when nothing is lost: time per round, and bytes."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ _TIME = 1.02
 _ACK_PERCENT = 5.0
 _WIDTH = 64
 _ROUNDS = 10
-# Single ratios scatter by far more than the goal, so there are more of them.
+# Single ratios vary by far more than the goal, so more of them are measured.
 _PAIRS_PER_PAIR = 3
 _TAPPED_ROUNDS = 3
 _REPAIRS = ("features_resent", "probes", "recalls", "fetches")
@@ -38,7 +38,7 @@ def missing() -> str | None:
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure on the targets that are there; bytes do not depend on the target."""
+    """Measure on the targets that are installed; bytes do not depend on the target."""
     targets = [Target.EMBEDDED] + ([Target.BMV2] if lacks(bmv2=True) is None else [])
     for target in targets:
         with Bed(target, _served(digits_plan())) as bed:

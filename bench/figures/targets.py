@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded switch against BMv2."""
+"""The embedded switch compared with BMv2."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def missing() -> str | None:
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure."""
+    """Measure both targets."""
     plan = standard_plan()
     served = Served(plan, plan.switch, load_program())
     with Bed(Target.EMBEDDED, served) as a, Bed(Target.BMV2, served) as b:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Epochs on links that are the bottleneck: the switch against hosts that do without."""
+"""Epochs on links that are the bottleneck: the switch compared with host-based exchange."""
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from switchgnn.commands.train.report import TrainReport
 
 NAME = "training"
-# Mininet makes the namespaces.
+# Mininet makes its own namespaces.
 OWN_NAMESPACE = False
 
-# Boundary vertices have more than five remote copies each; the note tells how many.
+# Boundary vertices have more than five remote copies each; the note gives the number.
 _GRAPH = "random:1600:25600:1"
 _WORKERS = 8
 _HIDDEN = 32
@@ -43,7 +43,7 @@ def missing() -> str | None:
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure on the targets that are there."""
+    """Measure on the targets that are installed."""
     targets = [Target.EMBEDDED] + ([Target.BMV2] if lacks(bmv2=True) is None else [])
     for target in targets:
         yield from _lines(settings, target)
@@ -78,7 +78,7 @@ def _lines(settings: Settings, target: Target) -> Iterator[Line]:
 
 
 def _training(target: Target) -> "tuple[Callable[[str], TrainReport], float]":
-    """Return what trains over a transport, and the remote copies of a boundary vertex."""
+    """Return a function that trains over a transport, and the remote copies per boundary vertex."""
     from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
     from switchgnn.planner import partition_workers  # noqa: PLC0415

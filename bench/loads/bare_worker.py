@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker that repairs nothing: what recovery costs is measured against it.
+"""A worker that repairs nothing: the cost of recovery is measured against it.
 
 It sends the same frames within the same window, which the acknowledgements open, and
-meets at the same barriers. It keeps no times and no bits, and never asks again.
+meets at the same barriers. It records no times and no bits, and repeats no request.
 """
 
 import sys
@@ -16,7 +16,7 @@ from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, Header
 from switchgnn.host.worker import WorkerTask, run_worker
 
 COMMAND = (sys.executable, "-m", "bench.loads.bare_worker")
-# Longer than any answer takes: nothing is ever due.
+# This is longer than any answer takes, so no timer ever ends.
 _NEVER = 60.0
 
 
@@ -24,7 +24,7 @@ class BareSender(FeatureSender):
     """Takes each acknowledgement as one of the whole group."""
 
     def take_ack(self, header: Header, now: float) -> bool:
-        """Open the window; nobody looks at the count."""
+        """Open the window; the count is ignored."""
         group = header.feature_group
         if group not in self._waiting:
             return False
@@ -36,10 +36,10 @@ class BareSender(FeatureSender):
         return True
 
     def repeat_what_is_late(self, now: float) -> None:
-        """Nothing is late."""
+        """Do nothing, since nothing is ever late."""
 
     def next_timer(self, now: float) -> float:
-        """Nothing is due."""
+        """Return a time so long that no timer ends."""
         return _NEVER
 
     def _note_if_asking(self, place: int, now: float) -> None:
@@ -47,10 +47,22 @@ class BareSender(FeatureSender):
 
 
 class BareReceiver(SumReceiver):
-    """Takes the sums that come."""
+    """Takes the sums that arrive."""
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Keep the sum; what is not whole is an error, for it cannot be mended."""
+        """Keep a complete sum.
+
+        Args:
+            header: the header of the frame.
+            frame: the frame.
+            now: the time in seconds.
+
+        Returns:
+            True, since each sum is new.
+
+        Raises:
+            BenchError: the sum is not complete, which nothing here could repair.
+        """
         place = self._schedule.receive_place[header.dst_id]
         if header.count != self._schedule.receive_count[place]:
             raise BenchError(f"The sum of vertex {header.dst_id} is not whole.")
@@ -61,11 +73,11 @@ class BareReceiver(SumReceiver):
         return True
 
     def ask_for_what_is_late(self, now: float) -> bool:
-        """Nothing is late."""
+        """Return False, since nothing is ever late."""
         return False
 
     def next_timer(self, now: float) -> float:
-        """Nothing is due."""
+        """Return a time so long that no timer ends."""
         return _NEVER
 
 

@@ -21,17 +21,17 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True)
 class Exchanged:
-    """What an exchange took.
+    """The results of an exchange.
 
     Attributes:
-        seconds: of one round, from the moment that all workers are there.
-        contributions: per second, as the switch counted them.
-        passes: per contribution.
-        wire_bytes: of one round, both ways, on all wires.
+        seconds: the time of one round, from the moment that all workers are there.
+        contributions: contributions per second, as the switch counted them.
+        passes: passes per contribution.
+        wire_bytes: bytes of one round, both ways, on all wires.
         repeated: attempts before this one that failed.
-        injected: frames that met a fault on purpose.
-        repairs: what the workers counted, added up.
-        traffic: frames and bytes that passed the workers' sockets, added up.
+        injected: frames that a fault was injected into.
+        repairs: the repairs of all workers, by kind.
+        traffic: frames and bytes that passed the sockets of all workers.
     """
 
     seconds: float
@@ -51,14 +51,20 @@ def exchange(
     faults: str = "",
     command: Sequence[str] = WORKER_COMMAND,
 ) -> Exchanged:
-    """Exchange features of a width, for some rounds; anew when it fails.
+    """Exchange features for some rounds; start again when an attempt fails.
 
     Args:
         bed: a switch with a plan.
-        rounds: how many.
-        width: of the features.
-        faults: what happens on all links, as `switchgnn run --faults` takes it.
-        command: starts a worker.
+        rounds: the number of rounds.
+        width: the width of the features.
+        faults: what is injected on all links, as `switchgnn run --faults` takes it.
+        command: the command that starts a worker.
+
+    Returns:
+        The results of the first attempt that succeeds.
+
+    Raises:
+        WorkerError: a worker failed in each attempt.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -78,7 +84,7 @@ def _exchange(bed: Bed, rounds: int, width: int, faults: str, command: Sequence[
     before, wire_before = bed.counters(), bed.fabric.wire_bytes()
     outcomes = run_workers(bed.fabric, tasks, lambda _done, _total: None, command=command)
     after, wire_after = bed.counters(), bed.fabric.wire_bytes()
-    # A worker's clock starts when it is ready; the last one waits for nobody.
+    # A worker's clock starts when it is ready, so the last worker's has no waiting in it.
     seconds = min(outcome.seconds for outcome in outcomes)
     contributions = after["contributions"] - before["contributions"]
     wire = _total(wire_after) - _total(wire_before)

@@ -18,7 +18,7 @@ from switchgnn.planner.presets import Situation, choose
 
 
 def metis(graph: Graph, workers: int) -> dict[str, float]:
-    """METIS on the graph as it is, and nothing else."""
+    """Partition the graph with METIS, and do nothing else."""
     import pymetis  # noqa: PLC0415 - as the planner does
 
     starts = graph.indptr.astype(np.int32)
@@ -30,7 +30,16 @@ def metis(graph: Graph, workers: int) -> dict[str, float]:
 
 
 def plan(graph: Graph, workers: int, slots: int) -> dict[str, float]:
-    """The whole plan of `best`."""
+    """Make the whole plan of the preset `best`.
+
+    Args:
+        graph: the graph.
+        workers: their number.
+        slots: the aggregators that a block may use.
+
+    Returns:
+        The time in seconds, the memory in bytes, and what the plan predicts.
+    """
     situation = Situation(workers, slots)
     choice = choose("best", graph, situation)
     memory, start = PeakMemory(), time.perf_counter()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Saturates a switch: one process sends on all ports as fast as acknowledgements come."""
+"""Saturates a switch: one process sends on all ports as fast as acknowledgements arrive."""
 
 import select
 import time
@@ -16,7 +16,7 @@ from switchgnn.host.wire.header import HEADER_AT, LANES, Kind
 from switchgnn.host.wire.link import InterfaceLink, Link
 from switchgnn.planner import WorkerPart
 
-# BMv2 reads a port through a ring of about 30 frames and loses what does not fit.
+# BMv2 reads a port through a ring of about 30 frames and loses frames that do not fit.
 WINDOW = 16
 _SILENCE = 0.1
 _PATIENCE = 20.0
@@ -27,11 +27,11 @@ _GROUP = WINDOW // 2
 
 @dataclass(frozen=True)
 class Rate:
-    """What a load brought about.
+    """The result of a load.
 
     Attributes:
-        contributions, sums: per second, as the switch counted them.
-        lost: share of the sums that did not become complete.
+        contributions, sums: their numbers per second, as the switch counted them.
+        lost: the share of the sums that did not become complete.
     """
 
     contributions: float
@@ -40,7 +40,7 @@ class Rate:
 
 
 class RawLoad:
-    """Features of a plan's only block on all ports of a bed. A context manager."""
+    """Features of a plan's only block on all ports of a bed. Use it as a context manager."""
 
     def __init__(self, bed: Bed) -> None:
         if bed.served.plan.manifest.blocks != 1:
@@ -64,7 +64,7 @@ class RawLoad:
         self._stack.close()
 
     def run(self, seconds: float) -> Rate:
-        """Load the switch for at least so long; whole rounds only."""
+        """Load the switch for at least ``seconds`` seconds, in whole rounds."""
         before = self._bed.counters()
         rounds, started = 0, time.perf_counter()
         while rounds == 0 or time.perf_counter() - started < seconds:
@@ -110,7 +110,7 @@ class RawLoad:
 
 
 class _Port:
-    """One port: what was sent there and what the switch has acknowledged."""
+    """One port: what was sent there and what the switch has acknowledged of it."""
 
     def __init__(self, link: Link, frames: FeatureFrames, part: WorkerPart) -> None:
         self.link = link
@@ -140,7 +140,7 @@ class _Port:
         self._sent = max(self._sent, limit)
 
     def take(self) -> None:
-        """Take all that has arrived; only acknowledgements matter."""
+        """Take all frames that have arrived; only acknowledgements matter."""
         while (frame := self.link.receive(0.0)) is not None:
             if frame[_KIND] & 15 == Kind.ACK:
                 place = self._places[bytes(frame[_SRC_ID])]

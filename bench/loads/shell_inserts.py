@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Inserts fanout entries the way p4runtime-shell offers; runs in that program's venv.
+"""Inserts fanout entries in the way of p4runtime-shell; runs in that program's venv.
 
 ``python shell_inserts.py HOST:PORT FOLDER ENTRIES`` prints one line of JSON.
 """
@@ -14,7 +14,7 @@ BANKS = 8
 
 def main() -> None:
     """Load the program, insert, and print entries per second."""
-    # Only that venv has it.
+    # Only that program's venv has this package.
     import p4runtime_sh.shell as sh  # noqa: PLC0415
 
     address, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m switchgnn.commands` is `switchgnn`."""
+"""Lets `python -m switchgnn.commands` run `switchgnn`."""
 
 from switchgnn.commands.main import main
 

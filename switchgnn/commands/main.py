@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the subcommands together and turns errors into a sentence and exit code 2."""
+"""Runs the subcommands and turns errors into a sentence and exit code 2."""
 
 import sys
 
@@ -15,7 +15,7 @@ _FAILED = 2
 def main() -> None:
     """Run the program with the arguments of the process.
 
-    Typer answers wrong usage itself, with exit code 2 as well.
+    Typer itself reports wrong usage, also with exit code 2.
     """
     try:
         _application()()
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _application() -> typer.Typer:
-    # Imported here so that a worker process, started many at a time, loads only its own part.
+    # Many worker processes start at a time; the imports here load only what each one needs.
     if sys.argv[1:2] == ["worker"]:
         from switchgnn.commands.worker.command import app as worker_app  # noqa: PLC0415
 

@@ -58,7 +58,7 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
         bool, typer.Option(help="Stop when the parent process ends.")
     ] = False,
 ) -> None:
-    """Runs a software switch until SIGINT or SIGTERM; controllers load its program."""
+    """Run a software switch until SIGINT or SIGTERM; controllers load its program."""
     with StopSignals() as signals:
         if exit_with_parent:
             stop_with_parent()
@@ -82,7 +82,7 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
 
 def _serve(switch: SoftSwitch, signals: StopSignals) -> None:
     with switch:
-        # What exists now stays: the collector need not look at it for every packet.
+        # What exists now stays, so the garbage collector does not have to visit it again.
         gc.freeze()
         address = switch.grpc_address
         typer.echo(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
@@ -113,5 +113,5 @@ def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> 
 
 
 def run() -> None:
-    """Entry point."""
+    """Run the command line."""
     typer.run(main)

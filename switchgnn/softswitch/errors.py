@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The failures of the software switch that a user can act on."""
+"""The errors of the software switch that a user can act on."""
 
 from switchgnn.errors import SwitchGNNError
 
 
 class SoftSwitchError(SwitchGNNError):
-    """Base of every failure the software switch reports."""
+    """Base of every error that the software switch reports."""
 
 
 class UnsupportedProgramError(SoftSwitchError):
-    """A program uses something the switch does not run.
+    """A program uses something that the switch does not run.
 
-    Attributes:
-        feature: the primitive, extern or language feature.
-        where: the object of the program that uses it.
-        hint: what the author of the program can do instead.
+    Args:
+        feature: the primitive, extern or language feature; also an attribute.
+        where: the object of the program that uses it; also an attribute.
+        hint: what the author of the program can do instead; also an attribute.
     """
 
     def __init__(self, feature: str, where: str, hint: str) -> None:
@@ -26,7 +26,7 @@ class UnsupportedProgramError(SoftSwitchError):
 
 
 class MalformedProgramError(SoftSwitchError):
-    """The bytes given as a program are not a BMv2 JSON document the switch can read."""
+    """The bytes given as a program are not a BMv2 JSON document that the switch can read."""
 
 
 class PortError(SoftSwitchError):

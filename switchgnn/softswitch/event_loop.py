@@ -20,14 +20,20 @@ Result = TypeVar("Result")
 
 _LOG = logging.getLogger("softswitch.loop")
 
-# Frames taken from one port before the others and the controllers get their turn.
+# Frames taken from one port before the other ports and the controllers are served.
 _FRAMES_PER_TURN = 32
-# Recirculations between two looks at the controllers' requests.
+# Recirculations before the controllers' requests are served again.
 _AGAIN_PER_TURN = 256
 
 
 class EventLoop:
-    """Waits for frames, timers and requests; ``forwarder`` is None until a program is loaded."""
+    """Waits for frames, timers and requests; ``forwarder`` is None until a program is loaded.
+
+    Args:
+        ports: the attached ports by number.
+        queues: the queues whose packets leave when their time has come.
+        counts: the counters for frames that no forwarder takes, and for errors.
+    """
 
     def __init__(
         self, ports: Mapping[int, Port], queues: TrafficManager, counts: ForwardingCounts
@@ -49,13 +55,13 @@ class EventLoop:
             self._epoll.register(descriptor, select.EPOLLIN)
 
     def start(self) -> None:
-        """Starts the thread."""
+        """Start the thread."""
         self._accepting = True
         self._thread = threading.Thread(target=self._run, name="softswitch-loop", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread and releases what the loop holds; pending requests are run."""
+        """End the thread and release what the loop holds; pending requests are run first."""
         if self._thread is not None:
             self._stopping = True
             os.eventfd_write(self._wake, 1)
@@ -65,7 +71,7 @@ class EventLoop:
         os.close(self._wake)
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Runs a function between two packets and returns its result or raises its error."""
+        """Run a function between two packets and return its result or raise its error."""
         with self._guard:
             waiting = self._accepting and threading.current_thread() is not self._thread
             if waiting:
@@ -100,7 +106,7 @@ class EventLoop:
                 self._watch_blocked(frozenset(forwarder.held))
 
     def _watch_blocked(self, blocked: frozenset[int]) -> None:
-        """Waits for blocked ports to take frames again, and for the others no longer."""
+        """Watch exactly the blocked ports for room, so that they can send again."""
         for descriptor, (number, _) in self._ports.items():
             if (number in blocked) != (number in self._blocked):
                 output = select.EPOLLOUT if number in blocked else 0
@@ -109,7 +115,7 @@ class EventLoop:
 
     def _wait(self, timeout: float) -> list[tuple[int, int]]:
         if timeout > 0.0:
-            # epoll counts in milliseconds, in which a line sends many frames; select does not.
+            # A line sends many frames in a millisecond, the unit of epoll; select waits shorter.
             select.select([self._epoll], [], [], timeout)
             timeout = 0.0
         return self._epoll.poll(timeout)
@@ -139,14 +145,14 @@ class EventLoop:
     def _read_port(self, number: int, port: Port) -> None:
         forwarder = self.forwarder
         for _ in range(_FRAMES_PER_TURN):
-            # Recirculated packets go first. Ones that never end still let a new frame in
-            # now and then, or no port would be heard again.
+            # Recirculated packets go first. If they never end, a new frame must still be
+            # taken now and then, or the ports would never be read again.
             if forwarder is not None and forwarder.busy:
                 self._guarded(forwarder.run_again, _AGAIN_PER_TURN)
             try:
                 frame = port.receive(port.frame_bytes)
             except OSError:
-                # Nothing more to read, or the interface or the peer is away for now.
+                # There is nothing more to read, or the interface or the peer is away.
                 return
             if forwarder is None:
                 self._counts.without_program += 1
@@ -159,6 +165,6 @@ class EventLoop:
         try:
             function(*arguments)
         except Exception:
-            # A packet the program fails on is lost; the switch goes on with the next one.
+            # A packet on which the program fails is lost; the switch continues with the next.
             self._counts.failures += 1
             _LOG.exception("A packet was lost to an error in the program.")

@@ -20,7 +20,7 @@ RECIRCULATED = 4
 REPLICATED = 5
 RESUBMITTED = 6
 
-# How many recirculated and resubmitted packets may wait; more are dropped and counted.
+# At most this number of recirculated and resubmitted packets waits; others are dropped.
 AGAIN_LIMIT = 1024
 
 Sender = Callable[[bytes], bool]
@@ -44,7 +44,17 @@ class ForwardingCounts:
 
 
 class Forwarder:
-    """One program's packet path; everything here runs in one thread."""
+    """The path of packets through one program; everything here runs in one thread.
+
+    Args:
+        compiled: the program.
+        functions: the program's functions, bound to its state.
+        replication: the multicast groups and clone sessions.
+        queues: the queues between ingress and egress.
+        senders: a function per attached port that sends a frame. It returns False when the
+            frame is lost and raises BlockingIOError when the port cannot take it now.
+        counts: the counters of what happens to packets.
+    """
 
     def __init__(
         self,
@@ -63,13 +73,13 @@ class Forwarder:
         self._counts = counts
         self._again: deque[tuple[bytes, int, tuple[Any, ...]]] = deque()
         self._uses_time = compiled.uses_time
-        # Frames whose port cannot take them yet; what follows them stays in the queue.
+        # The frames that their ports cannot take yet; the packets after them stay queued.
         self.held: dict[int, bytes] = {}
         self._unlimited = not queues.settings.limited
         self._direct = self._unlimited
         self._charged = queues.settings.bandwidth is not None
         self._started = time.monotonic_ns()
-        # Unlimited ports with no packet waiting skip the queue: nothing could observe it.
+        # While no packet waits, unlimited ports skip the queue: the result is the same.
         self._waiting = False
 
     @property
@@ -79,16 +89,16 @@ class Forwarder:
 
     @property
     def waiting(self) -> bool:
-        """Whether queued packets may leave that an error kept from it."""
+        """Whether queued packets may be able to leave, so that :meth:`drain` is worth calling."""
         return self._waiting
 
     def receive(self, port: int, data: bytes) -> None:
-        """Runs a packet that arrived on a port through the switch, up to its copies' queues."""
+        """Run a packet that arrived on a port through the switch, up to its copies' queues."""
         self._counts.received[port] += 1
         self._pass(data, port, NORMAL, None)
 
     def run_again(self, limit: int) -> None:
-        """Processes up to ``limit`` recirculated and resubmitted packets."""
+        """Process up to ``limit`` recirculated and resubmitted packets."""
         again = self._again
         while again and limit:
             limit -= 1
@@ -96,14 +106,14 @@ class Forwarder:
             self._pass(data, 0, instance_type, kept)
 
     def drain(self) -> None:
-        """Lets every queued packet leave that may leave now."""
+        """Send every queued packet that may leave now."""
         queues = self._queues
         while (item := queues.pop(time.monotonic())) is not None:
             self._egress(item[0], item[1], item[2], queues.length(item[0]))
         self._waiting = False
 
     def writable(self, port: int) -> None:
-        """Sends what waits for a port that takes frames again."""
+        """Send what waits for a port that takes frames again."""
         frame = self.held.pop(port, None)
         if frame is None:
             return
@@ -119,7 +129,7 @@ class Forwarder:
         self._direct = False
 
     def _now(self) -> int:
-        """Microseconds since the program was loaded, when the program reads the time."""
+        """Return the microseconds since the program was loaded; 0 if it reads no time."""
         return (time.monotonic_ns() - self._started) // 1000 if self._uses_time else 0
 
     def _pass(
@@ -136,7 +146,7 @@ class Forwarder:
             self._counts.resubmitted += 1
             self._enter_again((data, RESUBMITTED, self._functions.keepers[resubmit](state)))
         elif group:
-            # Copies are new packets, which truncation of the original does not reach.
+            # Copies are new packets: truncating the original does not truncate them.
             packet = (state, data, pos, REPLICATED, new_length, None, length)
             self._replicate(self._replication.groups.get(group, ()), packet)
         elif spec == DROP_PORT:

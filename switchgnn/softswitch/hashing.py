@@ -22,7 +22,7 @@ _CRC16_TABLE = _crc16_table()
 
 
 def crc16(data: bytes) -> int:
-    """CRC-16/ARC: reflected, starting from zero."""
+    """Compute CRC-16/ARC, which is reflected and starts from zero."""
     value = 0
     for byte in data:
         value = value >> 8 ^ _CRC16_TABLE[(value ^ byte) & 0xFF]
@@ -30,12 +30,12 @@ def crc16(data: bytes) -> int:
 
 
 def crc32(data: bytes) -> int:
-    """CRC-32 as in Ethernet."""
+    """Compute the CRC-32 of Ethernet."""
     return zlib.crc32(data)
 
 
 def csum16(data: bytes) -> int:
-    """Internet checksum; an odd last byte is the high byte of a word."""
+    """Compute the Internet checksum; an odd last byte is the high byte of a word."""
     if len(data) & 1:
         data += b"\0"
     value = int.from_bytes(data, "big")
@@ -46,7 +46,7 @@ def csum16(data: bytes) -> int:
 
 
 def xor16(data: bytes) -> int:
-    """Exclusive or of the 16-bit words; an odd last byte is the high byte of a word."""
+    """Compute the exclusive or of the 16-bit words; an odd last byte is the high byte of a word."""
     if len(data) & 1:
         data += b"\0"
     value = 0
@@ -56,7 +56,7 @@ def xor16(data: bytes) -> int:
 
 
 def identity(data: bytes) -> int:
-    """The first eight bytes as an integer."""
+    """Return the first eight bytes as an integer."""
     return int.from_bytes(data[:8], "big")
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ports that do not take every packet at once, and their turns."""
+"""The ports that cannot send every packet at once, and the order in which they send."""
 
 from collections import deque
 from heapq import heappop, heappush
@@ -12,8 +12,9 @@ Queued = tuple[Any, ...]
 class Line:
     """Packets of one port, which leave one after another.
 
-    ``interval`` is the time from one packet to the next, ``byte_time`` that of one byte
-    of the frame that left; the longer of both counts. A blocked line sends nothing.
+    A packet leaves at least ``interval`` seconds after the packet before it, and not before
+    the frame of that packet has passed at ``byte_time`` seconds per byte. A blocked line
+    sends nothing.
     """
 
     __slots__ = ("_begin", "_byte_time", "_interval", "blocked", "free_at", "listed", "packets")
@@ -28,53 +29,59 @@ class Line:
         self._byte_time = byte_time
 
     def push(self, item: Queued, now: float) -> None:
-        """Appends a packet."""
+        """Append a packet."""
         if not self.packets:
             self.free_at = max(self.free_at, now)
         self.packets.append(item)
 
     def pop(self) -> Queued:
-        """Takes the first packet."""
-        # The clock of departures, not of the loop, so a late wake-up loses no rate.
+        """Remove the first packet and return it."""
+        # The time counts from when the line was free, so a late wake-up does not slow it.
         self._begin = self.free_at
         self.free_at += self._interval
         return self.packets.popleft()
 
     def charge(self, size: int) -> None:
-        """Takes the time for ``size`` bytes of the packet that was popped last."""
+        """Keep the line busy for ``size`` bytes of the packet that was popped last."""
         self.free_at = max(self.free_at, self._begin + size * self._byte_time)
 
     def unblock(self, now: float) -> None:
-        """Lets the packet that was popped last begin only now."""
+        """Let the packet that was popped last begin only now."""
         self.blocked = False
         self._begin = max(self._begin, now)
         self.free_at = max(self.free_at, now)
 
 
 class Lines:
-    """Gives one packet of each line a turn; a line that is not free waits for its time."""
+    """Takes one packet of each line in turn; a line that is not free waits for its time."""
 
     def __init__(self) -> None:
         self._by_port: dict[int, Line] = {}
-        # A line with packets is in one of the two, unless it is blocked.
+        # A line with packets is in one of these two, unless it is blocked.
         self._turns: deque[Line] = deque()
         self._timed: list[tuple[float, int]] = []
 
     def get(self, port: int) -> Line | None:
-        """The line of a port, if it has one."""
+        """Return the line of a port, if it has one."""
         return self._by_port.get(port)
 
     def add(self, port: int, line: Line) -> None:
-        """Gives a port a line."""
+        """Give a port a line."""
         self._by_port[port] = line
 
     def push(self, line: Line, item: Queued, now: float) -> None:
-        """Appends a packet to a line."""
+        """Append a packet to a line.
+
+        Args:
+            line: a line that was added.
+            item: the packet.
+            now: the time in seconds.
+        """
         line.push(item, now)
         self._list(line)
 
     def unblock(self, line: Line, now: float) -> None:
-        """Lets a blocked line send again."""
+        """Let a blocked line send again."""
         line.unblock(now)
         self._list(line)
 
@@ -84,7 +91,7 @@ class Lines:
             self._turns.append(line)
 
     def pop(self, now: float) -> Queued | None:
-        """The next packet of a line that is free at ``now``, or None."""
+        """Return the next packet of a line that is free at ``now``, or None."""
         while self._timed and self._timed[0][0] <= now:
             self._turns.append(self._by_port[heappop(self._timed)[1]])
         while self._turns:
@@ -93,7 +100,7 @@ class Lines:
                 line.listed = False
                 continue
             if line.free_at > now:
-                # Known only here: what the packet before took was charged after its pop.
+                # The packet before it was charged after its pop, so the time is known only now.
                 heappush(self._timed, (line.free_at, line.packets[0][0]))
                 continue
             item = line.pop()
@@ -105,13 +112,13 @@ class Lines:
         return None
 
     def next_time(self) -> float | None:
-        """When :meth:`pop` is worth a try, or None when no packet waits."""
+        """Return the time at which to call :meth:`pop` again, or None when no packet waits."""
         if self._turns:
             return 0.0
         return self._timed[0][0] if self._timed else None
 
     def clear(self) -> None:
-        """Forgets every line."""
+        """Forget every line."""
         self._by_port.clear()
         self._turns.clear()
         self._timed.clear()

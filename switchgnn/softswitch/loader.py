@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a BMv2 JSON document into a Program, refusing what the switch does not run."""
+"""Reads a BMv2 JSON document into a Program, and refuses what the switch does not run."""
 
 from typing import Any
 
@@ -34,11 +34,11 @@ from switchgnn.softswitch.refusal import refuse_unsupported_sections, refuse_uns
 
 
 def load_program(config: bytes) -> Program:
-    """The program in a BMv2 JSON document.
+    """Read a program from a BMv2 JSON document.
 
     Raises:
         MalformedProgramError: the document cannot be read.
-        UnsupportedProgramError: the program uses a feature the switch refuses.
+        UnsupportedProgramError: the program uses a feature that the switch refuses.
     """
     document = decode_document(config)
     refuse_unsupported_sections(document)

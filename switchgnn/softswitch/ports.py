@@ -35,14 +35,14 @@ _ADDRESSES_BYTES = 12
 
 @dataclass(frozen=True)
 class EthernetSpec:
-    """Attach to a network interface by name."""
+    """A port that is attached to a network interface, by its name."""
 
     interface: str
 
 
 @dataclass(frozen=True)
 class UdpSpec:
-    """Attach to a UDP socket: one Ethernet frame per datagram, both ways."""
+    """A port that is attached to a UDP socket: one Ethernet frame per datagram, both ways."""
 
     local: tuple[str, int]
     peer: tuple[str, int]
@@ -52,24 +52,28 @@ PortSpec = EthernetSpec | UdpSpec
 
 
 class Port(Protocol):
-    """An attached port; both calls never block."""
+    """An attached port; neither receiving nor sending ever blocks."""
 
     @property
     def receive(self) -> Callable[[int], bytes]:
-        """Takes up to so many bytes of the next frame; BlockingIOError when there is none."""
+        """Function that returns the next frame up to a length, or raises BlockingIOError."""
 
     @property
     def frame_bytes(self) -> int:
-        """Longest frame."""
+        """The length of the longest frame."""
 
     def fileno(self) -> int:
-        """Descriptor to wait on."""
+        """Return the file descriptor to wait on."""
 
     def send(self, frame: bytes) -> bool:
-        """Sends a frame; False when the kernel refused it, BlockingIOError when it is full."""
+        """Send a frame and return whether the kernel took it.
+
+        Raises:
+            BlockingIOError: the port cannot take a frame now.
+        """
 
     def close(self) -> None:
-        """Detaches the port."""
+        """Detach the port."""
 
 
 class SocketPort:
@@ -82,11 +86,15 @@ class SocketPort:
         self.frame_bytes = frame_bytes
 
     def fileno(self) -> int:
-        """Descriptor to wait on."""
+        """Return the file descriptor to wait on."""
         return self._socket.fileno()
 
     def send(self, frame: bytes) -> bool:
-        """Sends a frame; False when the kernel refused it, BlockingIOError when it is full."""
+        """Send a frame and return whether the kernel took it.
+
+        Raises:
+            BlockingIOError: the port cannot take a frame now.
+        """
         try:
             self._send(frame)
         except BlockingIOError:
@@ -96,15 +104,15 @@ class SocketPort:
         return True
 
     def close(self) -> None:
-        """Detaches the port."""
+        """Detach the port."""
         self._socket.close()
 
 
 class EthernetPort(SocketPort):
     """A port over a packet socket.
 
-    The kernel takes a VLAN tag out of the frame and hands it over beside it; the
-    program shall see the frame as it was on the wire.
+    The kernel takes a VLAN tag out of the frame and delivers it separately; the port puts
+    it back, so that the program sees the frame as it was on the wire.
     """
 
     def __init__(self, sock: socket.socket, frame_bytes: int) -> None:
@@ -128,7 +136,7 @@ def _with_tag(frame: bytes, auxdata: bytes) -> bytes:
 
 
 def parse_port(text: str) -> tuple[int, PortSpec]:
-    """A port number and where it attaches, from ``1=eth:NAME`` or ``1=udp:IP:PORT:IP:PORT``.
+    """Read a port number and its attachment from ``1=eth:NAME`` or ``1=udp:IP:PORT:IP:PORT``.
 
     Raises:
         PortError: the text has another form.
@@ -156,7 +164,7 @@ def _port_number(number: int, text: str) -> int:
 
 
 def open_ports(specs: Iterable[tuple[int, PortSpec]]) -> dict[int, Port]:
-    """Attaches every port, or none if one fails.
+    """Attach every port, or none if one fails.
 
     Raises:
         PortError: a port is given twice or cannot be attached.
@@ -191,16 +199,16 @@ def _open_ethernet(number: int, spec: EthernetSpec) -> Port:
         _enlarge_buffer(sock)
         _ignore_outgoing(sock)
         sock.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
-        # Listening starts with bind, when the socket knows its one interface.
+        # The socket receives only after bind, when it knows its one interface.
         sock.bind((spec.interface, _ETH_P_ALL))
         _promiscuous(sock, spec.interface)
         frame_bytes = _mtu(sock, spec.interface) + _ETHERNET_OVERHEAD_BYTES
-        # Frames shall wait in the egress queue, whose depth the program reads, rather than
-        # unseen in the kernel, which keeps hundreds of small ones below a shaped interface.
-        # An unshaped veth has a frame off the socket's account before send returns, and is
-        # as quick with the least buffer. The kernel doubles the number for what it adds to
-        # each frame, and says "writable" when half is free: one long frame is then still
-        # to go. https://man7.org/linux/man-pages/man7/socket.7.html
+        # Frames should wait in the egress queue, whose depth the program reads, and not in
+        # the kernel, which holds hundreds of small frames for a shaped interface. An
+        # unshaped veth releases the buffer before send returns, so the smallest buffer does
+        # not slow it. The kernel doubles the number to allow for what it adds to each frame
+        # and reports "writable" when half is free, that is with one long frame left to send.
+        # https://man7.org/linux/man-pages/man7/socket.7.html
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_FRAMES * frame_bytes)
         return EthernetPort(sock, frame_bytes)
     except OSError as error:
@@ -247,5 +255,5 @@ def _enlarge_buffer(sock: socket.socket) -> None:
     try:
         sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
     except PermissionError:
-        # Without the right to force it the kernel's limit applies.
+        # Without the right to exceed the kernel's limit, that limit applies.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)

@@ -33,7 +33,7 @@ class Header:
 
     @property
     def width(self) -> int:
-        """Sum of the field widths in bits."""
+        """The sum of the field widths in bits."""
         return sum(field.width for field in self.fields)
 
 
@@ -206,7 +206,7 @@ class Checksum:
 
 @dataclass(frozen=True)
 class Program:
-    """Everything the code generators read."""
+    """A whole program: everything that the code generators read."""
 
     headers: Mapping[str, Header]
     stacks: Mapping[str, HeaderStack]
@@ -229,7 +229,7 @@ class Program:
         return {**self.ingress.tables, **self.egress.tables}
 
     def standard_field(self, name: str) -> FieldRef | None:
-        """The field that carries a name such as ``intrinsic_metadata.mcast_grp``, or None."""
+        """Return the field with a name such as ``intrinsic_metadata.mcast_grp``, or None."""
         header, _, field = name.partition(".")
         reference = self.aliases.get(name, (header, field))
         instance = self.headers.get(reference[0])
@@ -239,7 +239,7 @@ class Program:
 
 
 def decode_document(config: bytes) -> dict[str, Json]:
-    """The JSON object in ``config``.
+    """Decode the JSON object in ``config``.
 
     Raises:
         MalformedProgramError: the bytes are not a JSON object with the parts of a program.

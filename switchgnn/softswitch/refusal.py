@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names the parts of a program that the switch refuses before any code is generated."""
+"""Finds the parts of a program that the switch refuses, before any code is generated."""
 
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.program import Json
@@ -16,7 +16,11 @@ _SECTIONS = {
 
 
 def refuse_unsupported_sections(document: dict[str, Json]) -> None:
-    """Raises UnsupportedProgramError for a whole section the switch has nothing for."""
+    """Refuse a program with a section or a field type that the switch does not support.
+
+    Raises:
+        UnsupportedProgramError: the program has one.
+    """
     for section, (feature, hint) in _SECTIONS.items():
         for item in document.get(section) or ():
             raise UnsupportedProgramError(feature, f"'{item.get('name', section)}'", hint)
@@ -38,7 +42,11 @@ def refuse_unsupported_sections(document: dict[str, Json]) -> None:
 
 
 def refuse_unsupported_table(table: Json) -> None:
-    """Raises UnsupportedProgramError for a table implementation the switch has not."""
+    """Refuse a table with a property or a match kind that the switch does not support.
+
+    Raises:
+        UnsupportedProgramError: the table has one.
+    """
     where = f"table '{table['name']}'"
     if table.get("type", "simple") != "simple":
         raise UnsupportedProgramError(

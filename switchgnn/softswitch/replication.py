@@ -23,13 +23,13 @@ class CloneSession:
 
 
 class ReplicationEngine:
-    """Groups by id and sessions by id."""
+    """Multicast groups by id and clone sessions by id."""
 
     def __init__(self) -> None:
         self.groups: dict[int, tuple[Replica, ...]] = {}
         self.sessions: dict[int, CloneSession] = {}
 
     def reset(self) -> None:
-        """Forgets every group and session."""
+        """Forget every group and session."""
         self.groups.clear()
         self.sessions.clear()

@@ -29,7 +29,7 @@ _LOG = logging.getLogger("softswitch.program")
 
 
 class ProgramState:
-    """Tables, registers and counters of one program by their names in the JSON."""
+    """Tables, registers and counters of one program, by their names in the JSON."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -47,7 +47,7 @@ class ProgramState:
         }
 
     def reset(self) -> None:
-        """Returns everything to what the program starts with."""
+        """Restore everything to what the program starts with."""
         for table in self.tables.values():
             table.reset()
         for register in self.registers.values():
@@ -57,7 +57,7 @@ class ProgramState:
 
 
 def bind(compiled: CompiledProgram, state: ProgramState) -> Functions:
-    """Runs the generated module over a state and returns its functions."""
+    """Execute the generated module with a state and return its functions."""
     namespace: dict[str, object] = {
         "randint": random.SystemRandom().randint,
         "from_bytes": int.from_bytes,
@@ -95,7 +95,7 @@ def _bind_state(
 
 
 def log_message(template: str, values: tuple[int, ...]) -> None:
-    """Writes a program's log_msg with its values in place of each ``{}``."""
+    """Log a program's log_msg with one value in place of each ``{}``."""
     text = template
     for value in values:
         text = text.replace("{}", str(int(value)), 1)
@@ -103,7 +103,16 @@ def log_message(template: str, values: tuple[int, ...]) -> None:
 
 
 def action_target(table: Table, action: int, data: tuple[int, ...]) -> Target:
-    """The target for an action of a table, with fresh direct counters if it has any."""
+    """Return the target for an action of a table, with fresh direct counters if it has any.
+
+    Args:
+        table: the table.
+        action: the action's id in the program.
+        data: the values of the action's parameters.
+
+    Returns:
+        What the generated code reads when an entry with this target matches.
+    """
     number = list(table.actions.values()).index(action)
     return number, data, [0, 0] if table.with_counters else None
 
@@ -118,7 +127,7 @@ def _match_table(program: Program, table: Table) -> MatchTable:
 
 
 def key_width(program: Program, target: Json) -> int:
-    """Bits of a table key field; a header stands for its validity."""
+    """Return the width of a table key field in bits; a header stands for its validity."""
     if isinstance(target, str) or target[1] == "$valid$":
         return 1
     fields = {field.name: field.width for field in program.headers[target[0]].fields}
@@ -139,7 +148,7 @@ def _constant_entry(table: Table, entry: ConstEntry, widths: tuple[int, ...]) ->
     matched = tuple(_constant_match(m, w) for m, w in zip(entry.match, widths, strict=True))
     target = action_target(table, entry.call.action, entry.call.data)
     prioritised = table.match_type in {"ternary", "range"}
-    # The JSON counts priorities downwards; here, as in P4Runtime, larger wins.
+    # In the JSON the smallest priority wins; here, as in P4Runtime, the largest one does.
     priority = (1 << 24) - entry.priority if prioritised else 0
     return Entry(matched, priority, target, constant=True)
 

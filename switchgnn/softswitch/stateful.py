@@ -4,7 +4,7 @@
 
 
 class RegisterCells:
-    """Cells of a register array; ``cells`` is one list for its whole life."""
+    """Cells of a register array; ``cells`` stays the same list object."""
 
     def __init__(self, size: int, width: int) -> None:
         self.size = size
@@ -12,7 +12,7 @@ class RegisterCells:
         self.cells = [0] * size
 
     def reset(self) -> None:
-        """Zeroes every cell."""
+        """Set every cell to zero."""
         self.cells[:] = [0] * self.size
 
 
@@ -25,6 +25,6 @@ class CounterCells:
         self.bytes = [0] * size
 
     def reset(self) -> None:
-        """Zeroes every count."""
+        """Set every count to zero."""
         self.packets[:] = [0] * self.size
         self.bytes[:] = [0] * self.size

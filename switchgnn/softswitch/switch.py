@@ -23,11 +23,16 @@ Result = TypeVar("Result")
 
 
 class SoftSwitch:
-    """A switch that runs programs p4c compiled for BMv2's simple_switch.
+    """A switch that runs programs that p4c compiled for BMv2's simple_switch.
 
-    ``ports`` maps numbers (0 to 510) to what they attach to; ports without an entry exist
-    too, packets sent there are dropped after egress. ``cpu_port`` is where packet-outs
-    arrive and packet-ins leave. ``grpc`` is HOST:PORT (port 0: any), or None for no server.
+    Args:
+        ports: what each port number (0 to 510) is attached to. Other ports exist too: what
+            is sent to them is dropped after egress.
+        device_id: the device id that P4Runtime clients must use.
+        grpc: HOST:PORT of the P4Runtime server (port 0: any free one), or None for no server.
+        cpu_port: the port at which packet-outs arrive and packet-ins leave, or None.
+        queues: the depth and the speed of the egress queues.
+        tls: the files for TLS, or None for plain connections.
     """
 
     def __init__(
@@ -58,7 +63,7 @@ class SoftSwitch:
 
     @property
     def grpc_address(self) -> str:
-        """HOST:PORT the server listens on.
+        """HOST:PORT that the server listens on.
 
         Raises:
             SoftSwitchError: the switch is not started or has no server.
@@ -68,7 +73,7 @@ class SoftSwitch:
         return self._server.address
 
     def start(self) -> None:
-        """Attaches the ports and starts forwarding and serving; does nothing when started.
+        """Attach the ports and start forwarding and serving; do nothing when already started.
 
         Raises:
             PortError: a port cannot be attached.
@@ -108,7 +113,7 @@ class SoftSwitch:
         self._senders.clear()
 
     def wait_until_ready(self, timeout: float = 10.0) -> None:
-        """Returns once the switch forwards and serves; ``timeout`` is in seconds.
+        """Wait until the switch forwards and serves, for at most ``timeout`` seconds.
 
         Raises:
             SoftSwitchError: it was not started in time.
@@ -117,7 +122,7 @@ class SoftSwitch:
             raise SoftSwitchError(f"The switch was not ready after {timeout} s: call start().")
 
     def stop(self) -> None:
-        """Stops serving and forwarding and detaches the ports; does nothing when stopped."""
+        """Stop serving and forwarding, and detach the ports; do nothing when already stopped."""
         self._ready.clear()
         if self._server is not None:
             self._server.stop()
@@ -141,20 +146,20 @@ class SoftSwitch:
         self.stop()
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Runs a function between two packets and returns its result."""
+        """Run a function between two packets and return its result."""
         return function() if self._loop is None else self._loop.call(function)
 
     def load(self, config: bytes) -> ProgramState:
-        """Makes a BMv2 JSON document the running program, with fresh state.
+        """Install the program in a BMv2 JSON document, with fresh state.
 
         Raises:
             MalformedProgramError: the document cannot be read.
-            UnsupportedProgramError: the program uses a feature the switch refuses.
+            UnsupportedProgramError: the program uses a feature that the switch refuses.
         """
         return self.install(compile_program(load_program(config)))
 
     def install(self, compiled: CompiledProgram) -> ProgramState:
-        """Makes a compiled program the running one, with fresh state."""
+        """Replace the running program by a compiled one, with fresh state."""
         state = ProgramState(compiled.program)
         forwarder = self._forwarder(compiled, state)
 
@@ -180,7 +185,7 @@ class SoftSwitch:
         )
 
     def inject(self, port: int, frame: bytes) -> None:
-        """Lets a frame arrive at a port, attached or not."""
+        """Process a frame as if it had arrived at a port, attached or not."""
 
         def receive() -> None:
             forwarder = None if self._loop is None else self._loop.forwarder

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 Key = int | tuple[int, ...]
-# What generated code reads: action number, its parameters, [packets, bytes] or None.
+# What the generated code reads: action number, parameters, and [packets, bytes] or None.
 Target = tuple[int, tuple[int, ...], list[int] | None]
 
 
@@ -55,7 +55,7 @@ EntryKey = tuple[tuple[Match, ...], int]  # matches and priority
 
 @dataclass
 class Entry:
-    """One installed entry; larger ``priority`` wins, 0 where priorities mean nothing."""
+    """One installed entry; the largest ``priority`` wins, and it is 0 where it has no meaning."""
 
     matches: tuple[Match, ...]
     priority: int
@@ -65,7 +65,7 @@ class Entry:
 
     @property
     def key(self) -> EntryKey:
-        """What makes the entry unique in its table."""
+        """The matches and the priority, which together are unique in a table."""
         return self.matches, self.priority
 
 
@@ -75,32 +75,32 @@ class Matcher(Protocol):
     lookup: Callable[[Key], Target | None]
 
     def insert(self, entry: Entry) -> None:
-        """Adds an entry, or replaces the one with the same matches and priority."""
+        """Add an entry, or replace the one with the same matches and priority."""
 
     def remove(self, entry: Entry) -> None:
-        """Takes an entry out."""
+        """Remove an entry."""
 
     def clear(self) -> None:
-        """Takes every entry out."""
+        """Remove every entry."""
 
 
 class ExactMatcher:
-    """All fields exact: one dictionary."""
+    """Matches keys whose fields are all exact, with one dictionary."""
 
     def __init__(self) -> None:
         self._targets: dict[Key, Target] = {}
         self.lookup: Callable[[Key], Target | None] = self._targets.get
 
     def insert(self, entry: Entry) -> None:
-        """Adds or replaces an entry."""
+        """Add or replace an entry."""
         self._targets[_exact_key(entry)] = entry.target
 
     def remove(self, entry: Entry) -> None:
-        """Takes an entry out."""
+        """Remove an entry."""
         del self._targets[_exact_key(entry)]
 
     def clear(self) -> None:
-        """Takes every entry out."""
+        """Remove every entry."""
         self._targets.clear()
 
 
@@ -110,7 +110,13 @@ def _exact_key(entry: Entry) -> Key:
 
 
 class PrefixMatcher:
-    """One prefix among exact fields: a dictionary per prefix length, longest first."""
+    """Matches one prefix among exact fields, with one dictionary per prefix length.
+
+    Args:
+        position: the place of the prefix field in the key.
+        width: the width of the prefix field in bits.
+        single: whether the prefix field is the only one, so that a key is one integer.
+    """
 
     def __init__(self, position: int, width: int, single: bool) -> None:
         self._position = position
@@ -123,7 +129,7 @@ class PrefixMatcher:
         )
 
     def insert(self, entry: Entry) -> None:
-        """Adds or replaces an entry."""
+        """Add or replace an entry."""
         length = self._length(entry)
         if length not in self._by_length:
             self._by_length[length] = {}
@@ -131,7 +137,7 @@ class PrefixMatcher:
         self._by_length[length][self._key(entry)] = entry.target
 
     def remove(self, entry: Entry) -> None:
-        """Takes an entry out."""
+        """Remove an entry."""
         length = self._length(entry)
         del self._by_length[length][self._key(entry)]
         if not self._by_length[length]:
@@ -139,7 +145,7 @@ class PrefixMatcher:
             self._reorder()
 
     def clear(self) -> None:
-        """Takes every entry out."""
+        """Remove every entry."""
         self._by_length.clear()
         self._order = ()
 
@@ -182,13 +188,13 @@ class _Ranked:
     entry: Entry = field(compare=False)
 
 
-# Remembered answers per table; beyond it the memory is dropped and filled again.
+# Remembered answers per table; when there are more, all are forgotten.
 _REMEMBERED = 4096
 _UNKNOWN: Target = (-2, (), None)
 
 
 class PriorityMatcher:
-    """Ternary and range fields: entries by priority, with a memory of recent keys."""
+    """Matches ternary and range fields by priority, and remembers recent keys."""
 
     def __init__(self) -> None:
         self._ranked: list[_Ranked] = []
@@ -198,7 +204,7 @@ class PriorityMatcher:
         self.lookup: Callable[[Key], Target | None] = self._lookup
 
     def insert(self, entry: Entry) -> None:
-        """Adds an entry, or replaces the one with the same matches and priority."""
+        """Add an entry, or replace the one with the same matches and priority."""
         known = self._by_key.get(entry.key)
         if known is not None:
             known.entry = entry
@@ -210,12 +216,12 @@ class PriorityMatcher:
         self._recent.clear()
 
     def remove(self, entry: Entry) -> None:
-        """Takes an entry out."""
+        """Remove an entry."""
         self._ranked.remove(self._by_key.pop(entry.key))
         self._recent.clear()
 
     def clear(self) -> None:
-        """Takes every entry out."""
+        """Remove every entry."""
         self._ranked.clear()
         self._by_key.clear()
         self._recent.clear()
@@ -238,7 +244,7 @@ class PriorityMatcher:
 
 
 def matches(match: Match, value: int) -> bool:
-    """Whether a value satisfies one match field."""
+    """Return whether a value satisfies one match field."""
     if isinstance(match, Exact):
         return value == match.value
     if isinstance(match, Range):
@@ -247,7 +253,13 @@ def matches(match: Match, value: int) -> bool:
 
 
 class MatchTable:
-    """The entries of one table; ``default`` is one list for its whole life."""
+    """The entries of one table; ``default`` stays the same list object.
+
+    Args:
+        matcher: finds the entry of a key.
+        initial: the program's default entry.
+        constants: the entries that the program declares.
+    """
 
     def __init__(self, matcher: Matcher, initial: Target, constants: tuple[Entry, ...]) -> None:
         self.matcher = matcher
@@ -258,16 +270,16 @@ class MatchTable:
         self.reset()
 
     def put(self, entry: Entry) -> None:
-        """Adds an entry or replaces the one with the same key."""
+        """Add an entry, or replace the one with the same key."""
         self.entries[entry.key] = entry
         self.matcher.insert(entry)
 
     def remove(self, key: EntryKey) -> None:
-        """Takes out the entry with this key."""
+        """Remove the entry with this key."""
         self.matcher.remove(self.entries.pop(key))
 
     def reset(self) -> None:
-        """Returns to the entries and the default entry of the program."""
+        """Restore the entries and the default entry of the program."""
         self.entries.clear()
         self.matcher.clear()
         self.default[0] = self.initial_default

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Egress queues: a depth per port with tail drop, and optional limits of their speed."""
+"""Egress queues: a depth per port with tail drop, and optional limits on their speed."""
 
 from collections import Counter, deque
 from collections.abc import Collection, Mapping
@@ -13,12 +13,17 @@ DEFAULT_DEPTH = 64
 
 @dataclass(frozen=True)
 class QueueSettings:
-    """Queue lengths in packets, rates in packets per second, bandwidth in bits per second.
+    """Limits of the egress queues.
 
-    ``rate`` applies to every port that ``port_rates`` does not name, and as in BMv2 to
-    ports that nothing is attached to. ``bandwidth`` is a line's: it applies to attached
-    ports only, so that recirculating through another port stays as quick as in a switch
-    without it. None is unlimited; with both limits the slower one counts.
+    Attributes:
+        depth: packets that a port's queue holds.
+        rate: packets per second of every port that ``port_rates`` does not name; as in
+            BMv2 also of ports that nothing is attached to.
+        port_rates: packets per second by port.
+        bandwidth: bits per second of every attached port. Other ports have no such limit,
+            so that recirculating through them stays as fast as without it.
+
+    A limit of None is no limit; with both limits the slower one counts.
     """
 
     depth: int = DEFAULT_DEPTH
@@ -27,7 +32,7 @@ class QueueSettings:
     bandwidth: float | None = None
 
     def rate_of(self, port: int) -> float | None:
-        """Rate of a port, or None."""
+        """Return the rate of a port in packets per second, or None."""
         return self.port_rates.get(port, self.rate)
 
     @property
@@ -39,8 +44,8 @@ class QueueSettings:
 class TrafficManager:
     """Queues between ingress and egress.
 
-    Items are ``(port, packet, depth when queued)``; times are seconds of one clock.
-    ``attached`` names the ports that have a line to send on. A packet that is being sent
+    Items are ``(port, packet, depth when queued)``; times are in seconds of one clock.
+    ``attached`` holds the ports that have a line to send on. A packet that is being sent
     has left its queue.
     """
 
@@ -55,11 +60,17 @@ class TrafficManager:
         self._lines = Lines()
 
     def length(self, port: int) -> int:
-        """Packets waiting for a port."""
+        """Return the number of packets that wait for a port."""
         return self._lengths[port]
 
     def push(self, port: int, packet: Queued, now: float) -> None:
-        """Queues a packet, or counts it as dropped when the queue is full."""
+        """Queue a packet, or count it as dropped when the queue is full.
+
+        Args:
+            port: the egress port.
+            packet: the packet.
+            now: the time in seconds.
+        """
         length = self._lengths[port]
         if length >= self.settings.depth:
             self.tail_drops[port] += 1
@@ -83,23 +94,23 @@ class TrafficManager:
         return line
 
     def pop(self, now: float) -> Queued | None:
-        """The next item that may leave at ``now``, or None."""
+        """Return the next item that may leave at ``now``, or None."""
         item = self._ready.popleft() if self._ready else self._lines.pop(now)
         if item is not None:
             self._lengths[item[0]] -= 1
         return item
 
     def charge(self, port: int, size: int) -> None:
-        """Keeps a port busy for the frame of ``size`` bytes that its last packet became.
+        """Keep a port busy for the frame of ``size`` bytes that its last packet became.
 
-        A packet that egress drops or recirculates is not charged: it used no line.
+        A packet that egress drops or recirculates is not charged, because it used no line.
         """
         line = self._lines.get(port)
         if line is not None:
             line.charge(size)
 
     def block(self, port: int) -> None:
-        """Keeps the packets of a port back, whose last one it cannot send yet."""
+        """Hold the packets of a port back until its last one can be sent."""
         line = self._lines.get(port)
         if line is None:
             line = Line()
@@ -110,17 +121,17 @@ class TrafficManager:
         line.blocked = True
 
     def unblock(self, port: int, now: float) -> None:
-        """Lets a port send again, beginning with what it could not send before."""
+        """Let a port send again, beginning with what it could not send before."""
         line = self._lines.get(port)
         if line is not None:
             self._lines.unblock(line, now)
 
     def next_time(self) -> float | None:
-        """When the next waiting packet may leave, or None when none waits."""
+        """Return the time at which the next packet may leave, or None when none waits."""
         return 0.0 if self._ready else self._lines.next_time()
 
     def clear(self) -> None:
-        """Drops everything that waits."""
+        """Drop everything that waits."""
         self._ready.clear()
         self._lines.clear()
         self._has_lines = self.settings.limited

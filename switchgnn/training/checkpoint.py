@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a training on disk: each worker has a file, for its random numbers differ."""
+"""The state of a training on disk; each worker has its own file, since random numbers differ."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,16 @@ def save_checkpoint(
     best: float,
     tries: int,
 ) -> None:
-    """Write a checkpoint; an interrupted write leaves the one before it."""
+    """Write a checkpoint; if the write is interrupted, the previous file stays.
+
+    Args:
+        path: the file.
+        model: the model, whose weights and dropout calls are saved.
+        optimizer: the optimizer, whose state is saved.
+        epoch: the number of epochs done.
+        best: the best validation accuracy so far.
+        tries: the number of evaluations since the best one.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".part")
     content = {
@@ -45,6 +54,11 @@ def load_checkpoint(
 ) -> tuple[int, float, int]:
     """Restore a checkpoint if there is one.
 
+    Args:
+        path: the file.
+        model: the model to restore; it must have the shapes of the one that was saved.
+        optimizer: the optimizer to restore.
+
     Returns:
         Epochs done, best validation accuracy, evaluations since then.
 
@@ -54,7 +68,7 @@ def load_checkpoint(
     if not path.exists():
         return 0, -1.0, 0
     try:
-        # Tensors and plain data only: no pickle of a user's file is run.
+        # Only tensors and plain data are loaded, so that no pickle in the file is executed.
         content = torch.load(path, weights_only=True)
         if content["format"] != _FORMAT:
             raise KeyError("format")

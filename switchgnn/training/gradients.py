@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the workers add up over torch.distributed: gradients and counts."""
+"""Adds up gradients and counts of all workers over torch.distributed."""
 
 import time
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ class Sums:
     """Adds up over all workers; with one worker there is nothing to add.
 
     Attributes:
-        seconds: time spent.
+        seconds: the time spent so far.
     """
 
     def __init__(self) -> None:

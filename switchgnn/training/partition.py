@@ -15,31 +15,31 @@ from switchgnn.training.errors import DatasetError
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """One worker's vertices and what it may know of the others; a row is a local vertex.
+    """One worker's vertices, and what it knows of the other workers; a row is a local vertex.
 
     Attributes:
-        worker: whose part it is.
-        workers: how many parts there are.
+        worker: the number of the worker whose part it is.
+        workers: the number of parts.
         vertices: int64[n], ids in the whole graph, ascending; the position is the row. A
             WorkerPart of a plan with the same assignment has the same rows.
         edges: int64[2, E], rows (source, destination) of the edges with both ends here, and of
             the self-loops of the input; sorted by source, then destination.
-        self_loop: bool[n], the vertex had a self-loop in the input.
+        self_loop: bool[n], whether the vertex had a self-loop in the input.
         in_degree: int64[n], the edges into the vertex in the whole graph, without self-loops.
         out_degree: int64[n], the edges out of it.
         features: float32[n, F].
         labels: int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset.
-        train: bool[n].
-        validation: bool[n].
-        test: bool[n].
-        name: of the data set.
-        classes: C.
+        train: bool[n], the vertices that train.
+        validation: bool[n], the vertices that validate.
+        test: bool[n], the vertices that test.
+        name: the name of the data set.
+        classes: the number of classes, C.
         multilabel: see Dataset.
         undirected: see Dataset.
         total_vertices: vertices of the whole graph.
-        total_train: training vertices of the whole graph; what losses are averaged over.
-        total_validation: the same for validation.
-        total_test: the same for test.
+        total_train: training vertices of the whole graph, over which losses are averaged.
+        total_validation: validation vertices of the whole graph.
+        total_test: test vertices of the whole graph.
 
     Raises:
         DatasetError: the arrays do not belong together.
@@ -97,11 +97,14 @@ class Partition:
 
 
 def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterator[Partition]:
-    """Yield the part of each worker, 0 first; only one of them need be in memory at a time.
+    """Yield the part of each worker, 0 first; only one of them has to be in memory at a time.
 
     Args:
-        data: with V vertices.
+        data: the data set, with V vertices.
         assignment: integers[V], the worker of each vertex; the largest is the last worker.
+
+    Yields:
+        The parts, in the order of the workers.
 
     Raises:
         PlannerError: an assignment of another length, or that leaves a worker without vertices.
@@ -143,7 +146,7 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
 
 
 def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
-    """The row of each vertex at its worker, int64[V]."""
+    """Return the row of each vertex at its worker, int64[V]."""
     row = np.zeros(len(owner), dtype=np.int64)
     for worker in range(workers):
         mine = np.flatnonzero(owner == worker)
@@ -152,7 +155,7 @@ def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
 
 
 def _edges_with_self_loops(data: Dataset) -> NDArray[np.int32]:
-    """All edges and the self-loops of the input, int32[2, E], sorted by source, destination."""
+    """Return all edges and the input's self-loops, int32[2, E], by source, destination."""
     edges = np.stack(data.graph.edges())
     if not len(data.self_loops):
         return edges

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions on disk: one archive per worker, and what all share in partitions.json."""
+"""Partitions on disk: one archive per worker, and what they share in partitions.json."""
 
 import json
 from collections.abc import Mapping
@@ -47,17 +47,17 @@ SHARED: Mapping[str, type] = {
 
 
 def partition_file(worker: int) -> str:
-    """The file name of a worker's part."""
+    """Return the file name of a worker's part."""
     return f"partition-{worker:03d}.npz"
 
 
 def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str | Path) -> None:
-    """Write the part of each worker; readers see either all of them or none.
+    """Write the part of each worker; a reader sees either all of them or none.
 
     Older partitions in `folder` are replaced as a whole.
 
     Args:
-        data: with V vertices.
+        data: the data set, with V vertices.
         assignment: integers[V], the worker of each vertex.
         folder: new, empty, or one that this function wrote.
 
@@ -78,7 +78,7 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
 
 
 def read_partition(folder: str | Path, worker: int) -> Partition:
-    """Read one worker's part; the files of the others are not touched.
+    """Read one worker's part; the files of the other workers are not touched.
 
     Raises:
         DatasetError: no partitions, no such worker, or a missing or damaged file.
@@ -95,7 +95,7 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
 
 
 def _check_target(target: Path) -> None:
-    """Refuse to replace anything that is not partitions, or that holds other files as well."""
+    """Refuse a folder that is not one of partitions, or that holds other files as well."""
     if not target.exists():
         return
     if not target.is_dir():

@@ -25,16 +25,16 @@ class TrainOptions:
     """How to train.
 
     Attributes:
-        epochs: at most so many.
-        learning_rate, weight_decay: of Adam.
-        input_dropout: share of the features that are dropped in training, as in the recipe of
-            Kipf and Welling (ICLR 2017).
-        seed: of the weights and of dropout.
+        epochs: the largest number of epochs.
+        learning_rate, weight_decay: the options of Adam.
+        input_dropout: the share of the features that are dropped in training, as in the
+            recipe of Kipf and Welling (ICLR 2017).
+        seed: the seed of the weights and of dropout.
         evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
         patience: evaluations without a better validation accuracy after which training
             stops; 0 for never.
-        checkpoint: file to save to after each evaluation, and to resume from if it is
-            there; None for none.
+        checkpoint: the file to save to after each evaluation, and to resume from if it
+            exists; None for none.
     """
 
     epochs: int = 100
@@ -61,13 +61,13 @@ class EpochReport:
     """One epoch; times in seconds, of this worker.
 
     Attributes:
-        epoch: from 1.
-        loss: over the training vertices of all workers, before the step.
-        accuracy: after the step, in the epochs that are evaluated.
+        epoch: its number, from 1.
+        loss: the mean over the training vertices of all workers, before the step.
+        accuracy: the accuracy after the step, in the epochs that are evaluated.
         seconds: the whole step without evaluation.
-        exchange: exchanges, of which nothing was computed meanwhile for ``waiting``.
-        waiting: see exchange.
-        all_reduce: adding up gradients.
+        exchange: the time of exchanges.
+        waiting: the part of ``exchange`` in which nothing else was computed.
+        all_reduce: the time of adding up gradients.
     """
 
     epoch: int
@@ -83,11 +83,11 @@ class Trainer:
     """One worker's part in training a model.
 
     Args:
-        model: distributed already, the same on every worker.
+        model: the model, already distributed, the same on every worker.
         partition: this worker's part of the graph.
-        remote: the sums that the model uses, for their clock.
+        remote: the sums that the model uses; their clock is read.
         options: how to train, the same on every worker.
-        sums: adds up over the workers; by default over torch.distributed.
+        sums: adds up over the workers; None does so over torch.distributed.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Trainer:
         )
         vertices = torch.from_numpy(partition.vertices)
         self._input_dropout = VertexDropout(options.input_dropout, vertices, options.seed - 1)
-        # A module of the model, so that it is saved, and switched off, with the others.
+        # As a module of the model it is saved and switched off together with the others.
         model.add_module("input_dropout", self._input_dropout)
         self._features = torch.from_numpy(partition.features)
         self._edges = torch.from_numpy(partition.edges)
@@ -158,14 +158,14 @@ class Trainer:
         self._optimizer.zero_grad()
         outputs = self.model(self._input_dropout(self._features), self._edges)
         loss = self._loss(outputs)
-        # Also without a label here: the others wait for this worker's gradients.
+        # Needed even without a label here: the others wait for this worker's gradients.
         loss.backward()  # type: ignore[no-untyped-call]
         self._sums.add_gradients(self.model.parameters())
         self._optimizer.step()
         return float(self._sums.add(loss.detach().clone().reshape(1)))
 
     def _loss(self, outputs: Tensor) -> Tensor:
-        """This worker's share of the mean over all training vertices, wherever they are."""
+        """Return this worker's share of the mean loss over the training vertices of all workers."""
         train = torch.from_numpy(self._partition.train)
         chosen, labels = outputs[train], self._labels[train]
         if self._partition.multilabel:

@@ -60,18 +60,18 @@ class TrainTask:
 
     Attributes:
         worker: its number.
-        partitions: folder of all partitions.
+        partitions: the folder of all partitions.
         transport: one of TRANSPORTS.
         model, options: what to train, and how.
-        pace: bounds on sending and waiting.
+        pace: the limits of sending and waiting.
         link: ``eth:...`` or ``udp:...``.
-        addresses: its addresses.
+        addresses: the worker's addresses.
         plan: the plan folder, for ``switch`` and ``strawman``.
         schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``.
-        stations: (MAC, IP) of all workers, for the same.
-        sampling: share of rows that travel, for ``host``.
+        stations: (MAC, IP) of all workers, for the same transports.
+        sampling: the share of rows that are sent, for ``host``.
         faults: what to inject on its link, as ``--faults`` takes it.
-        bins: how the work is cut, for ``g3``.
+        bins: the size of bins and what overlaps, for ``g3``.
     """
 
     worker: int
@@ -120,14 +120,14 @@ def _path(text: str | None) -> Path | None:
 
 
 def run_train_worker(task: TrainTask) -> None:
-    """Do the task: one JSON line per epoch on standard output, and a last one.
+    """Do the task: print one JSON line per epoch on standard output, and a last one.
 
     Raises:
         SwitchGNNError: whatever stops the training.
     """
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // _world_size()))
     partition = read_partition(task.partitions, task.worker)
-    # The same weights everywhere; what is drawn later, as in dropout, differs by worker.
+    # The weights are the same everywhere; later random numbers may differ by worker.
     torch.manual_seed(task.options.seed)
     model = build_model(task.model, partition.features.shape[1], partition.classes)
     torch.manual_seed(task.options.seed * 1000 + 1 + task.worker)
@@ -161,7 +161,7 @@ def _distributed(
 
 
 def _own_options(task: TrainTask) -> TrainOptions:
-    """Each worker keeps its own checkpoint: their random numbers differ."""
+    """Give each worker its own checkpoint, because their random numbers differ."""
     checkpoint = task.options.checkpoint
     if checkpoint is None:
         return task.options

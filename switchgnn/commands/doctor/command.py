@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn doctor`: what is installed, what is missing, and what mends it."""
+"""`switchgnn doctor`: what is installed, what is missing, and the commands that install it."""
 
 import importlib.metadata
 import json
@@ -29,12 +29,12 @@ _SIMULATE = "switchgnn simulate"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked for.
+    """The result of looking for one requirement.
 
     Attributes:
-        name: what.
-        needed_for: what it is good for.
-        required: nothing runs without it.
+        name: what was looked for.
+        needed_for: what it is used for.
+        required: whether nothing runs without it.
         found: its version or place, or None.
         mend: the command that installs it.
     """
@@ -49,7 +49,7 @@ class Finding:
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what is installed, what is missing, and the command that mends it.
+    """Say what is installed, what is missing, and which commands install it.
 
     Exit code 0 when everything required is here, 2 otherwise.
     """
@@ -165,6 +165,6 @@ def _table(findings: list[Finding]) -> Table:
         else:
             mark = "[red]missing[/]" if finding.required else "[yellow]absent[/]"
             found, mend = "", finding.mend
-        # The brackets of an extra are no markup.
+        # The brackets of an extra, as in 'switchgnn[training]', are not markup.
         table.add_row(mark, finding.name, finding.needed_for, *map(escape, (found, mend)))
     return table

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn run`: the whole way from a graph to verified sums."""
+"""`switchgnn run`: everything from a graph to verified sums."""
 
 import json
 import signal
@@ -158,7 +158,7 @@ def run(
         racks=racks,
     )
     console = Console(stderr=True)
-    # A terminated run cleans up like an interrupted one.
+    # With this, a terminated run cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _progress(console) as progress:
 
@@ -178,7 +178,7 @@ def run(
 
 
 class _Steps:
-    """One progress bar per step."""
+    """Shows one progress bar per step."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

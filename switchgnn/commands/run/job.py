@@ -47,7 +47,7 @@ from switchgnn.topologies import (
     choose,
 )
 
-# The last step: behind it a run only cleans up.
+# The last step; after it a run only cleans up.
 COMPARING = "comparing with the reference"
 
 StepListener = Callable[[str, int, int], None]
@@ -64,10 +64,13 @@ def run_job(
     Args:
         options: what to run.
         step: called with (name of the step, done, total; total 0 when unknown).
-        hold: called with the running fabric after the exchanges.
+        hold: called with the running fabric after the exchanges; None: the fabric ends.
+
+    Returns:
+        The report.
 
     Raises:
-        SwitchGNNError: with a sentence for the user; nothing is left behind.
+        SwitchGNNError: a step failed; the fabric and all files are removed.
     """
     cable_faults = faults_on_cables(options.faults, options.workers, options.racks)
     choice = choose(options.target, options.fabric)
@@ -165,7 +168,7 @@ def _install_and_exchange(
             after = [read_counters(client) for client in clients]
             cable_faults = fabric.cable_injected()
     if options.background:
-        # The interfaces count those flows as well.
+        # The interfaces would count the background flows as well.
         wire_before = wire_after = cables_before = None
     wire, wires = _wire_bytes(outcomes, wire_before, wire_after)
     queues = [
@@ -188,7 +191,7 @@ def _install_and_exchange(
 
 
 def _grown(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, int]:
-    """By how much the counters of all switches together have grown."""
+    """Return by how much the counters of all switches together have grown."""
     grown: dict[str, int] = {}
     for old, new in zip(before, after, strict=True):
         for name, number in new.named().items():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has planned and measured, put together for its report."""
+"""Makes the report of a run from what was planned and what was measured."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,14 +27,15 @@ from switchgnn.topologies import Choice, WireBytes
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before a packet is sent.
+    """Everything that is known before a packet is sent.
 
     Attributes:
-        graph, features: what is summed; float32[n, F].
-        plan: its folder.
-        strategies, manifest: of the plan.
+        graph: the graph, of n vertices.
+        features: float32[n, F], what is summed.
+        plan: the folder of the plan.
+        strategies, manifest: those of the plan.
         tiers: the parts of leaves and spines; None for a star.
-        seconds: that planning took.
+        seconds: the time that planning took.
     """
 
     graph: Graph
@@ -48,17 +49,17 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the exchanges gave.
+    """The results of the exchanges.
 
     Attributes:
-        outcomes: of each worker.
+        outcomes: the outcome of each worker.
         wire, wires: the bytes of each worker, and who counted them.
-        counters, port_queue: those of all switches together, by what they have grown.
-        background_bytes: that background flows have brought.
-        entries, install_seconds: of the install.
-        partial_sums: that the spines have taken.
-        cables: bytes between switches, where they are counted.
-        cable_faults: frames that met a fault between switches, by kind.
+        counters, port_queue: by how much those of all switches together have grown.
+        background_bytes: bytes that background flows delivered.
+        entries, install_seconds: the size and the time of the installation.
+        partial_sums: partial sums that the spines have taken.
+        cables: bytes between switches, if they are counted.
+        cable_faults: frames that a fault was injected into between switches, by kind.
     """
 
     outcomes: list[WorkerOutcome]
@@ -81,14 +82,17 @@ def make_report(
     measured: Measured,
     verdicts: list[Verdict],
 ) -> RunReport:
-    """Set what was measured beside what was planned.
+    """Compare what was measured with what was planned.
 
     Args:
         options: what was asked for.
-        choice: where it ran.
+        choice: the target and the fabric.
         prepared: what was planned.
-        measured: what came of it.
-        verdicts: of each round.
+        measured: the results of the exchanges.
+        verdicts: the comparison of each round with the reference.
+
+    Returns:
+        The report.
     """
     forward = prepared.manifest.direction(Direction.FORWARD)
     prediction = forward.prediction
@@ -199,7 +203,7 @@ _REPAIRS = (
 
 
 def _injected(measured: Measured) -> dict[str, int]:
-    """Faults on the links of workers and on cables between switches."""
+    """Return the faults on the links of workers and on cables between switches."""
     total = dict(measured.cable_faults)
     for outcome in measured.outcomes:
         for counts in outcome.faults.values():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `switchgnn run` is asked to do."""
+"""The options of `switchgnn run`."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,19 +17,20 @@ class RunOptions:
     Attributes:
         graph: a built-in graph or a file.
         workers: their number.
-        features: width F, or None for the graph's own features.
-        rounds: exchanges, each with other features.
-        slots: aggregators that a block may use.
-        racks: the leaves that the workers hang on, and spines; None: a star around one switch.
+        features: the width F, or None for the graph's own features.
+        rounds: the number of exchanges, each with other features.
+        slots: the aggregators that a block may use.
+        racks: the leaves that the workers are attached to, and the spines; None: a star
+            around one switch.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
-        seed: for the planner and for made-up features.
-        grpc_port: where the switch serves P4Runtime; 0 for any free port.
-        ecn_threshold: queue length in packets from which packets are marked.
-        pace: bounds on sending and waiting.
+        seed: the seed of the planner and of made-up features.
+        grpc_port: the port of the switch's P4Runtime server; 0 for any free one.
+        ecn_threshold: the queue length in packets from which packets are marked.
+        pace: the limits of sending and waiting.
         background: TCP flows from each worker to the next, on the same links.
         faults: what to inject on links and cables, as ``Faults.parse`` takes it.
-        tls: folder with certificates for P4Runtime, or None for plain gRPC.
+        tls: the folder with certificates for P4Runtime, or None for plain gRPC.
         asked: the strategies to plan with.
     """
 

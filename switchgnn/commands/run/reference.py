@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what the workers got with the whole graph, summed by SciPy."""
+"""Compares the sums that the workers received with those over the whole graph, by SciPy."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from switchgnn.planner.graphs.reference import reference_sums
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What all workers got in one round, put together.
+    """The results of all workers in one round, put together.
 
     Attributes:
         fixed: int32[V, F], fixed-point sums.
@@ -28,12 +28,12 @@ class RoundResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How one round compares.
+    """The comparison of one round with the reference.
 
     Attributes:
         wrong_sums: elements whose fixed-point sum differs.
-        max_error: largest absolute error of a decoded sum.
-        error_bound: the largest that fixed point and float32 allow.
+        max_error: the largest absolute error of a decoded sum.
+        error_bound: the largest error that fixed point and float32 allow.
     """
 
     wrong_sums: int
@@ -48,7 +48,7 @@ def expected_scale(max_fan_in: int, features: NDArray[np.float32]) -> float:
 
 
 def largest_fan_in(graph: Graph, assignment: NDArray[np.int32]) -> int:
-    """Return the most remote in-neighbours of any vertex, at least 1."""
+    """Return the largest number of remote in-neighbours of a vertex, at least 1."""
     source, destination = graph.edges()
     remote = assignment[source] != assignment[destination]
     counts = np.bincount(destination[remote], minlength=1)
@@ -64,10 +64,13 @@ def judge(
     """Compare one round with the sums over the whole graph.
 
     Args:
-        graph: the whole graph.
-        assignment: int32[V], worker of each vertex.
-        features: float32[V, F], what went in.
-        result: what came out.
+        graph: the whole graph, of V vertices.
+        assignment: int32[V], the worker of each vertex.
+        features: float32[V, F], the features that the workers sent.
+        result: the sums that they received.
+
+    Returns:
+        The verdict.
     """
     fan_in = largest_fan_in(graph, assignment)
     scale = expected_scale(fan_in, features)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run tells the user and programs."""
+"""The report of a run, for users and programs."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,10 +15,10 @@ class WorkerReport:
     Attributes:
         worker: its number.
         features_sent, sums_received: data packets over all rounds.
-        bytes_up, bytes_down: on its wire.
-        host_bytes_up, host_bytes_down: what host-based exchange would have put there.
+        bytes_up, bytes_down: bytes on its link.
+        host_bytes_up, host_bytes_down: bytes that host-based exchange would have put there.
         seconds: from its first `done` to its last `advance`.
-        tally: everything it counted, by name.
+        tally: all its counts, by name.
     """
 
     worker: int
@@ -39,32 +39,32 @@ class RunReport:
     Attributes:
         target, fabric, reason: what was used and why.
         workers: their number.
-        graph: its name.
-        vertices, edges, boundary_vertices: its size, and that of its boundary.
-        features: width of a feature.
-        rounds, blocks: how many.
+        graph: the name of the graph.
+        vertices, edges, boundary_vertices: the size of the graph and of its boundary.
+        features: the width of a feature.
+        rounds, blocks: their numbers.
         slots: the aggregators that a block may use.
         strategy, why: the preset that chose the strategies, and its reasons.
         partition, block_strategy, send, order: the strategies, as in the plan's manifest.
-        weight: what a contribution costs the send strategy, in packets.
-        exact: every fixed-point sum equals the reference.
-        wrong_sums: elements that do not.
-        max_error: largest absolute error of a float sum.
-        error_bound: the largest that fixed point allows.
-        bytes_up, bytes_down: over all workers, on the wires.
+        weight: the cost of a contribution in the send strategy, in packets.
+        exact: whether every fixed-point sum equals the reference.
+        wrong_sums: the number of elements that do not.
+        max_error: the largest absolute error of a float sum.
+        error_bound: the largest error that fixed point allows.
+        bytes_up, bytes_down: bytes on the links of all workers.
         host_bytes_up, host_bytes_down: the same for host-based exchange.
         wires: who counted the bytes, ``interfaces`` or ``sockets``.
-        frames_up, frames_down: over all workers, as their sockets counted them.
+        frames_up, frames_down: frames of all workers, as their sockets counted them.
         passes, contributions: what the switch counted.
-        table_entries: entries installed.
-        plan_seconds, install_seconds: for those steps.
+        table_entries: the entries installed.
+        plan_seconds, install_seconds: the time of these steps.
         seconds: the slowest worker's exchange time.
         marked: packets that the switch marked because of a long queue.
         port_queue: packets by the length of the queue that they found at their port, in
-            packets; the last also counts what is longer.
-        background_bytes: what background TCP flows brought in that time.
-        faults_injected: frames that met a fault on purpose, by kind, on links and cables.
-        repairs: what the workers did about faults, and what they ignored.
+            packets; the last element also counts longer queues.
+        background_bytes: bytes that background TCP flows delivered in that time.
+        faults_injected: frames that a fault was injected into, by kind, on links and cables.
+        repairs: how often the workers repaired or ignored something, by kind.
         per_worker: one report each.
         tiers: the links between leaves and spines; None for a star.
     """

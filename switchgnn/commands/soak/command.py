@@ -61,7 +61,7 @@ def soak(
 
 
 class _Bar:
-    """One bar for the time, and a line for each run."""
+    """A progress bar for the time, and a line for each run."""
 
     def __init__(self, progress: Progress, minutes: float) -> None:
         self._progress = progress
@@ -70,12 +70,12 @@ class _Bar:
         self._bar = progress.add_task("soak", total=60 * minutes)
 
     def begun(self, number: int, run: RunOptions) -> None:
-        """Name the run."""
+        """Show the run."""
         self._name = f"run {number}: {summary_of(run)}"
         self._run_started = time.monotonic()
 
     def step(self, step: str, _done: int, _total: int) -> None:
-        """Show what it does, and the time that has passed."""
+        """Show the step of the run and the time that has passed."""
         self._progress.update(
             self._bar,
             description=f"{self._name}: {step.partition(':')[0]}",
@@ -83,7 +83,7 @@ class _Bar:
         )
 
     def ended(self, _number: int, _run: RunOptions, failure: Failure | None) -> None:
-        """Say how it ended."""
+        """Print how the run ended."""
         seconds = time.monotonic() - self._run_started
         how = f"FAILED: {failure.reason}" if failure else "exact"
         self._progress.console.print(

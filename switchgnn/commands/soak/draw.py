@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a soak: drawn at random, and the command that repeats one."""
+"""Draws the runs of a soak at random, and writes the command that repeats a run."""
 
 import random
 
@@ -18,7 +18,7 @@ _SLOTS = (8, 16, 64, 256, 1024)
 _SENDS = ("multicast", "cover")
 _WIDTHS = (1, 31, 32, 33, 64, 100)
 _RATES = {"loss": 0.10, "duplicate": 0.05, "reorder": 0.05, "corrupt": 0.01}
-# A kind of fault is left out of a direction now and then: some mistakes need quiet.
+# A direction sometimes lacks a kind of fault: some mistakes only show without it.
 _NO_FAULT = 0.25
 _BAD_LINK = 0.25
 _BAD_LINK_LOSS = 0.2
@@ -27,13 +27,16 @@ _BAD_LINK_LOSS = 0.2
 def draw_run(
     seed: int, number: int, choice: Choice, tiers: tuple[int, int] | None = None
 ) -> RunOptions:
-    """Return the run of this number in the soak of this seed: always the same.
+    """Return one run of a soak; the same seed and number give the same run.
 
     Args:
-        seed: of the soak.
-        number: of the run, from 0.
-        choice: switch and fabric.
-        tiers: leaves, each of which has a worker at least, and spines; None: a star.
+        seed: the seed of the soak.
+        number: the number of the run, from 0.
+        choice: the switch and the fabric.
+        tiers: the numbers of leaves, each with at least one worker, and of spines; None: a star.
+
+    Returns:
+        The run.
     """
     source = random.Random(f"{seed}/{number}")  # noqa: S311
     least = max(_WORKERS[0], tiers[0] if tiers else 0)

@@ -18,19 +18,19 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.topologies import Choice, choose
 
 EXACT, WRONG, FAILED = 0, 1, 2
-# Whatever breaks so often will go on breaking.
+# After this number of failures a soak ends, because more would show nothing new.
 _MOST_FAILURES = 5
 
 
 @dataclass(frozen=True)
 class SoakOptions:
-    """How long, on what, and which runs.
+    """How long to run, on what, and which runs.
 
     Attributes:
-        minutes: no run is begun after so long; there is at least one.
+        minutes: the time after which no run is begun; there is at least one run.
         target, fabric: a choice or ``auto``.
-        seed: all runs follow from it.
-        tiers: leaves and spines; None: a star around one switch.
+        seed: the seed that all runs follow from.
+        tiers: the numbers of leaves and spines; None: a star around one switch.
     """
 
     minutes: float
@@ -47,7 +47,7 @@ class Failure:
     Attributes:
         run: its number, from 0.
         reason: one sentence.
-        command: repeats it.
+        command: the command that repeats it.
     """
 
     run: int
@@ -61,14 +61,14 @@ class SoakReport:
 
     Attributes:
         target, fabric, reason: what was used and why.
-        seed: all runs follow from it.
+        seed: the seed that all runs follow from.
         seconds: how long it took.
         interrupted: whether it ended because it was asked to.
-        runs, rounds, packets: what was compared with the reference, and the frames of it.
+        runs, rounds, packets: what was compared with the reference, and its frames.
         wrong_sums: elements that differ from the reference.
-        faults_injected: frames that met a fault on purpose, by kind.
-        repairs: what the workers did about faults, and what they ignored.
-        failures: what went wrong.
+        faults_injected: frames that a fault was injected into, by kind.
+        repairs: how often the workers repaired or ignored something, by kind.
+        failures: the runs that failed.
     """
 
     target: str
@@ -87,7 +87,7 @@ class SoakReport:
 
     @property
     def exit_code(self) -> int:
-        """What the program ends with: a wrong sum weighs most."""
+        """The exit code of the program; a wrong sum counts more than a failure."""
         if self.wrong_sums:
             return WRONG
         return FAILED if self.failures else EXACT
@@ -98,21 +98,33 @@ class SoakReport:
 
 
 class SoakListener(Protocol):
-    """Is told how a soak goes."""
+    """Follows the progress of a soak."""
 
     def begun(self, number: int, run: RunOptions) -> None:
-        """A run begins."""
+        """Note that a run begins."""
 
     def step(self, step: str, done: int, total: int) -> None:
-        """The run does this; total 0 when unknown."""
+        """Note that a step of the run begins or advances.
+
+        Args:
+            step: the name of the step.
+            done: the part that is done.
+            total: the whole, or 0 when it is unknown.
+        """
 
     def ended(self, number: int, run: RunOptions, failure: Failure | None) -> None:
-        """The run has ended."""
+        """Note that a run has ended.
+
+        Args:
+            number: the number of the run, from 0.
+            run: the run.
+            failure: why it failed, or None.
+        """
 
 
 @dataclass
 class _Sums:
-    """What all runs so far add up to."""
+    """The totals of all runs so far."""
 
     numbers: Counter[str] = field(default_factory=Counter)
     injected: Counter[str] = field(default_factory=Counter)
@@ -168,9 +180,9 @@ def _run_once(
     interruption.at_once()
     try:
         report = run_job(run, step)
-    except Exception as error:  # a soak is there to find all kinds
+    except Exception as error:  # a soak has to find errors of every kind
         if interruption.came:
-            # Not the run's fault: Mininet, interrupted, fails while it cleans up.
+            # The run is not to blame: an interrupted Mininet fails while it cleans up.
             raise KeyboardInterrupt from error
         reason = str(error) if isinstance(error, SwitchGNNError) else repr(error)
     else:

@@ -181,7 +181,7 @@ def train(
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
     if sampling < 1 and set(chosen) != {TransportOption.HOST}:
         raise SwitchGNNError("--sampling is for --transport host alone: the others are exact.")
-    # A terminated training cleans up like an interrupted one.
+    # With this, a terminated training cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     own = (edges, node_features, labels)
     if edges is not None and node_features is not None and labels is not None:

@@ -18,13 +18,13 @@ from switchgnn.commands.train.report import TrainReport
 
 
 class Epochs:
-    """A progress bar of epochs with a line of words below it, or JSON lines.
+    """A progress bar of epochs with a line of text below it, or JSON lines.
 
     Args:
-        console: for the bar.
-        title: before the bar.
-        epochs: how many there will be.
-        as_json: print each epoch as a line of JSON, too.
+        console: the console of the bar.
+        title: the text before the bar.
+        epochs: their number.
+        as_json: whether to print each epoch as a line of JSON, too.
     """
 
     def __init__(self, console: Console, title: str, epochs: int, *, as_json: bool) -> None:
@@ -52,7 +52,13 @@ class Epochs:
             self._console.line()
 
     def step(self, name: str, _done: int, _total: int) -> None:
-        """Say what is going on before the first epoch."""
+        """Show what is done before the first epoch.
+
+        Args:
+            name: the name of the step.
+            _done: not shown.
+            _total: not shown.
+        """
         self._say(name)
 
     def epoch(self, event: dict[str, Any]) -> None:
@@ -101,7 +107,7 @@ def transports_table(reports: Sequence[TrainReport]) -> Table:
 
 
 def links_table(reports: Sequence[TrainReport]) -> Table | None:
-    """Show the bytes of the exchanges on each link; None where nothing has one."""
+    """Show the bytes of the exchanges on each link; return None without any."""
     networked = [report for report in reports if report.total_bytes]
     if not networked:
         return None
@@ -120,7 +126,7 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
 
 
 def largest_difference(reports: Sequence[TrainReport]) -> dict[str, float]:
-    """How far each transport's losses are from those of ``local``, at most; {} without it."""
+    """Return the largest difference of each transport's losses from those of ``local``, if any."""
     local = next((report for report in reports if report.transport == "local"), None)
     if local is None:
         return {}

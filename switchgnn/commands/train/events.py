@@ -13,15 +13,15 @@ _ACCURACIES = ("train", "validation", "test")
 
 
 class EventsError(SwitchGNNError):
-    """Events could not be written."""
+    """TensorBoard events could not be written."""
 
 
 class TrainEvents:
-    """Writes the epochs of one transport to FOLDER/TRANSPORT. A context manager.
+    """Writes the epochs of one transport to FOLDER/TRANSPORT. Use it as a context manager.
 
     Args:
-        folder: what `tensorboard --logdir` takes.
-        transport: names the curve.
+        folder: the folder for `tensorboard --logdir`.
+        transport: the name of the curve.
 
     Raises:
         EventsError: TensorBoard is missing, or the folder cannot be written.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Install a plan and train over the network: where packets are sent, and counted."""
+"""Installs a plan and trains over the network, where packets are sent and counted."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -30,14 +30,14 @@ StepListener = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Measured:
-    """What workers said and switches counted.
+    """The events of the workers and the counts of the switches.
 
     Attributes:
-        finished: the last word of each worker.
-        wires: what the interfaces of the workers counted, if they did.
-        cables: what those between switches counted, if they did.
-        partial_sums: that the spines have taken.
-        cable_faults: frames that met a fault between switches, by kind.
+        finished: the last event of each worker.
+        wires: what the interfaces of the workers counted, or None.
+        cables: what the interfaces between switches counted, or None.
+        partial_sums: partial sums that the spines have taken.
+        cable_faults: frames that a fault was injected into between switches, by kind.
     """
 
     finished: list[dict[str, Any]]
@@ -59,14 +59,17 @@ def install_and_train(
 
     Args:
         job: what to do.
-        fabric: running; its folder has what ``prepare_training`` wrote.
+        fabric: the running fabric; its folder has what ``prepare_training`` wrote.
         tiers: the parts of leaves and spines; None for a star.
         nursery: forks the workers.
-        recorder: takes what the workers say.
+        recorder: takes the events of the workers.
         step: called with (name of the step, done, total).
 
+    Returns:
+        What was measured.
+
     Raises:
-        SwitchGNNError: with a sentence for the user.
+        SwitchGNNError: the installation or a worker failed.
     """
     with ExitStack() as stack:
         clients = [
@@ -127,7 +130,7 @@ def _children(fabric: Fabric, nursery: Nursery) -> list[Child]:
             "MASTER_PORT": port,
         }
         if fabric.workers_have_hosts:
-            # gloo would look its own address up by the name of the machine.
+            # Without this, gloo takes the address of the machine's name.
             variables["GLOO_SOCKET_IFNAME"] = fabric.worker_link(worker).removeprefix("eth:")
         else:
             variables["GLOO_SOCKET_IFNAME"] = "lo"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `switchgnn train` is asked to do."""
+"""The options of `switchgnn train`."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,17 +17,18 @@ from switchgnn.training.worker import STRAWMAN, TrainTask
 
 @dataclass(frozen=True)
 class TrainJob:
-    """What to train, where, and over what.
+    """What to train, where, and over which transport.
 
     Attributes:
-        task: what is the same for all workers; its worker, link, addresses and files are
-            filled in.
+        task: the options that are the same for all workers; the worker, its link, addresses
+            and files are filled in later.
         workers: their number.
-        slots: aggregators that a block may use.
-        racks: the leaves that the workers hang on, and spines; None: a star around one switch.
+        slots: the aggregators that a block may use.
+        racks: the leaves that the workers are attached to, and the spines; None: a star
+            around one switch.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
-        ecn_threshold: queue length in packets from which packets are marked.
+        ecn_threshold: the queue length in packets from which packets are marked.
         background: TCP flows from each worker to the next.
         asked: the strategies to plan with. Over transports other than ``switch`` only the
             partition counts, and for ``g3`` it is G3's unless another is asked for by name.
@@ -46,12 +47,12 @@ class TrainJob:
 
     @property
     def program(self) -> Program:
-        """What the switches run."""
+        """The program of the switches."""
         return load_strawman() if self.task.transport == STRAWMAN else load_program()
 
     @property
     def situation(self) -> Situation:
-        """What strategies are chosen by."""
+        """The facts by which strategies are chosen."""
         return Situation(self.workers, self.slots, racks=self.racks)
 
 

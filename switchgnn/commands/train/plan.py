@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a training needs before a packet is sent: plan, partitions, schedules."""
+"""Prepares a training before any packet is sent: plan, partitions and schedules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,11 +31,11 @@ from switchgnn.training.worker import G3, HOST, HOST_PARTIAL, STRAWMAN, SWITCH
 
 @dataclass(frozen=True)
 class Prepared:
-    """What was written for a training.
+    """The files that were written for a training.
 
     Attributes:
-        strategies: what the plan was made with.
-        manifest: of the plan.
+        strategies: the strategies of the plan.
+        manifest: the manifest of the plan.
         assignment: int32[n], the worker of each vertex.
         tiers: the parts of leaves and spines; None for a star.
     """
@@ -49,16 +49,19 @@ class Prepared:
 def prepare_training(
     job: TrainJob, data: Dataset, folder: Path, progress: Callable[[str], None]
 ) -> Prepared:
-    """Write the plan, the partitions and the schedules; share the plan out to the racks.
+    """Write the plan, the partitions and the schedules; divide the plan among the racks.
 
     Args:
         job: what to do.
-        data: what to train on.
-        folder: where to write.
+        data: the data set to train on.
+        folder: the folder to write to.
         progress: called with what is being planned.
 
+    Returns:
+        What was planned.
+
     Raises:
-        SwitchGNNError: with a sentence for the user.
+        SwitchGNNError: no plan for these options, or a file cannot be written.
     """
     strategies = _strategies(job, data)
     plan = build_chosen(
@@ -86,7 +89,7 @@ def prepare_training(
 
 
 def _strategies(job: TrainJob, data: Dataset) -> Strategies:
-    """What the plan is made with: all that is asked for, or nothing of it but the partition."""
+    """Return the strategies of the plan: all that were asked for, or only the partition."""
     situation, asked, transport = job.situation, job.asked, job.task.transport
     if transport == G3 and asked.partition is None and asked.assignment is None:
         asked = replace(asked, partition=G3)
@@ -99,5 +102,5 @@ def _strategies(job: TrainJob, data: Dataset) -> Strategies:
 
 
 def schedule_file_of(folder: Path, worker: int) -> Path:
-    """Where the schedule of a worker is, for transports that have one."""
+    """Return the file of a worker's schedule, for transports that have one."""
     return folder / f"schedule-{worker}.npz"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of trainings: loss over time, bytes per worker, and what the time went to."""
+"""Plots of trainings: the loss over time, bytes per worker, and the parts of an epoch's time."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,11 +24,11 @@ class PlotError(SwitchGNNError):
 
 
 def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
-    """Draw all plots of trainings that are to be compared, as PNG and SVG.
+    """Draw all plots that compare trainings, as PNG and SVG.
 
     Args:
         reports: one for each transport.
-        folder: made if it is not there.
+        folder: made if it does not exist.
 
     Returns:
         The files.
@@ -58,7 +58,7 @@ def _save(
     folder: Path,
     name: str,
 ) -> list[Path]:
-    from matplotlib.figure import Figure  # noqa: PLC0415  only who draws needs it
+    from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
 
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a training tells the user and programs."""
+"""The report of a training, for users and programs."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,28 +20,29 @@ class TrainReport:
     """A whole training; lists per link are in the order of the workers.
 
     Attributes:
-        transport, dataset, model, reason: what was done, and why so.
-        vertices, edges: size of the graph; an undirected edge counts twice.
+        transport, dataset, model, reason: what was done, and why it was done so.
+        vertices, edges: the size of the graph; an undirected edge counts twice.
         workers: their number.
-        strategy, why: the preset that was asked for; the reasons of what counted of it.
+        strategy, why: the preset that was asked for, and the reasons of its choices.
         partition, block_strategy, send, order: the strategies, as in the plan's manifest; None
-            for those that the transport has no use for.
-        weight: what a contribution costs the send strategy, in packets.
-        epochs: worker 0's report of each.
-        losses: of each epoch.
+            for those that the transport does not use.
+        weight: the cost of a contribution in the send strategy, in packets.
+        epochs: worker 0's report of each epoch.
+        losses: the loss of each epoch.
         train_accuracy, validation_accuracy, test_accuracy: the last ones; None without such
             vertices.
-        seconds: of each epoch, of the slowest worker.
-        epoch_seconds: the median of them but the first.
-        split: what an epoch's seconds went to, the mean over the workers, of which the median
-            over the epochs: ``compute``, ``waiting`` for exchanges, ``all_reduce``; together they
-            are the epoch. ``exchange`` is how long exchanges were under way, computing or waiting.
+        seconds: the time of each epoch, of the slowest worker.
+        epoch_seconds: the median of ``seconds`` without the first epoch.
+        split: the parts of an epoch's seconds (the mean over the workers, then the median over
+            the epochs): ``compute``, ``waiting`` for exchanges and ``all_reduce``, which add up
+            to the epoch; and ``exchange``, the time of exchanges, computing or waiting.
         bytes_per_link: {"up", "down"} of the exchanges of each worker.
         expected_bytes_per_link: the same as plan or schedule predict them without losses.
-        wire_bytes_per_link: what the interfaces counted, gradients and all; None over loopback.
+        wire_bytes_per_link: what the interfaces counted, with gradients and everything else;
+            None over loopback.
         traffic: frames and bytes of each worker's exchanges.
-        tiers: the links between leaves and spines, where sums of the switch cross them; their
-            interfaces count gradients and all.
+        tiers: the links between leaves and spines, if sums of the switch cross them; their
+            interfaces also count gradients and everything else.
     """
 
     transport: str
@@ -74,12 +75,12 @@ class TrainReport:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all exchanges, on all links, both ways."""
+        """The bytes of all exchanges, on all links, both ways."""
         return sum(link["up"] + link["down"] for link in self.bytes_per_link)
 
     @property
     def expected_bytes(self) -> int:
-        """What they should be without losses."""
+        """The bytes of all exchanges as predicted without losses."""
         return sum(link["up"] + link["down"] for link in self.expected_bytes_per_link)
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class TrainReport:
 
 
 class Recorder:
-    """Takes what the workers say in each epoch.
+    """Collects the events of the workers in each epoch.
 
     Args:
         workers: their number.
@@ -113,12 +114,15 @@ class Recorder:
         wire_bytes: list[dict[str, int]] | None,
         **what: Any,  # noqa: ANN401
     ) -> TrainReport:
-        """Put together what was said.
+        """Make the report of what was collected.
 
         Args:
-            finished: the last word of each worker.
-            wire_bytes: what the interfaces counted, if they did.
+            finished: the last event of each worker.
+            wire_bytes: what the interfaces counted, or None.
             what: the first fields of the report.
+
+        Returns:
+            The report.
         """
         first = self._epochs[0]
         slowest = self._each("seconds").max(axis=0)
@@ -148,7 +152,7 @@ class Recorder:
         return {"compute": _typical(compute), **split}
 
     def _each(self, name: str) -> NDArray[np.float64]:
-        """float64[workers, epochs]."""
+        """Return the values with this name, float64[workers, epochs]."""
         values = [[float(event[name]) for event in events] for events in self._epochs]
         return np.array(values, dtype=np.float64)
 
@@ -158,5 +162,5 @@ def _both_ways(traffic: dict[str, int]) -> dict[str, int]:
 
 
 def _typical(values: NDArray[np.float64]) -> float:
-    """The median; the first epoch also warms everything up."""
+    """Return the median without the first epoch, which is slower because of warming up."""
     return float(np.median(values[1:] if len(values) > 1 else values)) if len(values) else 0.0

@@ -42,11 +42,11 @@ def run_training(
     *,
     nursery: Nursery | None = None,
 ) -> TrainReport:
-    """Plan, build, install, train.
+    """Plan, build, install and train.
 
     Args:
         job: what to do.
-        data: what to train on.
+        data: the data set to train on.
         step: called with (name of the step, done, total; total 0 when unknown).
         on_epoch: called after each epoch.
         nursery: forks the workers of this training and perhaps of others; None: one is
@@ -55,8 +55,11 @@ def run_training(
     Returns:
         What was planned, measured and trained.
 
+    Returns:
+        The report.
+
     Raises:
-        SwitchGNNError: with a sentence for the user; nothing is left behind.
+        SwitchGNNError: a step failed; the fabric and all files are removed.
     """
     cable_faults = faults_on_cables(job.task.faults, job.workers, job.racks)
     with ExitStack() as stack:
@@ -95,7 +98,7 @@ def _alone(
 def _tier_report(
     job: TrainJob, data: Dataset, prepared: Prepared, measured: Measured
 ) -> TierReport | None:
-    """What was between leaves and spines; a plan has no word on copies between hosts."""
+    """Return what passed between leaves and spines; plans do not predict copies of hosts."""
     if prepared.tiers is None or job.task.transport != SWITCH:
         return None
     return report_tiers(
@@ -113,7 +116,7 @@ def _tier_report(
 
 
 def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
-    """Return what a report begins with."""
+    """Return the first fields of a report."""
     return {
         "transport": job.task.transport,
         "dataset": data.name,
@@ -126,7 +129,7 @@ def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
 
 
 def _planned(job: TrainJob, prepared: Prepared) -> dict[str, Any]:
-    """Return what a report says of the strategies: None for those that did not count."""
+    """Return the strategies for a report: None for those that did not apply."""
     names = strategy_names(prepared.manifest)
     if job.task.transport not in (SWITCH, STRAWMAN):
         names = _NO_PLAN | {"partition": names["partition"]}

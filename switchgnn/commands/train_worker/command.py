@@ -12,7 +12,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.callback()
 def group() -> None:
-    """Keep `train-worker` a subcommand although it is alone here."""
+    """Make `train-worker` a subcommand, although it is the only one here."""
 
 
 @app.command()

@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.callback()
 def group() -> None:
-    """Keep `worker` a subcommand although it is alone here."""
+    """Make `worker` a subcommand, although it is the only one here."""
 
 
 @app.command()

@@ -13,7 +13,7 @@ Bound = int | None
 
 
 def add(left: Term, right: Term) -> Term:
-    """Sum without overflow."""
+    """Return the sum, which cannot overflow."""
     if left.constant == 0:
         return right
     if right.constant == 0:
@@ -24,7 +24,7 @@ def add(left: Term, right: Term) -> Term:
 
 
 def subtract(left: Term, right: Term) -> Term:
-    """Difference, possibly negative."""
+    """Return the difference, which may be negative."""
     if right.constant == 0:
         return left
     low = None if left.low is None or right.high is None else left.low - right.high
@@ -33,18 +33,18 @@ def subtract(left: Term, right: Term) -> Term:
 
 
 def multiply(left: Term, right: Term) -> Term:
-    """Product without overflow."""
+    """Return the product, which cannot overflow."""
     low, high = _corners(left, right, lambda a, b: a * b)
     return _folded(f"{left.inner} * {right.inner}", low, high)
 
 
 def divide(left: Term, right: Term) -> Term:
-    """Quotient of non-negative values; dividing by zero gives zero."""
+    """Return the quotient of non-negative values; a division by zero gives zero."""
     return _division(left, right, "//", left.high)
 
 
 def modulo(left: Term, right: Term) -> Term:
-    """Remainder of non-negative values; dividing by zero gives zero."""
+    """Return the remainder of non-negative values; a division by zero gives zero."""
     high = left.high if right.high is None else max(right.high - 1, 0)
     return _division(left, right, "%", high)
 
@@ -58,7 +58,7 @@ def _division(left: Term, right: Term, operator: str, high: Bound) -> Term:
 
 
 def shift_left(left: Term, right: Term) -> Term:
-    """Left shift without overflow; an absurd distance gives zero."""
+    """Return the left shift, which cannot overflow; beyond WIDEST_SHIFT it is zero."""
     distance = right.high
     if distance is None or distance > WIDEST_SHIFT:
         limited = f"{left.inner} << {right.inner} if {right.inner} <= {WIDEST_SHIFT} else 0"
@@ -68,7 +68,7 @@ def shift_left(left: Term, right: Term) -> Term:
 
 
 def shift_right(left: Term, right: Term) -> Term:
-    """Arithmetic right shift."""
+    """Return the arithmetic right shift."""
     if right.constant == 0:
         return left
     if right.high is None or right.high > WIDEST_SHIFT:
@@ -83,7 +83,7 @@ def _towards_zero(term: Term) -> tuple[Bound, Bound]:
 
 
 def bit_and(left: Term, right: Term) -> Term:
-    """Bitwise and; a mask that cannot change the value disappears."""
+    """Return the bitwise and; a mask that cannot change the value is left out."""
     for value, mask in ((left, right), (right, left)):
         bits = mask.constant
         if bits is None or bits < 0:
@@ -102,12 +102,12 @@ def bit_and(left: Term, right: Term) -> Term:
 
 
 def bit_or(left: Term, right: Term) -> Term:
-    """Bitwise or."""
+    """Return the bitwise or."""
     return _join(left, right, "|")
 
 
 def bit_xor(left: Term, right: Term) -> Term:
-    """Bitwise exclusive or."""
+    """Return the bitwise exclusive or."""
     return _join(left, right, "^")
 
 
@@ -125,14 +125,14 @@ def _join(left: Term, right: Term, operator: str) -> Term:
 
 
 def bit_not(term: Term) -> Term:
-    """Bitwise complement: a negative value for non-negative operands."""
+    """Return the bitwise complement, which is negative for a non-negative operand."""
     low = None if term.high is None else -term.high - 1
     high = None if term.low is None else -term.low - 1
     return _folded(f"~{term.inner}", low, high)
 
 
 def wrap_signed(term: Term, width: int) -> Term:
-    """Value modulo 2^width as a two's complement number."""
+    """Return the value modulo 2^width as a two's complement number."""
     sign = 1 << (width - 1)
     if term.within(-sign, sign - 1):
         return term
@@ -143,19 +143,37 @@ def wrap_signed(term: Term, width: int) -> Term:
 
 
 def wrap_unsigned(term: Term, width: int) -> Term:
-    """Value modulo 2^width."""
+    """Return the value modulo 2^width."""
     return bit_and(term, constant((1 << width) - 1))
 
 
 def clamp(term: Term, low: int, high: int) -> Term:
-    """Value limited to [low, high]."""
+    """Return the value limited to [low, high].
+
+    Args:
+        term: the value.
+        low: the smallest result.
+        high: the largest result.
+
+    Returns:
+        A term within both bounds, or ``term`` itself when it always is.
+    """
     if term.within(low, high):
         return term
     return Term(f"max({low}, min({high}, {term.text}))", low, high, atomic=True)
 
 
 def choose(condition: Term, left: Term, right: Term) -> Term:
-    """``left`` when the condition holds, else ``right``."""
+    """Return ``left`` when the condition holds, or else ``right``.
+
+    Args:
+        condition: the term of a truth value.
+        left: the value when the condition holds.
+        right: the value when it does not.
+
+    Returns:
+        A term whose range covers both values.
+    """
     low = None if left.low is None or right.low is None else min(left.low, right.low)
     high = None if left.high is None or right.high is None else max(left.high, right.high)
     text = f"{left.inner} if {condition.inner} else {right.inner}"

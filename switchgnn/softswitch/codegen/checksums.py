@@ -9,7 +9,7 @@ from switchgnn.softswitch.program import Checksum
 
 
 def write_verification(ctx: FunctionContext) -> None:
-    """Sets ``standard_metadata.checksum_error`` to whether any verified checksum is wrong."""
+    """Set ``standard_metadata.checksum_error`` if any verified checksum is wrong."""
     checksums = [c for c in ctx.layout.program.checksums if c.verify]
     if not checksums:
         return
@@ -26,7 +26,7 @@ def write_verification(ctx: FunctionContext) -> None:
 
 
 def write_updates(ctx: FunctionContext) -> None:
-    """Writes every updated checksum into its field."""
+    """Write every updated checksum into its field."""
     for checksum in ctx.layout.program.checksums:
         if not checksum.update:
             continue

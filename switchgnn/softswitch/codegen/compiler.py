@@ -35,7 +35,11 @@ class CompiledProgram:
     """A program as Python.
 
     Attributes:
+        program: the program that was compiled.
         source: the generated module, for reading and debugging.
+        code: the compiled module.
+        names: the names under which the module reaches tables and arrays.
+        codecs: how each header is read and written, by header name.
         state_variables: the variables that travel from ingress to egress, in order.
         uses_time: whether the program reads a timestamp.
     """
@@ -87,24 +91,24 @@ class _Bodies:
         PipelineWriter(ctx, program.ingress).write()
 
     def touched(self) -> frozenset[str]:
-        """Variables used by anything."""
+        """Return the variables that any body uses."""
         contexts = (self.parser, self.ingress, self.egress, self.deparser)
         return frozenset().union(*(ctx.reads | ctx.writes for ctx in contexts))
 
     def egress_reads(self) -> set[str]:
-        """Variables whose values egress needs from ingress."""
+        """Return the variables whose values egress needs from ingress."""
         return self.egress.reads | self.deparser.reads
 
 
 def compile_program(program: Program) -> CompiledProgram:
-    """Generates and compiles the Python of a program.
+    """Generate and compile the Python of a program.
 
     Raises:
-        UnsupportedProgramError: the program uses something the switch refuses.
+        UnsupportedProgramError: the program uses something that the switch refuses.
     """
     layout = Layout(program)
     names = GlobalNames(program)
-    # The first round finds out which header fields are computed with at all; the
+    # The first round finds the header fields that are used in computations; the
     # others then stay undecoded between parser and deparser.
     touched = _Bodies(layout, names, {}).touched() | _kept(layout)
     codecs = header_codecs(layout, touched | _standard_variables(layout))
@@ -238,7 +242,7 @@ def _egress_source(layout: Layout, bodies: _Bodies, state: tuple[str, ...]) -> s
 def _write_egress_metadata(layout: Layout, head: SourceWriter, variables: set[str]) -> None:
     spec = layout.standard("standard_metadata.egress_spec")
     if spec is not None:
-        # simple_switch writes one more than the drop port, which is 0 in nine bits.
+        # simple_switch writes the drop port plus one here, which is 0 in nine bits.
         head.line(f"{spec.variable} = 0")
     if (used := _used(layout, "intrinsic_metadata.egress_rid", variables)) is not None:
         head.line(f"if rid >= 0: {used} = rid")

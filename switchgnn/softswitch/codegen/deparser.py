@@ -9,7 +9,7 @@ from switchgnn.softswitch.codegen.wire import HeaderCodec
 
 
 def write_deparser(ctx: FunctionContext, codecs: Mapping[str, HeaderCodec]) -> None:
-    """Leaves the packet in ``out``: the valid headers in order, then the unparsed rest."""
+    """Assign the packet to ``out``: the valid headers in order, then the unparsed rest."""
     first = True
     for header in ctx.layout.program.deparse_order:
         codec = codecs.get(header)

@@ -26,7 +26,13 @@ _COMPARE = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
 class ExpressionCompiler:
-    """Compiles expressions of one function and remembers which variables they read."""
+    """Compiles expressions of one function and remembers which variables they read.
+
+    Args:
+        layout: the variables of the program.
+        where: the object of the program that the expressions belong to, for errors.
+        reads: the set that the names of the variables read are added to.
+    """
 
     def __init__(self, layout: Layout, where: str, reads: set[str]) -> None:
         self.layout = layout
@@ -35,34 +41,34 @@ class ExpressionCompiler:
         self.parameters: Sequence[Term] = ()
 
     def at(self, where: str, parameters: Sequence[Term] = ()) -> "ExpressionCompiler":
-        """The same compiler inside another object, with that object's action parameters."""
+        """Return this compiler inside another object, with that object's action parameters."""
         other = ExpressionCompiler(self.layout, where, self.reads)
         other.parameters = parameters
         return other
 
     def refuse(self, feature: str, hint: str) -> UnsupportedProgramError:
-        """The error that names a feature and the object that uses it."""
+        """Return the error that names a feature and the object that uses it."""
         return UnsupportedProgramError(feature, self.where, hint)
 
     def field(self, header: str, name: str) -> Term:
-        """Value of a field."""
+        """Return the value of a field."""
         return self.load(self.layout.slot(header, name, self.where))
 
     def load(self, slot: Slot) -> Term:
-        """Value of a slot."""
+        """Return the value of a slot."""
         self.reads.add(slot.variable)
         if slot.variable == "1":
             return constant(1)
         return Term(slot.variable, slot.low, slot.high, atomic=True)
 
     def valid(self, header: str) -> Term:
-        """Validity of a header as a condition."""
+        """Return the validity of a header as a condition."""
         variable = self.layout.valid(header)
         self.reads.add(variable)
         return truth(variable, atomic=True)
 
     def value(self, node: Json) -> Term:
-        """Value of a type-value object."""
+        """Return the value of a type-value object."""
         kind, content = node["type"], node.get("value")
         if kind == "expression":
             return self.value(content) if "type" in content else self._operation(content)
@@ -84,7 +90,7 @@ class ExpressionCompiler:
         return self._pick([self.field(name, field) for name in elements], last)
 
     def next_index(self, stack: str) -> str:
-        """Variable that counts the pushed elements of a stack."""
+        """Return the variable that counts the pushed elements of a stack."""
         variable = self.layout.next_index(stack)
         self.reads.add(variable)
         return variable
@@ -115,7 +121,7 @@ class ExpressionCompiler:
         return bool(node["type"] == "header")
 
     def header(self, node: Json) -> str:
-        """Name of the header a node denotes."""
+        """Return the name of the header that a node denotes."""
         if node["type"] == "expression":
             content = node["value"]
             return self.header(content) if "type" in content else self._element(content)
@@ -132,13 +138,13 @@ class ExpressionCompiler:
         return elements[known]
 
     def stack_element(self, node: Json) -> tuple[str, Term]:
-        """Stack name and index of a ``dereference_header_stack`` operation."""
+        """Return stack name and index of a ``dereference_header_stack`` operation."""
         if node["op"] not in {"dereference_header_stack", "dereference_stack"}:
             raise self.refuse(f"operator '{node['op']}' on a header", "name the header")
         return node["left"]["value"], self.value(node["right"])
 
     def field_alternatives(self, node: Json) -> tuple[list[Slot], Term]:
-        """Slots an ``access_field`` can mean and the index that chooses among them."""
+        """Return the slots that an ``access_field`` can mean, and the index that chooses one."""
         left = node["left"]
         while "type" in left and left["type"] == "expression":
             left = left["value"]

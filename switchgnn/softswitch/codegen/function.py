@@ -18,9 +18,12 @@ EGRESS = "egress"
 
 
 class FunctionContext:
-    """One function being generated: its lines and the variables it reads and writes.
+    """One function that is being generated: its lines and the variables it reads and writes.
 
-    ``touched`` collects the variables that more than extraction and deparsing use.
+    Args:
+        layout: the variables of the program.
+        names: the names of tables and arrays in the generated code.
+        stage: INGRESS or EGRESS.
     """
 
     def __init__(self, layout: Layout, names: GlobalNames, stage: str) -> None:
@@ -36,34 +39,34 @@ class FunctionContext:
         self.uses_clone = False
 
     def line(self, text: str) -> None:
-        """Appends one line."""
+        """Append one line."""
         self.writer.line(text)
 
     def at(self, where: str, parameters: Sequence[Term] = ()) -> None:
-        """Names the object whose code follows and its action parameters."""
+        """Set the object whose code follows, and its action parameters."""
         self.expressions = self.expressions.at(where, parameters)
 
     def refuse(self, feature: str, hint: str) -> UnsupportedProgramError:
-        """The error that names a feature in the current object."""
+        """Return the error that names a feature in the current object."""
         return self.expressions.refuse(feature, hint)
 
     def term(self, node: Json) -> Term:
-        """Value of a type-value object."""
+        """Return the value of a type-value object."""
         return self.expressions.value(node)
 
     def set_slot(self, slot: Slot, term: Term) -> None:
-        """Assigns a value to a field, reduced to the field's width."""
+        """Assign a value to a field, reduced to the field's width."""
         wrap = arithmetic.wrap_signed if slot.signed else arithmetic.wrap_unsigned
         self.writes.add(slot.variable)
         self.line(f"{slot.variable} = {wrap(term, slot.width).text}")
 
     def set_variable(self, variable: str, text: str) -> None:
-        """Assigns to a validity bit or stack index."""
+        """Assign to a validity bit or stack index."""
         self.writes.add(variable)
         self.line(f"{variable} = {text}")
 
     def set_standard(self, name: str, text: str) -> None:
-        """Assigns to a standard metadata field when the program has it."""
+        """Assign to a standard metadata field if the program has it."""
         slot = self.layout.standard(name)
         if slot is not None:
             self.writes.add(slot.variable)

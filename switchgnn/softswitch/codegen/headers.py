@@ -6,7 +6,7 @@ from switchgnn.softswitch.codegen.function import FunctionContext
 
 
 def clear_fields(ctx: FunctionContext, header: str) -> None:
-    """Zeroes every field of a header."""
+    """Set every field of a header to zero."""
     variables = [slot.variable for slot in ctx.layout.fields(header)]
     ctx.writes.update(variables)
     if variables:
@@ -14,13 +14,13 @@ def clear_fields(ctx: FunctionContext, header: str) -> None:
 
 
 def mark_added(ctx: FunctionContext, header: str) -> None:
-    """Marks a header valid and lengthens the packet."""
+    """Mark a header valid and lengthen the packet."""
     ctx.set_variable(ctx.layout.valid(header), "1")
     ctx.line(f"pl += {ctx.layout.program.headers[header].width // 8}")
 
 
 def invalidate(ctx: FunctionContext, header: str) -> None:
-    """Marks a header invalid and shortens the packet if it was valid."""
+    """Mark a header invalid, and shorten the packet if it was valid."""
     variable = ctx.expressions.valid(header).text
     with ctx.writer.block(f"if {variable}:"):
         ctx.set_variable(variable, "0")
@@ -28,7 +28,13 @@ def invalidate(ctx: FunctionContext, header: str) -> None:
 
 
 def copy_header(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assigns one header to another of the same type; an invalid source invalidates it."""
+    """Assign one header to another of the same type; an invalid source invalidates it.
+
+    Args:
+        ctx: the function that the code is written into.
+        target: the name of the header that is overwritten.
+        source: the name of the header that is copied.
+    """
     if ctx.layout.program.headers[target].metadata:
         _copy_fields(ctx, target, source)
         return
@@ -44,13 +50,19 @@ def copy_header(ctx: FunctionContext, target: str, source: str) -> None:
 def _copy_fields(ctx: FunctionContext, target: str, source: str) -> None:
     pairs = list(zip(ctx.layout.fields(target), ctx.layout.fields(source), strict=True))
     for slot, _ in pairs:
-        ctx.reads.add(slot.variable)  # the copy is conditional: the old value can survive
+        ctx.reads.add(slot.variable)  # the copy is conditional: the old value may remain
     for slot, origin in pairs:
         ctx.set_slot(slot, ctx.expressions.load(origin))
 
 
 def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
-    """Moves the elements of a stack towards the end; the first ``count`` become invalid."""
+    """Move the elements of a stack towards the end; the first ``count`` become invalid.
+
+    Args:
+        ctx: the function that the code is written into.
+        stack: the name of the stack.
+        count: the distance in elements.
+    """
     elements = ctx.layout.program.stacks[stack].elements
     for index in reversed(range(count, len(elements))):
         copy_header(ctx, elements[index], elements[index - count])
@@ -61,7 +73,13 @@ def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
 
 
 def pop_stack(ctx: FunctionContext, stack: str, count: int) -> None:
-    """Moves the elements of a stack towards the front; the last ``count`` become invalid."""
+    """Move the elements of a stack towards the front; the last ``count`` become invalid.
+
+    Args:
+        ctx: the function that the code is written into.
+        stack: the name of the stack.
+        count: the distance in elements.
+    """
     elements = ctx.layout.program.stacks[stack].elements
     kept = max(len(elements) - count, 0)
     for index in range(kept):

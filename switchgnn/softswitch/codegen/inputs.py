@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generates the bytes a hash or checksum is computed over, and the computation."""
+"""Generates the bytes that a hash or checksum is computed over, and the computation."""
 
 from itertools import groupby
 
@@ -13,7 +13,7 @@ Piece = tuple[str | None, str, int]  # header whose validity decides, source, wi
 
 
 def write_calculation(ctx: FunctionContext, name: str) -> None:
-    """Leaves the result of a calculation in ``_d``."""
+    """Assign the result of a calculation to ``_d``."""
     calculation = ctx.layout.program.calculations[name]
     if calculation.algorithm not in ALGORITHMS:
         raise ctx.refuse(

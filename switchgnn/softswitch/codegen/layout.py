@@ -24,12 +24,12 @@ class Slot:
 
     @property
     def low(self) -> int:
-        """Smallest value."""
+        """The smallest value."""
         return -(1 << (self.width - 1)) if self.signed else 0
 
     @property
     def high(self) -> int:
-        """Largest value."""
+        """The largest value."""
         return (1 << (self.width - 1)) - 1 if self.signed else self.mask
 
 
@@ -60,7 +60,19 @@ class Layout:
             self._slots[header.name, field.name] = Slot(variable, field.width, field.signed)
 
     def slot(self, header: str, field: str, where: str) -> Slot:
-        """The slot of ``header.field``; ``$valid$`` is the validity bit."""
+        """Return the slot of ``header.field``; ``$valid$`` is the validity bit.
+
+        Args:
+            header: the name of the header.
+            field: the name of the field.
+            where: the object of the program that uses the field, for the error.
+
+        Returns:
+            The slot.
+
+        Raises:
+            UnsupportedProgramError: the header has no such field.
+        """
         if field == "$valid$":
             return Slot(self.valid(header), 1, False)
         try:
@@ -71,20 +83,20 @@ class Layout:
             ) from None
 
     def standard(self, name: str) -> Slot | None:
-        """The slot of a standard metadata field, or None when the program has none."""
+        """Return the slot of a standard metadata field, or None when the program has none."""
         reference = self.program.standard_field(name)
         return None if reference is None else self._slots[reference]
 
     def valid(self, header: str) -> str:
-        """Source of a header's validity; metadata is always valid."""
+        """Return the source of a header's validity; metadata is always valid."""
         return self._valid.get(header, "1")
 
     def next_index(self, stack: str) -> str:
-        """Variable that holds how many elements of a stack were pushed."""
+        """Return the variable that counts the pushed elements of a stack."""
         return self._next[stack]
 
     def fields(self, header: str) -> tuple[Slot, ...]:
-        """Slots of a header in wire order."""
+        """Return the slots of a header in wire order."""
         return tuple(
             self._slots[header, field.name] for field in self.program.headers[header].fields
         )

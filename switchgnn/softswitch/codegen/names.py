@@ -16,23 +16,23 @@ class GlobalNames:
         self._tables = _numbered("tbl", program.tables)
 
     def register(self, name: str) -> str:
-        """List of cells of a register array."""
+        """Return the name of a register array's list of cells."""
         return self._registers[name]
 
     def packet_counts(self, name: str) -> str:
-        """List of packet counts of a counter array."""
+        """Return the name of a counter array's list of packet counts."""
         return self._counters[name] + "_packets"
 
     def byte_counts(self, name: str) -> str:
-        """List of byte counts of a counter array."""
+        """Return the name of a counter array's list of byte counts."""
         return self._counters[name] + "_bytes"
 
     def lookup(self, table: str) -> str:
-        """Function from a key to an entry or None."""
+        """Return the name of the function from a table's key to an entry or None."""
         return self._tables[table] + "_lookup"
 
     def default(self, table: str) -> str:
-        """One-element list with the default entry."""
+        """Return the name of the one-element list with a table's default entry."""
         return self._tables[table] + "_default"
 
 

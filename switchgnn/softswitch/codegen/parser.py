@@ -26,7 +26,7 @@ class ParserWriter:
         self._errors = ctx.layout.program.errors
 
     def write(self) -> None:
-        """Appends the parser."""
+        """Append the parser."""
         self._ctx.line(f"perr = {self._error('NoError')}")
         if self._parser.initial is None:
             return

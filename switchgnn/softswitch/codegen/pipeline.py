@@ -41,7 +41,7 @@ class PipelineWriter:
         )
 
     def write(self) -> None:
-        """Appends the pipeline."""
+        """Append the pipeline."""
         successors = {name: _successors(node) for name, node in self._nodes.items()}
         structurer = Structurer(successors, self._emit, f"control {self._ctx.stage}")
         if not self._exits:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generates the code of each primitive a BMv2 action can call."""
+"""Generates the code of each primitive that a BMv2 action can call."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ _CLONE_SESSION_MASK = 0x7FFF
 
 
 def write_primitive(ctx: FunctionContext, primitive: Primitive) -> None:
-    """Appends the code of one primitive.
+    """Append the code of one primitive.
 
     Raises:
         UnsupportedProgramError: the switch has no such primitive.
@@ -58,7 +58,7 @@ def _assign_element(ctx: FunctionContext, target: Json, value: Term) -> None:
     if known is not None and 0 <= known < len(slots):
         ctx.set_slot(slots[known], value)
         return
-    # The value first: reading an element of a stack inside it uses _i as well.
+    # The value comes first: if it reads an element of a stack, it uses _i as well.
     ctx.line(f"_v = {value.text}; _i = {index.text}")
     taken = Term("_v", value.low, value.high, atomic=True)
     for number, slot in enumerate(slots):
@@ -120,7 +120,7 @@ def _mark_to_drop(ctx: FunctionContext, _parameters: Parameters) -> None:
 
 
 def _guarded(ctx: FunctionContext, index: Term, size: int) -> tuple[str | None, str]:
-    """Condition that an index is inside an array (None: always) and the index to use."""
+    """Return the condition that an index is inside an array (None: always), and the index."""
     if index.within(0, size - 1):
         return None, index.text
     lower = "" if index.low is not None and index.low >= 0 else "0 <= "

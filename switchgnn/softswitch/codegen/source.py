@@ -14,13 +14,13 @@ class SourceWriter:
         self._depth = depth
 
     def line(self, text: str) -> None:
-        """Appends one line at the current depth."""
-        # One space per level: Python allows 100 levels and reads fewer characters.
+        """Append one line at the current depth."""
+        # One space per level is enough for Python, and keeps the source short.
         self.lines.append(" " * self._depth + text)
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """Opens a block such as ``if a:``; an empty block gets ``pass``."""
+        """Open a block such as ``if a:``; an empty block gets ``pass``."""
         self.line(header)
         self._depth += 1
         before = len(self.lines)
@@ -30,5 +30,5 @@ class SourceWriter:
         self._depth -= 1
 
     def text(self) -> str:
-        """All lines, newline-terminated."""
+        """Return all lines, each ended by a newline."""
         return "".join(line + "\n" for line in self.lines)

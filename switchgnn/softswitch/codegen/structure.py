@@ -10,14 +10,14 @@ from switchgnn.softswitch.errors import UnsupportedProgramError
 
 Node = TypeVar("Node")
 
-# Unstructured graphs repeat shared nodes; beyond this the generated function is unreasonable.
+# Unstructured graphs repeat shared nodes; beyond this limit the function would be too long.
 _EMITTED_NODES_LIMIT = 20_000
 
 
 def join_points(
     successors: Mapping[Node, Sequence[Node | None]], where: str
 ) -> dict[Node, Node | None]:
-    """For every node the first node all its paths share; None stands for the end.
+    """Return for every node the first node that all its paths share; None stands for the end.
 
     Raises:
         UnsupportedProgramError: the graph has a cycle.
@@ -56,7 +56,13 @@ def _meet(
 
 
 class Structurer:
-    """Walks regions of a graph and lets a callback emit each node once per path."""
+    """Walks regions of a graph and lets a callback emit each node once per path.
+
+    Args:
+        successors: the nodes that may follow each node; None stands for the end.
+        emit: writes one node; it calls :meth:`region` for the branches of the node.
+        where: the object of the program that the graph belongs to, for errors.
+    """
 
     def __init__(
         self,
@@ -70,11 +76,15 @@ class Structurer:
         self._emitted = 0
 
     def join(self, node: str) -> str | None:
-        """Where the branches of a node meet."""
+        """Return the node at which the branches of a node meet, or None for the end."""
         return self._joins[node]
 
     def region(self, start: str | None, stop: str | None) -> None:
-        """Emits the nodes from ``start`` up to, and without, ``stop``."""
+        """Emit the nodes from ``start`` up to, and without, ``stop``.
+
+        Raises:
+            UnsupportedProgramError: the graph repeats its nodes too often to be unrolled.
+        """
         node = start
         while node is not None and node != stop:
             self._emitted += 1

@@ -30,22 +30,22 @@ class Term:
         return self.low if self.low is not None and self.low == self.high else None
 
     def within(self, low: int, high: int) -> bool:
-        """Whether every value lies in [low, high]."""
+        """Return whether every value lies in [low, high]."""
         return (
             self.low is not None and self.high is not None and low <= self.low <= self.high <= high
         )
 
 
 def constant(value: int) -> Term:
-    """The term of a known integer."""
+    """Return the term of a known integer."""
     return Term(str(value) if value < 1 << 16 else hex(value), value, value, atomic=value >= 0)
 
 
 def truth(text: str, *, atomic: bool = False) -> Term:
-    """The term of a condition."""
+    """Return the term of a condition."""
     return Term(text, 0, 1, atomic=atomic, boolean=True)
 
 
 def unsigned(text: str, width: int) -> Term:
-    """The term of a variable of ``width`` bits."""
+    """Return the term of a variable of ``width`` bits."""
     return Term(text, 0, (1 << width) - 1, atomic=True)

@@ -18,7 +18,7 @@ _NATIVE = {8: "B", 16: "H", 32: "I", 64: "Q"}
 class Run:
     """Consecutive fields that together fill whole bytes.
 
-    A ``raw`` run is never computed with: its first variable carries it undecoded.
+    No computation uses a field of a ``raw`` run: its first variable holds it undecoded.
     """
 
     slots: tuple[Slot, ...]
@@ -26,7 +26,7 @@ class Run:
 
     @property
     def width(self) -> int:
-        """Bits of the run."""
+        """The width of the run in bits."""
         return sum(slot.width for slot in self.slots)
 
     @property
@@ -46,7 +46,14 @@ class Run:
 
 
 class HeaderCodec:
-    """How one header type's instance goes to and from the wire."""
+    """Reads one header from the wire and writes it back.
+
+    Args:
+        layout: the variables of the program.
+        header: the name of the header.
+        number: the number that makes the names of the generated functions unique.
+        touched: the variables that the program uses; runs without one stay undecoded.
+    """
 
     def __init__(self, layout: Layout, header: str, number: int, touched: frozenset[str]) -> None:
         self.header = header
@@ -57,16 +64,16 @@ class HeaderCodec:
 
     @property
     def size(self) -> int:
-        """Bytes of the header on the wire."""
+        """The length of the header on the wire in bytes."""
         return self.struct.size
 
     def carried(self) -> Iterator[str]:
-        """Variables that hold the header between parser and deparser."""
+        """Yield the variables that hold the header between parser and deparser."""
         for run in self.runs:
             yield from run.carried
 
     def unpack_lines(self, offset: str) -> Iterator[str]:
-        """Statements that read the header at ``offset`` of ``data``."""
+        """Yield the statements that read the header at ``offset`` of ``data``."""
         targets = ", ".join(run.slots[0].variable for run in self.runs)
         yield f"{targets}, = {self.unpack_name}(data, {offset})"
         for run in self.runs:
@@ -74,7 +81,7 @@ class HeaderCodec:
                 yield from _decode(run)
 
     def pack_call(self) -> str:
-        """Expression with the bytes of the header."""
+        """Return the expression for the bytes of the header."""
         return f"{self.pack_name}({', '.join(_encode(run) for run in self.runs)})"
 
 
@@ -138,7 +145,7 @@ def _joined(slots: Sequence[Slot]) -> str:
 
 
 def header_codecs(layout: Layout, touched: frozenset[str]) -> dict[str, HeaderCodec]:
-    """Codecs of all headers that can be on the wire."""
+    """Return the codecs of all headers that can be on the wire."""
     headers = [header for header in layout.program.headers.values() if not header.metadata]
     return {
         header.name: HeaderCodec(layout, header.name, number, touched)

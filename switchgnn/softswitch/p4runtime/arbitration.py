@@ -12,9 +12,9 @@ from switchgnn.softswitch.p4runtime.values import denied, invalid, not_found, un
 
 
 class StreamClient:
-    """One open stream: messages to send, and the election id it asked for.
+    """One open stream: messages to send, and the election id that it asked for.
 
-    ``outbox`` ends with None, or with the error that ends the stream.
+    The last item of ``outbox`` is None, or the error that ends the stream.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class StreamClient:
 
 
 class Arbiter:
-    """Election ids of the connected controllers; the highest ever seen is the primary's."""
+    """Keeps the election ids of the connected controllers; the highest so far is the primary's."""
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
@@ -34,7 +34,7 @@ class Arbiter:
         self._highest = 0
 
     def update(self, client: StreamClient, message: p4r.MasterArbitrationUpdate) -> None:
-        """Registers a client's election id and tells everyone concerned.
+        """Register a client's election id and send the result to the clients that it affects.
 
         Raises:
             RequestError: another device, a role, or an election id in use.
@@ -56,7 +56,7 @@ class Arbiter:
             self._notify(self._clients if changed else [client])
 
     def remove(self, client: StreamClient) -> None:
-        """Forgets a closed stream; the others learn when it was the primary."""
+        """Forget a closed stream; the other clients are told if it was the primary."""
         with self._lock:
             if client not in self._clients:
                 return
@@ -85,12 +85,20 @@ class Arbiter:
             client.outbox.put(p4r.StreamMessageResponse(arbitration=update))
 
     def check_device(self, device_id: int) -> None:
-        """Raises RequestError when a request is for another device."""
+        """Check that a request is for this device.
+
+        Raises:
+            RequestError: it is for another one.
+        """
         if device_id != self.device_id:
             raise not_found(f"This is device {self.device_id}, not {device_id}.")
 
     def check_primary(self, device_id: int, election_id: p4r.Uint128) -> None:
-        """Raises RequestError unless a request carries the primary's election id."""
+        """Check that a request carries the primary's election id.
+
+        Raises:
+            RequestError: it does not, or it is for another device.
+        """
         self.check_device(device_id)
         with self._lock:
             primary = self._primary()
@@ -98,12 +106,12 @@ class Arbiter:
                 raise denied("Only the primary controller may change the switch.")
 
     def is_primary(self, client: StreamClient) -> bool:
-        """Whether a stream is the primary's."""
+        """Return whether a stream is the primary's."""
         with self._lock:
             return self._primary() is client
 
     def send_to_primary(self, message: p4r.StreamMessageResponse) -> bool:
-        """Queues a message for the primary; False when there is none."""
+        """Queue a message for the primary and return whether there is one."""
         with self._lock:
             primary = self._primary()
             if primary is None:
@@ -112,7 +120,7 @@ class Arbiter:
             return True
 
     def close(self) -> None:
-        """Ends every stream."""
+        """End every stream."""
         with self._lock:
             for client in self._clients:
                 client.outbox.put(None)

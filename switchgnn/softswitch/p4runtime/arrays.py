@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Registers and counters between P4Runtime messages and the run-time arrays."""
+"""Converts registers and counters between P4Runtime messages and the run-time arrays."""
 
 from collections.abc import Iterator, Mapping
 
@@ -34,7 +34,16 @@ def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
 
 
 def write_register(pipeline: InstalledPipeline, kind: int, message: p4r.RegisterEntry) -> None:
-    """Sets one cell, or every cell when no index is given."""
+    """Set one cell, or every cell when no index is given.
+
+    Args:
+        pipeline: the installed program.
+        kind: the type of the update; only MODIFY is allowed.
+        message: the register, the index and the value.
+
+    Raises:
+        RequestError: the register, the index or the value is not valid.
+    """
     _only_modify(kind)
     register = _register(pipeline, message)
     if message.data.WhichOneof("data") != "bitstring":
@@ -52,7 +61,7 @@ def _register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> Regist
 def read_registers(
     pipeline: InstalledPipeline, message: p4r.RegisterEntry
 ) -> tuple[list[tuple[int, int]], list[list[int]]]:
-    """Copies of the cells asked for: [(register id, first index)] and their values."""
+    """Copy the cells asked for: [(register id, first index)] and their values."""
     if message.register_id:
         register = _register(pipeline, message)
         indices = _indices(message, register.size)
@@ -67,7 +76,7 @@ def read_registers(
 def encode_registers(
     places: list[tuple[int, int]], values: list[list[int]]
 ) -> Iterator[p4r.Entity]:
-    """Messages for copied cells."""
+    """Yield the messages for copied cells."""
     for (ident, first), cells in zip(places, values, strict=True):
         for index, value in enumerate(cells, first):
             yield p4r.Entity(
@@ -80,7 +89,16 @@ def encode_registers(
 
 
 def write_counter(pipeline: InstalledPipeline, kind: int, message: p4r.CounterEntry) -> None:
-    """Sets the counts of one index, or of every index when none is given."""
+    """Set the counts of one index, or of every index when none is given.
+
+    Args:
+        pipeline: the installed program.
+        kind: the type of the update; only MODIFY is allowed.
+        message: the counter, the index and the counts.
+
+    Raises:
+        RequestError: the counter or the index is not valid.
+    """
     _only_modify(kind)
     counter = _counter(pipeline, message)
     for index in _indices(message, counter.size):
@@ -97,7 +115,7 @@ Counts = list[tuple[int, int, int, int]]  # counter id, index, packets, bytes
 
 
 def read_counters(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> Counts:
-    """Copies of the counts asked for."""
+    """Copy the counts asked for."""
     if message.counter_id:
         counter = _counter(pipeline, message)
         return _counts(message.counter_id, counter, _indices(message, counter.size))
@@ -114,7 +132,7 @@ def _counts(ident: int, counter: CounterCells, indices: range) -> Counts:
 
 
 def encode_counters(rows: Counts) -> Iterator[p4r.Entity]:
-    """Messages for copied counts."""
+    """Yield the messages for copied counts."""
     for ident, index, packets, total in rows:
         yield p4r.Entity(
             counter_entry=p4r.CounterEntry(
@@ -128,7 +146,16 @@ def encode_counters(rows: Counts) -> Iterator[p4r.Entity]:
 def write_direct_counter(
     pipeline: InstalledPipeline, kind: int, message: p4r.DirectCounterEntry
 ) -> None:
-    """Sets the counts of one table entry."""
+    """Set the counts of one table entry.
+
+    Args:
+        pipeline: the installed program.
+        kind: the type of the update; only MODIFY is allowed.
+        message: the table entry and the counts.
+
+    Raises:
+        RequestError: there is no such entry, or its table has no direct counter.
+    """
     _only_modify(kind)
     schema = find_table(pipeline.schema, message.table_entry.table_id)
     table = pipeline.state.tables[schema.name]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the P4Runtime services need of the switch behind them."""
+"""The part of the switch that the P4Runtime services use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,20 +17,20 @@ Result = TypeVar("Result")
 
 
 class Device(Protocol):
-    """A switch that programs are installed on."""
+    """A switch on which programs are installed."""
 
     @property
     def replication(self) -> ReplicationEngine:
         """Multicast groups and clone sessions."""
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Runs a function between two packets."""
+        """Run a function between two packets and return its result."""
 
     def install(self, compiled: CompiledProgram) -> ProgramState:
-        """Makes a program the running one, with fresh state."""
+        """Replace the running program, with fresh state."""
 
     def inject(self, port: int, frame: bytes) -> None:
-        """Lets a frame arrive at a port."""
+        """Process a frame as if it had arrived at a port."""
 
 
 @dataclass

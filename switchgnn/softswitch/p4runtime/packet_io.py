@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packet-in and packet-out: controller metadata as a header in front of the frame."""
+"""Converts packet-ins and packet-outs, whose metadata is a header in front of the frame."""
 
 from finsy.proto import p4r
 
@@ -9,7 +9,7 @@ from switchgnn.softswitch.p4runtime.values import decode, encode, invalid
 
 
 def packet_out_frame(header: HeaderSchema, packet: p4r.PacketOut) -> bytes:
-    """The frame the program sees: its packet-out header, then the payload.
+    """Build the frame that the program sees: its packet-out header, then the payload.
 
     Raises:
         RequestError: metadata is missing, unknown or too large.
@@ -26,7 +26,7 @@ def packet_out_frame(header: HeaderSchema, packet: p4r.PacketOut) -> bytes:
 
 
 def packet_in_message(header: HeaderSchema, frame: bytes) -> p4r.StreamMessageResponse:
-    """The message for a frame the program sent to the controller's port."""
+    """Build the message for a frame that the program sent to the controller's port."""
     packet = p4r.PacketIn(payload=frame[header.size :])
     value = int.from_bytes(frame[: header.size], "big")
     position = header.size * 8

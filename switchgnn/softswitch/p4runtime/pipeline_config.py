@@ -35,7 +35,7 @@ class PipelineConfigs:
         self._installed: InstalledPipeline | None = None
 
     def installed(self) -> InstalledPipeline:
-        """The configuration in use.
+        """Return the configuration in use.
 
         Raises:
             RequestError: nothing is installed.
@@ -45,7 +45,7 @@ class PipelineConfigs:
         return self._installed
 
     def set(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        """Verifies, saves or installs a configuration as the request's action says.
+        """Verify, save or install a configuration as the request's action says.
 
         Raises:
             RequestError: the program is refused or the action cannot be done now.
@@ -89,7 +89,11 @@ class PipelineConfigs:
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
-        """The parts of the installed configuration a response type names."""
+        """Return the parts of the installed configuration that a response type names.
+
+        Raises:
+            RequestError: nothing is installed.
+        """
         config = self.installed().config
         answer = p4r.ForwardingPipelineConfig(cookie=config.cookie)
         if response_type in {_Get.ALL, _Get.P4INFO_AND_COOKIE}:

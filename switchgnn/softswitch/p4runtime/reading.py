@@ -31,12 +31,20 @@ _ENTITIES_PER_RESPONSE = 1024
 def read_entities(
     device: Device, pipeline: InstalledPipeline, entities: Iterable[p4r.Entity]
 ) -> Iterator[p4r.ReadResponse]:
-    """Responses with everything asked for, in pieces that fit a message.
+    """Yield responses with everything asked for, in pieces that fit a message.
+
+    Args:
+        device: the switch.
+        pipeline: the installed program.
+        entities: what is asked for; id 0 asks for all objects of a kind.
+
+    Yields:
+        Responses with at most 1,024 entities each; one empty response if there are none.
 
     Raises:
         RequestError: something asked for is unknown or not supported.
     """
-    # Copies are taken for the whole request first: an unknown id fails it before any answer.
+    # The whole request is copied first, so that an unknown id fails it before any answer.
     found = chain.from_iterable([_read(device, pipeline, entity) for entity in entities])
     empty = True
     while piece := list(islice(found, _ENTITIES_PER_RESPONSE)):

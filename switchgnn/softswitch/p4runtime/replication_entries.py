@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multicast groups and clone sessions between P4Runtime messages and the switch."""
+"""Converts multicast groups and clone sessions between P4Runtime messages and the switch."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,7 +21,13 @@ def write_replication(
     kind: int,
     message: p4r.PacketReplicationEngineEntry,
 ) -> None:
-    """Applies one change of a multicast group or clone session.
+    """Apply one change of a multicast group or clone session.
+
+    Args:
+        pipeline: the installed program, which keeps the messages for later reads.
+        engine: the groups and sessions of the switch.
+        kind: INSERT, MODIFY or DELETE, as in ``p4r.Update.Type``.
+        message: the group or session.
 
     Raises:
         RequestError: the change is refused.
@@ -104,7 +110,7 @@ def _port(message: p4r.Replica) -> int:
 def read_replication(
     pipeline: InstalledPipeline, message: p4r.PacketReplicationEngineEntry
 ) -> list[p4r.Entity]:
-    """Messages for the group or session asked for; id 0 or no type asks for all."""
+    """Return the messages for the group or session asked for; id 0 or no type means all."""
     kind = message.WhichOneof("type")
     entities: list[p4r.Entity] = []
     if kind in {None, "multicast_group_entry"}:

@@ -66,13 +66,13 @@ class HeaderSchema:
 
     @property
     def size(self) -> int:
-        """Bytes on the wire."""
+        """The length on the wire in bytes."""
         return sum(width for _, width in self.fields) // 8
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What P4Runtime ids mean; arrays map ids to names in the JSON."""
+    """The objects that P4Runtime ids stand for; arrays are given by their names in the JSON."""
 
     p4info: p4i.P4Info
     tables: Mapping[int, TableSchema]
@@ -87,10 +87,10 @@ _PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.Matc
 
 
 def build_schema(p4info: p4i.P4Info, program: Program) -> Schema:
-    """The schema of a program.
+    """Build the schema of a program.
 
     Raises:
-        RequestError: the P4Info names an object the program does not have.
+        RequestError: the P4Info names an object that the program does not have.
     """
     actions = {action.preamble.id: action for action in p4info.actions}
     headers = {header.preamble.name: header for header in p4info.controller_packet_metadata}

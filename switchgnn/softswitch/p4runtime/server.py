@@ -26,7 +26,16 @@ class TlsFiles:
 
 
 class P4RuntimeServer:
-    """A gRPC server for one P4Runtime service."""
+    """A gRPC server for one P4Runtime service.
+
+    Args:
+        service: what answers the requests.
+        address: HOST:PORT to listen on; port 0 means any free one.
+        tls: the files for TLS, or None for plain connections.
+
+    Raises:
+        GrpcAddressError: the address cannot be used or a file cannot be read.
+    """
 
     def __init__(self, service: P4RuntimeService, address: str, tls: TlsFiles | None) -> None:
         self._service = service
@@ -43,11 +52,11 @@ class P4RuntimeServer:
         self.address = _bind(self._server, address, tls)
 
     def start(self) -> None:
-        """Starts serving."""
+        """Start serving."""
         self._server.start()
 
     def stop(self) -> None:
-        """Ends every stream and waits until nothing is served."""
+        """End every stream and wait until nothing is served."""
         self._service.arbiter.close()
         self._server.stop(grace=0.5).wait()
 

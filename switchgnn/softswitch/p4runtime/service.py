@@ -30,7 +30,13 @@ def _abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
 
 
 class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
-    """Serves one device; every method may run in a thread of its own."""
+    """Serves one device; every method may run in a thread of its own.
+
+    Args:
+        device: the switch.
+        device_id: the device id that requests must name.
+        cpu_port: the port at which packet-outs enter the program, or None to refuse them.
+    """
 
     def __init__(self, device: Device, device_id: int, cpu_port: int | None) -> None:
         self._device = device
@@ -41,13 +47,13 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
     def Capabilities(  # noqa: N802
         self, _request: p4r.CapabilitiesRequest, _context: grpc.ServicerContext
     ) -> p4r.CapabilitiesResponse:
-        """Names the version of the API."""
+        """Return the version of the API."""
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     def SetForwardingPipelineConfig(  # noqa: N802
         self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
     ) -> p4r.SetForwardingPipelineConfigResponse:
-        """Loads a program."""
+        """Load a program."""
         try:
             self.arbiter.check_primary(request.device_id, request.election_id)
             self.configs.set(request)
@@ -58,7 +64,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
     def GetForwardingPipelineConfig(  # noqa: N802
         self, request: p4r.GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
     ) -> p4r.GetForwardingPipelineConfigResponse:
-        """Returns the loaded program."""
+        """Return the loaded program."""
         try:
             self.arbiter.check_device(request.device_id)
             config = self.configs.get(request.response_type)
@@ -67,7 +73,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         return p4r.GetForwardingPipelineConfigResponse(config=config)
 
     def Write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> p4r.WriteResponse:  # noqa: N802
-        """Applies updates; a failure carries one error per update."""
+        """Apply updates; a failure carries one error per update."""
         try:
             self.arbiter.check_primary(request.device_id, request.election_id)
             if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
@@ -83,7 +89,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
     def Read(  # noqa: N802
         self, request: p4r.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[p4r.ReadResponse]:
-        """Streams what is asked for."""
+        """Stream what is asked for."""
         try:
             self.arbiter.check_device(request.device_id)
             yield from read_entities(self._device, self.configs.installed(), request.entities)
@@ -93,7 +99,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
     def StreamChannel(  # noqa: N802
         self, request_iterator: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
     ) -> Iterator[p4r.StreamMessageResponse]:
-        """Arbitration and packets to and from a controller."""
+        """Exchange arbitration messages and packets with a controller."""
         client = StreamClient()
         if not context.add_callback(lambda: client.outbox.put(None)):
             return
@@ -142,7 +148,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         self._device.inject(self._cpu_port, packet_out_frame(header, packet))
 
     def packet_in(self, frame: bytes) -> bool:
-        """Sends a frame from the CPU port to the primary; False when there is none."""
+        """Send a frame from the CPU port to the primary and return whether there is one."""
         header = self.configs.installed().schema.packet_in
         return self.arbiter.send_to_primary(packet_in_message(header, frame))
 

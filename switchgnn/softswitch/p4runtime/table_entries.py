@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Table entries between P4Runtime messages and the run-time tables."""
+"""Converts table entries between P4Runtime messages and the run-time tables."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ _MatchField = p4i.MatchField
 
 
 def find_table(schema: Schema, ident: int) -> TableSchema:
-    """The table with an id.
+    """Return the table with an id.
 
     Raises:
         RequestError: there is none.
@@ -44,7 +44,13 @@ def find_table(schema: Schema, ident: int) -> TableSchema:
 
 
 def write_entry(schema: TableSchema, table: MatchTable, kind: int, message: p4r.TableEntry) -> None:
-    """Applies one INSERT, MODIFY or DELETE of a table entry.
+    """Apply one INSERT, MODIFY or DELETE of a table entry.
+
+    Args:
+        schema: the table's description.
+        table: the table's entries.
+        kind: INSERT, MODIFY or DELETE, as in ``p4r.Update.Type``.
+        message: the entry.
 
     Raises:
         RequestError: the change is refused.
@@ -166,7 +172,7 @@ def _priority(schema: TableSchema, message: p4r.TableEntry) -> int:
 
 
 def decode_matches(schema: TableSchema, message: p4r.TableEntry) -> tuple[Match, ...]:
-    """The match of every key field, in the order of the key; absent fields match anything.
+    """Return the match of every key field, in the order of the key; absent fields match anything.
 
     Raises:
         RequestError: a field is unknown, given twice, of another kind or out of range.
@@ -250,7 +256,21 @@ Snapshot = tuple[Entry, tuple[int, int] | None]
 
 
 def snapshot(schema: TableSchema, table: MatchTable, message: p4r.TableEntry) -> list[Snapshot]:
-    """The entries a read asks for, with their direct counts; run between two packets."""
+    """Copy the entries that a read asks for, with their direct counts.
+
+    It must run between two packets, so that the counts belong together.
+
+    Args:
+        schema: the table's description.
+        table: the table's entries.
+        message: the match, or the priority (0: any), of the entries asked for.
+
+    Returns:
+        Entries with their (packets, bytes), or with None in tables without direct counters.
+
+    Raises:
+        RequestError: the match is not valid.
+    """
     if message.match:
         key = (decode_matches(schema, message), _priority(schema, message))
         entry = table.entries.get(key)
@@ -272,7 +292,16 @@ def _shown_priority(entry: Entry) -> int:
 def encode_entries(
     schema: TableSchema, entries: list[Snapshot], with_counts: bool
 ) -> Iterator[p4r.Entity]:
-    """Messages for a snapshot."""
+    """Yield the messages for a snapshot.
+
+    Args:
+        schema: the table's description.
+        entries: the snapshot.
+        with_counts: whether the messages include the direct counts.
+
+    Yields:
+        One message per entry.
+    """
     for entry, counts in entries:
         message = p4r.TableEntry(
             table_id=schema.ident,
@@ -288,7 +317,7 @@ def encode_entries(
 
 
 def encode_default(schema: TableSchema, target: Target) -> p4r.Entity:
-    """Message for a table's default entry."""
+    """Return the message for a table's default entry."""
     message = p4r.TableEntry(table_id=schema.ident, is_default_action=True)
     _encode_action(schema, target, message)
     return p4r.Entity(table_entry=message)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Integers as P4Runtime byte strings."""
+"""Converts integers to and from P4Runtime byte strings, and makes the errors of requests."""
 
 from finsy.proto import rpc_code
 
@@ -8,12 +8,20 @@ from switchgnn.softswitch.errors import RequestError
 
 
 def encode(value: int) -> bytes:
-    """The shortest big-endian byte string of a value; zero is one byte."""
+    """Return the shortest big-endian byte string of a value; zero is one byte."""
     return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
 
 
 def decode(data: bytes, width: int, what: str) -> int:
-    """The value of a byte string that must fit ``width`` bits; leading zeros are tolerated.
+    """Return the value of a big-endian byte string; leading zeros are allowed.
+
+    Args:
+        data: the byte string.
+        width: the greatest number of bits of the value.
+        what: the name of the value, with which the error's message begins.
+
+    Returns:
+        The value.
 
     Raises:
         RequestError: the string is empty or the value does not fit.
@@ -25,30 +33,30 @@ def decode(data: bytes, width: int, what: str) -> int:
 
 
 def invalid(message: str) -> RequestError:
-    """An INVALID_ARGUMENT error."""
+    """Return an INVALID_ARGUMENT error."""
     return RequestError(rpc_code.INVALID_ARGUMENT, message)
 
 
 def not_found(message: str) -> RequestError:
-    """A NOT_FOUND error."""
+    """Return a NOT_FOUND error."""
     return RequestError(rpc_code.NOT_FOUND, message)
 
 
 def exists(message: str) -> RequestError:
-    """An ALREADY_EXISTS error."""
+    """Return an ALREADY_EXISTS error."""
     return RequestError(rpc_code.ALREADY_EXISTS, message)
 
 
 def denied(message: str) -> RequestError:
-    """A PERMISSION_DENIED error."""
+    """Return a PERMISSION_DENIED error."""
     return RequestError(rpc_code.PERMISSION_DENIED, message)
 
 
 def unimplemented(message: str) -> RequestError:
-    """An UNIMPLEMENTED error."""
+    """Return an UNIMPLEMENTED error."""
     return RequestError(rpc_code.UNIMPLEMENTED, message)
 
 
 def precondition(message: str) -> RequestError:
-    """A FAILED_PRECONDITION error."""
+    """Return a FAILED_PRECONDITION error."""
     return RequestError(rpc_code.FAILED_PRECONDITION, message)

@@ -24,7 +24,12 @@ _UPDATES_PER_TURN = 128
 def apply_updates(
     device: Device, pipeline: InstalledPipeline, updates: Sequence[p4r.Update]
 ) -> list[p4r.Error] | None:
-    """Applies every update in order.
+    """Apply every update in order.
+
+    Args:
+        device: the switch.
+        pipeline: the installed program.
+        updates: the updates.
 
     Returns:
         One error message per update when any failed (OK for those that did not), else None.

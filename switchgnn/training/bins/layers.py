@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What PyG's layers do to the rows of a bin, before their exchange and after it.
+"""Computes PyG's layers on the rows of a bin, before their exchange and after it.
 
-The same sums as those of `layers.py`, on some rows: a layer makes a row that is sent, and
-computes its output from the sum over all neighbours and its input.
+The sums are those of `layers/whole.py`, for some of the rows: a layer makes a row that is
+sent, and computes its output from the sum over all neighbours and its input.
 """
 
 from dataclasses import dataclass
@@ -19,34 +19,46 @@ from switchgnn.training.partition import Partition
 
 
 class BinLayer(Protocol):
-    """A layer, bin by bin. Rows are those of the partition in the order of computing."""
+    """A layer that computes bin by bin. Rows are in the order in which they are computed."""
 
     @property
     def edges(self) -> Tensor:
-        """int64[2, E], the local edges that are summed over."""
+        """int64[2, E], the local edges whose rows are added."""
 
     @property
     def width(self) -> int:
-        """The elements of an output."""
+        """The number of elements of an output."""
 
     def rows(self, inputs: Tensor, span: slice) -> Tensor:
-        """Return what the neighbours add, one row for each input."""
+        """Return what is sent to the neighbours, one row for each input."""
 
     def outputs(self, inputs: Tensor, sums: Tensor, span: slice) -> Tensor:
-        """Return the outputs, given the sums over all neighbours."""
+        """Return the outputs, given the sums over all neighbours.
+
+        Args:
+            inputs: float32[k, F], the layer's inputs of a bin.
+            sums: float32[k, G], the sums over all neighbours of the rows that are sent.
+            span: the places of the bin's k rows.
+
+        Returns:
+            float32[k, width].
+        """
 
 
 def bin_layer(name: str, layer: MessagePassing, partition: Partition, order: Tensor) -> BinLayer:
     """Return a layer that computes bin by bin.
 
     Args:
-        name: of the layer, for messages.
-        layer: whose parameters are used.
+        name: the name of the layer, for messages.
+        layer: the layer whose parameters are used.
         partition: this worker's part of the graph.
         order: int64[n], the rows of the partition in the order in which they are computed.
 
+    Returns:
+        The layer; it shares its parameters with ``layer``.
+
     Raises:
-        UnsupportedLayerError: the layer cannot be computed so.
+        UnsupportedLayerError: the layer cannot be computed in this way.
     """
     check_layer(name, layer)
     place = torch.empty_like(order)
@@ -111,7 +123,7 @@ class _BinSAGE:
 
 
 class _BinSAGENarrow(_BinSAGE):
-    """Summing and a linear map may change places: the narrower rows travel."""
+    """Sends the rows after the linear map, which are narrower; the sums stay the same."""
 
     def rows(self, inputs: Tensor, _span: slice) -> Tensor:
         return nn.functional.linear(inputs, self.layer.lin_l.weight)

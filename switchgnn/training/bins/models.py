@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""G3's way of computing a model: bin by bin, each going on when its own neighbours are there.
+"""Computes a model as G3 does: bin by bin, each as soon as its own neighbours are there.
 
 Wan et al., SIGMOD 2023. A bin's rows are sent while the next one is computed (intra-layer
-pipeline), and a bin whose remote rows have come is finished, makes its rows for the next layer
-and sends them while others still wait (inter-layer pipeline).
+pipeline), and a bin whose remote rows have arrived is finished, makes its rows for the next
+layer and sends them while others still wait (inter-layer pipeline).
 """
 
 from dataclasses import dataclass
@@ -34,8 +34,11 @@ def distribute_in_bins(
     Args:
         model: PyG's GCN, GraphSAGE or GIN, without normalisation and jumping knowledge.
         partition: this worker's part of the graph.
-        remote: sums over remote neighbours.
-        seed: of dropout, as for ``distribute``.
+        remote: the sums over remote neighbours.
+        seed: the seed of dropout, as for ``distribute``.
+
+    Returns:
+        The same model.
 
     Raises:
         UnsupportedLayerError: the model cannot be computed in bins.
@@ -85,7 +88,7 @@ class _Bin:
 
 
 class _Binned:
-    """A model, bin by bin. Rows are in the order in which they are computed."""
+    """A model that computes bin by bin. Rows are in the order in which they are computed."""
 
     def __init__(self, model: BasicGNN, partition: Partition, remote: BinnedSum) -> None:
         self._model = model
@@ -109,7 +112,7 @@ class _Binned:
         return pieces.whole()[0][self._place]
 
     def _pack(self, width: int) -> list[list[_Bin]]:
-        """Cut the rows into bins, those of each layer by its inputs and outputs."""
+        """Cut the rows into bins, whose size per layer follows from its inputs and outputs."""
         bins = []
         for layer in self._layers:
             at_most = vertices_per_bin(self._remote.options, width, layer.width)
@@ -126,7 +129,7 @@ class _Binned:
         return pieces
 
     def _finish(self, number: int, pieces: "_Pieces") -> "_Pieces":
-        """Finish a layer, each bin as it can go on, and make and send the next layer's rows."""
+        """Finish a layer, each bin as soon as possible, and send the next layer's rows."""
         layer, bins = self._layers[number], list(self._bins[number])
         last = number == len(self._layers) - 1
         inputs, rows = pieces.whole()
@@ -151,7 +154,7 @@ class _Binned:
         pieces.take(inputs, rows, span)
 
     def _kept(self, width: int) -> Tensor | None:
-        """Draw what dropout keeps of a layer, the same for bins of any size."""
+        """Draw the units of a layer that dropout keeps, the same for bins of any size."""
         dropout = self._model.dropout
         if not dropout.training or not dropout.share:
             return None
@@ -171,11 +174,11 @@ class _Pieces:
         self._pieces: list[tuple[int, Tensor, Tensor]] = []
 
     def take(self, inputs: Tensor, rows: Tensor, span: slice) -> None:
-        """Take a bin's, in any order."""
+        """Store the inputs and rows of a bin, in any order."""
         self._pieces.append((span.start, inputs, rows))
 
     def whole(self) -> tuple[Tensor, Tensor]:
-        """Return inputs and rows of all bins."""
+        """Return the inputs and the rows of all bins."""
         in_order = sorted(self._pieces, key=lambda piece: piece[0])
         _, inputs, rows = zip(*in_order, strict=True)
         return torch.cat(inputs), torch.cat(rows)

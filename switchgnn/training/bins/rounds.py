@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A layer's exchange bin by bin, inside autograd.
+"""Exchanges a layer bin by bin, inside autograd.
 
-Forward, a bin's rows are fed when they are there, and its sums are taken when they have come.
-Backward it is the other way round: where sums were taken gradients are fed, and where rows
-were fed their gradients are taken. Autograd runs the latest operations first, so backward goes
-through the bins in reverse; as forward got through in its order, backward gets through in that.
+In the forward pass a bin's rows are fed as soon as they exist, and its sums are taken when
+they have arrived. In the backward pass it is the other way round: where sums were taken,
+gradients are fed, and where rows were fed, their gradients are taken. Autograd runs the
+latest operations first, so the backward pass visits the bins in reverse order. The forward
+pass always finishes in its order, so the backward pass finishes in the reverse one.
 """
 
 import time
@@ -27,14 +28,14 @@ from switchgnn.training.sums.remote_sum import Clock
 
 
 class BinnedSum:
-    """Sums over remote neighbours, bin by bin. A context manager.
+    """Sums over remote neighbours, bin by bin. Use it as a context manager.
 
     Args:
-        transport: exchanges in a thread of its own meanwhile.
+        transport: carries the rounds in a thread of its own.
         options: what overlaps.
 
     Attributes:
-        ledger: which rounds there were.
+        ledger: the rounds and their traffic.
     """
 
     def __init__(self, transport: HostTransport, options: BinOptions) -> None:
@@ -58,19 +59,19 @@ class BinnedSum:
 
     @property
     def clock(self) -> Clock:
-        """Seconds in which a round was under way, and those of waiting; as of now."""
+        """The seconds in which a round was running, and those of waiting, until now."""
         self._clock.exchanging = self._driver.seconds if self._driver else 0.0
         return self._clock
 
     def begin(self, width: int, direction: Direction) -> Stream:
-        """Begin a round."""
+        """Begin a round and return the stream of its rows."""
         self.ledger.enter(self._transport, width, direction)
         with self.waiting():
             return self._transport.begin(width, direction)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Count the time as waiting."""
+        """Count the time of the block as waiting."""
         started = time.perf_counter()
         try:
             yield
@@ -79,11 +80,11 @@ class BinnedSum:
 
 
 class _OneWay:
-    """One round there, or one back.
+    """One round of a layer, forward or backward.
 
     Args:
-        remote: begins it when the first rows come.
-        direction: which.
+        remote: begins the round when the first rows are there.
+        direction: forward or backward.
         order: int64[n], the worker's rows in the order in which they are computed.
     """
 
@@ -97,7 +98,7 @@ class _OneWay:
         self._needs: dict[int, NDArray[np.int64]] = {}
 
     def feed(self, rows: Tensor, span: slice) -> None:
-        """Send a bin's rows, or keep them until there are all."""
+        """Send a bin's rows, or keep them until those of all bins are there."""
         values = np.ascontiguousarray(rows.detach().numpy(), dtype=np.float32)
         if self._stream is None:
             self._stream = self._remote.begin(values.shape[1], self._direction)
@@ -109,10 +110,10 @@ class _OneWay:
             self._held.clear()
 
     def first(self, spans: Sequence[slice]) -> int:
-        """Wait for what one of several bins needs, and return the first that can go on."""
+        """Wait for what one of several bins needs; return the index of the first that is ready."""
         stream = self._begun
         if not self._remote.options.inter:
-            # All that anybody needs.
+            # Without the inter-layer pipeline every bin waits for the rows of all.
             with self._remote.waiting():
                 stream.wait_any([stream.needs(self._order)])
             return 0
@@ -131,15 +132,15 @@ class _OneWay:
 
     @property
     def _begun(self) -> Stream:
-        assert self._stream is not None  # noqa: S101  a layer feeds before it waits
+        assert self._stream is not None  # noqa: S101  a layer feeds rows before it waits
         return self._stream
 
 
 class LayerRounds:
-    """The exchange of a layer there, and the one back.
+    """The exchanges of a layer: one in the forward pass and one in the backward pass.
 
     Args:
-        remote: the sums.
+        remote: the sums over remote neighbours.
         order: int64[n], the worker's rows in the order in which they are computed.
     """
 
@@ -148,12 +149,12 @@ class LayerRounds:
         self.back = _OneWay(remote, Direction.BACKWARD, order)
 
     def feed(self, rows: Tensor, span: slice) -> Tensor:
-        """Send a bin's rows; return them, for the sums to depend on."""
+        """Send a bin's rows; return a tensor of them that the sums can depend on."""
         fed: Tensor = _Feed.apply(rows, self, span)  # type: ignore[no-untyped-call]
         return fed
 
     def first(self, spans: Sequence[slice]) -> int:
-        """Wait until one of several bins can go on, and return which."""
+        """Wait until one of several bins is ready, and return its index."""
         return self.there.first(spans)
 
     def add_remote(self, local: Tensor, span: slice) -> Tensor:

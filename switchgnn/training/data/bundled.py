@@ -10,7 +10,7 @@ from switchgnn.training.data.split import split_vertices
 
 
 def load_digits(seed: int) -> Dataset:
-    """The digits: 1,797 vertices, 64 features, 10 classes, a split by chance."""
+    """Return the digits: 1,797 vertices, 64 features, 10 classes and a random split."""
     graph = load_bundled.load_digits()
     assert graph.features is not None  # noqa: S101 - digits have both
     assert graph.labels is not None  # noqa: S101
@@ -19,7 +19,7 @@ def load_digits(seed: int) -> Dataset:
 
 
 def load_karate(seed: int) -> Dataset:
-    """The karate club: 34 vertices, one-hot vertex ids as features, 2 classes, 17 members each."""
+    """Return the karate club: 34 vertices, one-hot vertex ids as features, 2 classes of 17."""
     graph = load_bundled.load_karate()
     assert graph.labels is not None  # noqa: S101 - karate has them
     features = np.eye(graph.vertices, dtype=np.float32)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a model is trained on: a graph with features, labels and a split."""
+"""The input of training: a graph with features, labels and a split."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.training.data.split import Split
 from switchgnn.training.errors import DatasetError
 
-# The label of a vertex whose class nobody knows.
+# The label of a vertex whose class is unknown.
 UNLABELLED = -1
 
 
@@ -20,18 +20,18 @@ class Dataset:
     """A graph with everything that training needs; V vertices, F features, C classes.
 
     Attributes:
-        graph: without self-loops; edge u→v says that u contributes to v.
+        graph: the graph without self-loops; edge u→v says that u contributes to v.
         features: float32[V, F], finite.
         labels: int64[V], 0 <= class < C or UNLABELLED; or, if `multilabel`, float32[V, C]
             or bool[V, C] of zeros and ones.
         train: bool[V], the vertices that the loss is computed on; at least one.
-        validation: bool[V].
-        test: bool[V]; no vertex is in two of the three.
-        classes: C.
-        multilabel: a vertex may have any number of the classes.
-        name: what messages call the data set.
+        validation: bool[V], the vertices that validate.
+        test: bool[V], the vertices that test; no vertex is in two of the three.
+        classes: the number of classes, C.
+        multilabel: whether a vertex may have any number of the classes.
+        name: the name of the data set in messages.
         self_loops: int64[L], ascending, the vertices that had a self-loop in the input.
-        undirected: each edge is there in both directions.
+        undirected: whether each edge exists in both directions.
 
     Raises:
         DatasetError: the arrays do not have this form.
@@ -74,20 +74,24 @@ def dataset_from_graph(
     split: Split,
     classes: int | None = None,
 ) -> Dataset:
-    """A Dataset from what loaders have; name and self-loops are those of the graph.
+    """Make a Dataset of a graph and its features, labels and split.
 
-    Labels with two dimensions are multi-label. The graph is kept without features, labels
-    and split of its own.
+    Labels with two dimensions are multi-label. The data set takes its name and its
+    self-loops from the graph, and keeps the graph without its own features, labels and split.
 
     Args:
-        graph: of V vertices.
-        features: float32[V, F].
-        labels: see Dataset.
-        split: of V vertices.
-        classes: None takes the largest label, or the columns of multi-label ones.
+        graph: the graph, of V vertices.
+        features: float32[V, F], finite.
+        labels: int64[V] or float32[V, C]; see Dataset.
+        split: the split of the V vertices.
+        classes: the number of classes; None takes it from the largest label, or from the
+            columns of multi-label ones.
+
+    Returns:
+        The data set.
 
     Raises:
-        DatasetError: see Dataset.
+        DatasetError: the arrays do not have the form that Dataset describes.
     """
     multilabel = labels.ndim == 2
     if classes is None:
@@ -109,19 +113,28 @@ def dataset_from_graph(
 
 
 def is_undirected(graph: Graph) -> bool:
-    """Whether each edge is there in both directions."""
+    """Return whether each edge of a graph exists in both directions."""
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
 
     ones = np.ones(len(graph.indices), dtype=np.int8)
     matrix = csr_matrix((ones, graph.indices, graph.indptr), shape=(graph.vertices,) * 2)
-    reverse = matrix.T.tocsr()  # its rows are ascending, as those of a Graph
+    reverse = matrix.T.tocsr()  # its rows are ascending, like those of a Graph
     return np.array_equal(reverse.indptr, graph.indptr) and np.array_equal(
         reverse.indices, graph.indices
     )
 
 
 def check_features(features: NDArray[np.float32], name: str, vertices: int) -> None:
-    """Raise DatasetError unless the features are float32[vertices, F] of finite numbers."""
+    """Check that features are float32[vertices, F] of finite numbers.
+
+    Args:
+        features: the array to check.
+        name: the name of the data set, for messages.
+        vertices: the number of vertices.
+
+    Raises:
+        DatasetError: they are not.
+    """
     if features.ndim != 2 or features.dtype != np.float32 or features.shape[1] == 0:
         raise DatasetError(f"data set {name} needs features of float32[V, F], with F at least 1")
     if len(features) != vertices:

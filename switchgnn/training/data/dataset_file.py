@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A data set in one archive of plain arrays, which is quick to read and holds no pickles."""
+"""A data set in one archive of plain arrays, which is fast to read and holds no pickles."""
 
 import tempfile
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _KINDS: Mapping[str, str] = {
 
 
 def write_dataset(data: Dataset, path: Path) -> None:
-    """Write a data set; readers see either all of the file or nothing of it.
+    """Write a data set; a reader sees either the whole file or nothing of it.
 
     Raises:
         DatasetError: the file cannot be written.
@@ -64,7 +64,7 @@ def read_dataset(path: Path) -> Dataset:
     """Read what write_dataset wrote; nothing in the file is ever unpickled.
 
     Raises:
-        DatasetError: an unreadable or damaged file.
+        DatasetError: the file is unreadable or damaged.
     """
     arrays = _read_arrays(path)
     try:

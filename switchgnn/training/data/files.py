@@ -28,19 +28,22 @@ def load_files(
 ) -> Dataset:
     """Load an edge list with features and labels; docs/training.md shows the formats.
 
-    Where the ids of the edge list had to be renumbered, `graph.original_ids` holds them; the
-    other files use those of the edge list.
+    If the ids of the edge list had to be renumbered, `graph.original_ids` holds them; the
+    other files use the ids of the edge list.
 
     Args:
-        edges: see load_edge_list of the planner.
+        edges: the edge list; see load_edge_list of the planner.
         node_features: .npy, .csv or .json; see read_features.
         labels: .npy, .csv or text; see read_labels.
-        split: .csv or text, see read_split; None splits by chance, see split_vertices.
+        split: .csv or text, see read_split; None splits at random, see split_vertices.
         label_column: the column of the labels; None is the last one.
-        directed: the edges are not to be taken in both directions.
-        normalize_features: make each row of the features sum to 1.
-        name: of the data set; None is that of the edge list's file.
-        seed: of the split by chance.
+        directed: whether edges are taken in the given direction only.
+        normalize_features: whether each row of the features is made to sum to 1.
+        name: the name of the data set; None takes it from the edge list's file.
+        seed: the seed of the random split.
+
+    Returns:
+        The data set.
 
     Raises:
         SwitchGNNError: an unreadable file, bad content, or files that do not fit together.

@@ -15,7 +15,7 @@ from switchgnn.training.data.normalize import normalize_rows
 from switchgnn.training.data.random_graph import PREFIX, load_random_dataset
 from switchgnn.training.errors import DatasetError
 
-# Where data sets are looked for and downloaded to.
+# The folder in which data sets are searched and to which they are downloaded.
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
 
@@ -29,19 +29,23 @@ def load_dataset(
     *,
     normalize_features: bool | None = None,
 ) -> Dataset:
-    """Load the data set that `name` names; docs/training.md lists them.
+    """Load the data set with a name; docs/training.md lists them.
 
     Args:
-        name: one of DATASETS, upper or lower case does not matter; or a random graph,
+        name: one of DATASETS, in upper or lower case; or a random graph,
             ``random:VERTICES:EDGES:SEED``.
         root: the folder with the files, or to download them to; None is data/ in the current
             folder. Digits and karate need none.
-        seed: of the split, where the data set comes without one.
-        normalize_features: make each row of the features sum to 1; None does it for the
-            Planetoid data sets only, where it is usual.
+        seed: the seed of the split, if the data set comes without one.
+        normalize_features: whether each row of the features is made to sum to 1; None does
+            it for the Planetoid data sets only, as is usual.
+
+    Returns:
+        The data set.
 
     Raises:
-        SwitchGNNError: an unknown name, a missing package, a failed download or bad files.
+        DatasetError: an unknown name, a missing package, a failed download or bad files.
+        PlannerError: a Planetoid file or the name of a random graph is not valid.
     """
     key = name.lower()
     if key.startswith(PREFIX):
@@ -69,7 +73,7 @@ def _planetoid(name: str, root: Path, _seed: int) -> Dataset:
     if folder is None:
         load_pyg.download_planetoid(name, root)
         folder = root / name / "raw"
-    # What was downloaded is read as any other files are: the same data set, self-loops included.
+    # Downloaded files are read like a user's own, so both give the same data set.
     return load_planetoid.read_planetoid(name, folder)
 
 

@@ -22,18 +22,18 @@ from switchgnn.training.data.split import split_of_codes
 from switchgnn.training.errors import DatasetError
 
 NAME = "ogbn-products"
-# The folder that OGB uses below the root, and the file in it that the next time is read.
+# The folder that OGB uses below the root, and our file in it, which is read the next time.
 FOLDER, KEPT = "ogbn_products", "switchgnn.npz"
-# The file that OGB itself keeps; a pickle.
+# The file that OGB itself keeps, which is a pickle.
 OGB_KEPT = Path("processed", "data_processed")
 _PARTS = {"train": SPLIT_TRAIN, "valid": SPLIT_VALIDATION, "test": SPLIT_TEST}
 
 
 def load_products(root: Path) -> Dataset:
-    """ogbn-products: 2,449,029 products, 100 features, 47 classes.
+    """Load ogbn-products: 2,449,029 products, 100 features, 47 classes.
 
-    OGB reads the files of root/ogbn_products, or asks and downloads them. What it has read is
-    kept in an archive of plain arrays; PyTorch from 2.6 on refuses the pickle that OGB keeps.
+    OGB reads the files of root/ogbn_products, or asks and downloads them. Its result is
+    kept in an archive of plain arrays, because PyTorch refuses OGB's own pickle since 2.6.
 
     Raises:
         DatasetError: no OGB, no network, damaged files, or a download that was declined.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders of other packages: what goes wrong in them becomes a sentence."""
+"""Calls the loaders of other packages and turns their errors into sentences."""
 
 import contextlib
 import sys
@@ -14,9 +14,17 @@ _Loaded = TypeVar("_Loaded")
 
 
 def folder_of(name: str, root: Path, raw_file: str) -> Path:
-    """The folder of a data set: root if it has raw/RAW_FILE, or else root/NAME.
+    """Return the folder of a data set: root if it has raw/RAW_FILE, or else root/NAME.
 
-    The case of NAME does not matter where that folder exists.
+    If a folder with this name exists in upper or mixed case, it is taken.
+
+    Args:
+        name: the name of the data set, in lower case.
+        root: the folder that the user gave.
+        raw_file: the name of a file that the data set has in its folder raw/.
+
+    Returns:
+        The folder, which may not exist yet.
     """
     if (root / "raw" / raw_file).is_file():
         return root
@@ -33,18 +41,21 @@ def load_outside(
     package: str,
     extra: str,
 ) -> _Loaded:
-    """What `load` returns, which imports `package` and may download.
+    """Call a loader that imports another package and may download files.
 
     Args:
-        name: of the data set.
-        folder: where its files are, or go.
-        load: prints to standard error while it runs.
-        files: what belongs into the folder.
-        package: which `load` imports.
-        extra: of this project, which installs the package.
+        name: the name of the data set.
+        folder: the folder of its files.
+        load: the loader; what it prints goes to standard error.
+        files: the files that belong into the folder, for the error's message.
+        package: the package that `load` imports.
+        extra: the extra of this project that installs the package.
+
+    Returns:
+        What `load` returns.
 
     Raises:
-        DatasetError: anything went wrong.
+        DatasetError: `load` raised any error.
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -55,8 +66,8 @@ def load_outside(
             f"pip install 'switchgnn[{extra}]'"
         ) from error
     except (Exception, SystemExit) as error:
-        # Downloads and damaged files raise anything, and OGB exits where its question
-        # whether to download is answered with no.
+        # Downloads and damaged files can raise any error, and OGB exits when the user
+        # declines the download.
         raise DatasetError(
             f"data set {name} can neither be read from {folder} nor downloaded ({_line(error)}): "
             f"put {files} there, or try again with a network"
@@ -64,6 +75,6 @@ def load_outside(
 
 
 def _line(error: BaseException) -> str:
-    """The first line of what an error says, and its type."""
+    """Return the type of an error and the first line of its message."""
     text = str(error).strip().partition("\n")[0][:200]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -10,7 +10,7 @@ from switchgnn.training.data.split import split_of_codes
 
 
 def find_planetoid(name: str, root: Path) -> Path | None:
-    """The folder that holds ind.NAME.graph: root, root/raw or root/NAME/raw; or None.
+    """Return the folder that holds ind.NAME.graph: root, root/raw or root/NAME/raw; or None.
 
     The case of NAME in root/NAME does not matter.
     """
@@ -22,7 +22,7 @@ def find_planetoid(name: str, root: Path) -> Path | None:
 
 
 def read_planetoid(name: str, folder: Path) -> Dataset:
-    """Read ind.NAME.* without running the pickles that they are.
+    """Read ind.NAME.* without executing the pickles in these files.
 
     Raises:
         PlannerError: a file is missing or does not hold what it should.

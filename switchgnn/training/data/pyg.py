@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data sets that PyTorch Geometric's loaders read or download.
 
-PyTorch Geometric takes a second to import, so the functions do it.
+PyTorch Geometric takes a second to import, so the functions import it when called.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ def download_planetoid(name: str, root: Path) -> None:
 
 
 def load_reddit(root: Path) -> Dataset:
-    """Reddit: 232,965 posts, 602 features, 41 classes.
+    """Load Reddit: 232,965 posts, 602 features, 41 classes.
 
     Raises:
         DatasetError: no PyTorch Geometric, no network, or damaged files.
@@ -53,7 +53,7 @@ def load_reddit(root: Path) -> Dataset:
 
 
 def load_yelp(root: Path) -> Dataset:
-    """Yelp: 716,847 reviewers, 300 features, any of 100 classes.
+    """Load Yelp: 716,847 reviewers, 300 features, any of 100 classes.
 
     Raises:
         DatasetError: no PyTorch Geometric, no network, or damaged files.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of random graphs, for measurements: features and classes follow from the name."""
+"""Random graphs with features and classes, for measurements; all follow from the name."""
 
 import numpy as np
 
@@ -12,22 +12,26 @@ __all__ = ["PREFIX", "load_random_dataset"]
 
 FEATURES = 32
 CLASSES = 8
-# Of the mean of a class; the spread within a class is 1.
+# The spread of the classes' means; the spread within a class is 1.
 _DISTANCE = 1.0
 
 
 def load_random_dataset(spec: str, seed: int) -> Dataset:
     """Return the graph ``random:VERTICES:EDGES:SEED`` with 32 features and 8 classes.
 
-    The class of a vertex is drawn, its features are normal around the mean of its class. The
-    edges know nothing of the classes, so accuracies say little; times and bytes are the point.
+    The class of a vertex is drawn; its features are normally distributed around the mean of
+    its class. The edges do not depend on the classes, so accuracies mean little: the data
+    sets are for measuring times and bytes.
 
     Args:
-        spec: as for ``load_graph``.
-        seed: of the split.
+        spec: the name, as for ``load_graph``.
+        seed: the seed of the split.
+
+    Returns:
+        The data set.
 
     Raises:
-        PlannerError: as ``load_graph``.
+        PlannerError: the name is not valid; see ``load_graph``.
     """
     graph = load_random(spec)
     random = np.random.default_rng(int(spec.rsplit(":", 1)[1]))

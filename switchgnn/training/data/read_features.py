@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Features from a file."""
+"""Reads features from a file."""
 
 import json
 from pathlib import Path
@@ -18,9 +18,9 @@ def read_features(path: Path, graph: Graph) -> NDArray[np.float32]:
     """Read the features of the vertices of a graph, float32[V, F].
 
     A .npy has one row per vertex, in ascending order of their ids. A .csv has the id first,
-    then numbers. A .json says `{"id": [feature, ...], ...}`, each feature a whole number that
-    becomes a column of zeros and ones. A vertex without edges may be missing from the latter
-    two; its features are zeros.
+    then numbers. A .json has the form `{"id": [feature, ...], ...}`; each feature is a whole
+    number, which becomes a column of zeros and ones. In the latter two, vertices without
+    edges may be missing; their features are zeros.
 
     Raises:
         DatasetError: another kind of file, bad content, or vertices that do not fit.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads arrays, tables and lines; each problem is a sentence with the file and the line."""
+"""Reads arrays, tables and lines; errors name the file and the line."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ class Table:
 
     Attributes:
         header: the names of the other columns, or None.
-        ids: int64[N].
+        ids: int64[N], the first column.
         cells: N rows of text, all of the same length; without the ids.
         lines: the line of each row in the file.
     """
@@ -36,7 +36,11 @@ class Table:
 
 
 def read_array(path: Path) -> NDArray[np.generic]:
-    """The array of a .npy file; arrays of Python objects are refused, not unpickled."""
+    """Read the array of a .npy file; arrays of Python objects are refused, not unpickled.
+
+    Raises:
+        DatasetError: the file is unreadable, or not such an array.
+    """
     try:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
@@ -52,7 +56,11 @@ def read_array(path: Path) -> NDArray[np.generic]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file without spaces around them; empty ones at the end are dropped."""
+    """Read the lines of a text file without spaces around them; empty ones at the end are dropped.
+
+    Raises:
+        DatasetError: the file is unreadable or not a text file.
+    """
     return [line.strip() for line in read_text(path).rstrip().splitlines()]
 
 
@@ -97,7 +105,11 @@ def read_table(path: Path) -> Table:
 
 
 def read_text(path: Path) -> str:
-    """The content of a text file."""
+    """Read the content of a text file.
+
+    Raises:
+        DatasetError: the file is unreadable or not a text file.
+    """
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

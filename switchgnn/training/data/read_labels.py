@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Labels from a file."""
+"""Reads labels from a file."""
 
 import re
 from pathlib import Path
@@ -15,26 +15,29 @@ from switchgnn.training.data.vertex_rows import check_row_order, rows_of_ids
 from switchgnn.training.errors import DatasetError
 
 _CLASS = re.compile(r"\d{1,9}")
-# What says in a text file that a vertex has no label.
+# The words that mean in a text file that a vertex has no label.
 NO_LABEL = ("", str(UNLABELLED))
 
 
 def read_labels(
     path: Path, graph: Graph, column: str | None = None
 ) -> NDArray[np.int64] | NDArray[np.float32]:
-    """Read the labels of the vertices of a graph: int64[V], or float32[V, C] if multi-label.
+    """Read the labels of the vertices of a graph.
 
     A .npy has one row per vertex, in ascending order of their ids: whole numbers [V], or zeros
     and ones [V, C]. A .csv has the id first; vertices that it does not name have no label. Any
     other file has one label per line, one line per vertex.
 
-    Labels of text files are whole numbers, or names, whose classes are in alphabetical order.
-    An empty one, or -1, is UNLABELLED.
+    Labels of text files are whole numbers or names; the classes of names are in alphabetical
+    order. An empty label, or -1, is UNLABELLED.
 
     Args:
         path: the file.
-        graph: whose vertices they are.
+        graph: the graph, of V vertices.
         column: the column of a .csv with a header; None is the last one.
+
+    Returns:
+        int64[V], or float32[V, C] if multi-label.
 
     Raises:
         DatasetError: bad content, no labels at all, or vertices that do not fit.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A split from a file."""
+"""Reads a split from a file."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which vertices train, which validate and which test."""
+"""Splits vertices into those that train, those that validate and those that test."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION
 from switchgnn.training.errors import DatasetError
 
-# A class with fewer vertices trains only.
+# All vertices of a smaller class are for training.
 SMALLEST_SPLIT_CLASS = 3
 
 
@@ -24,7 +24,7 @@ class Split:
 
 
 def split_of_codes(codes: NDArray[np.int8]) -> Split:
-    """The masks of a Graph's split, int8[V]."""
+    """Return the masks of a Graph's split, int8[V]."""
     return Split(
         train=codes == SPLIT_TRAIN, validation=codes == SPLIT_VALIDATION, test=codes == SPLIT_TEST
     )
@@ -37,17 +37,21 @@ def split_vertices(
     validation: float = 0.2,
     test: float = 0.2,
 ) -> Split:
-    """Split by chance; the same labels and seed give the same split.
+    """Split at random; the same labels and seed give the same split.
 
     Labels of one dimension are split class by class: each class of at least 3 vertices has
-    some in all three parts (if their shares are not 0), smaller ones train only, and vertices
-    with a negative label are in no part. Multi-label ones are split as if of one class.
+    some in all three parts (if their shares are not 0), smaller classes are only for
+    training, and vertices with a negative label are in no part. Multi-label vertices are
+    split like a single class.
 
     Args:
-        labels: int64[V], or [V, C] for multi-label ones.
+        labels: int64[V], or [V, C] if multi-label.
         seed: at least 0.
         validation: the share of the vertices that validate.
-        test: the share of those that test; the others train.
+        test: the share of the vertices that test; the others train.
+
+    Returns:
+        The split.
 
     Raises:
         DatasetError: a negative seed, or shares that leave nothing to train on.
@@ -71,7 +75,7 @@ def split_vertices(
 
 
 def _shares(members: int, validation: float, test: float) -> tuple[int, int]:
-    """How many of a class validate and how many test; at least one is left to train."""
+    """Return how many of a class validate and how many test; at least one is left to train."""
     if members < SMALLEST_SPLIT_CLASS:
         return 0, 0
     validates, tests = (

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Puts rows of a file to the vertices of a graph."""
+"""Assigns the rows of a file to the vertices of a graph."""
 
 from pathlib import Path
 
@@ -12,10 +12,18 @@ from switchgnn.training.errors import DatasetError
 
 
 def rows_of_ids(graph: Graph, ids: NDArray[np.int64], path: Path) -> NDArray[np.int64]:
-    """The vertex of each id of the edge list, int64[N].
+    """Return the vertex of each id of the edge list.
+
+    Args:
+        graph: the graph.
+        ids: int64[N], ids as the edge list has them.
+        path: the file that names them, for messages.
+
+    Returns:
+        int64[N], vertices of the graph.
 
     Raises:
-        DatasetError: an id that is not in the graph, or one that is there twice.
+        DatasetError: an id that is not in the graph, or that is there twice.
     """
     known = graph.original_ids
     if known is None:
@@ -33,7 +41,16 @@ def rows_of_ids(graph: Graph, ids: NDArray[np.int64], path: Path) -> NDArray[np.
 
 
 def check_row_order(graph: Graph, rows: int, path: Path) -> None:
-    """Raise DatasetError unless there is one row for each vertex."""
+    """Check that there is one row for each vertex.
+
+    Args:
+        graph: the graph.
+        rows: the number of rows.
+        path: the file with the rows, for messages.
+
+    Raises:
+        DatasetError: the numbers differ.
+    """
     if rows != graph.vertices:
         largest = graph.vertices - 1 if graph.original_ids is None else graph.original_ids[-1]
         raise DatasetError(
@@ -43,9 +60,17 @@ def check_row_order(graph: Graph, rows: int, path: Path) -> None:
 
 
 def check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> None:
-    """Raise DatasetError if a vertex with edges is not among the rows.
+    """Check that each vertex with edges is among the rows.
 
-    A vertex without edges may be no more than a gap between the ids of the edge list.
+    A vertex without edges may be only a gap between the ids of the edge list.
+
+    Args:
+        graph: the graph.
+        row: int64[N], the vertex of each row.
+        path: the file with the rows, for messages.
+
+    Raises:
+        DatasetError: one is missing.
     """
     lacks = np.bincount(graph.indices, minlength=graph.vertices) + np.diff(graph.indptr) > 0
     lacks[row] = False

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dropout that drops the same units however the vertices are split over workers.
 
-What is dropped follows from the seed, the call, the vertex's id and the column, by the
-mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), instead of from one
+Which units are dropped follows from the seed, the call, the vertex's id and the column, by
+the mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), instead of from one
 stream of random numbers per process.
 """
 
@@ -20,9 +20,9 @@ class VertexDropout(nn.Module):
     """Takes the place of an ``nn.Dropout`` whose input has a row per vertex.
 
     Args:
-        share: of the units that are dropped, 0 <= share < 1.
+        share: the share of the units that are dropped, 0 <= share < 1.
         vertices: int64[n], the id of each row in the whole graph.
-        seed: the same on every worker, another for each such module of a model.
+        seed: the same on every worker, but different for each such module of a model.
     """
 
     def __init__(self, share: float, vertices: Tensor, seed: int) -> None:
@@ -37,7 +37,7 @@ class VertexDropout(nn.Module):
         if not self.training or self.share == 0:
             return rows
         if len(rows) != len(self._vertices):
-            # No row per vertex; what is drawn then differs by worker.
+            # Without a row per vertex, the units cannot be the same on all workers.
             return nn.functional.dropout(rows, self.share)
         self.calls += 1
         drawn = self._uniform(rows.numel() // len(rows))
@@ -45,7 +45,7 @@ class VertexDropout(nn.Module):
         return rows * kept / (1 - self.share)
 
     def _uniform(self, columns: int) -> Tensor:
-        """Numbers from 0 to 1, float32[n, columns], by vertex and column."""
+        """Return numbers from 0 to 1, float32[n, columns], by vertex and column."""
         call = _mix(torch.tensor([self._seed]) * _WEYL + self.calls)
         of_vertex = _mix(self._vertices * _WEYL + call)
         of_unit = _mix(of_vertex[:, None] + torch.arange(1, columns + 1) * _WEYL)
@@ -53,19 +53,25 @@ class VertexDropout(nn.Module):
 
 
 def _mix(values: Tensor) -> Tensor:
-    """Mix int64 values so that neighbours have nothing in common; wraps around."""
+    """Mix int64 values so that similar values give unrelated results; overflow wraps around."""
     values = (values ^ _upper(values, 30)) * _FIRST
     values = (values ^ _upper(values, 27)) * _SECOND
     return values ^ _upper(values, 31)
 
 
 def _upper(values: Tensor, shift: int) -> Tensor:
-    """Shift right without copies of the sign."""
+    """Shift right and fill with zeros instead of copies of the sign."""
     return (values >> shift) & ((1 << (64 - shift)) - 1)
 
 
 def drop_by_vertex(model: nn.Module, vertices: Tensor, seed: int) -> None:
-    """Replace every ``nn.Dropout`` of a model, in place."""
+    """Replace every ``nn.Dropout`` of a model by a VertexDropout, in place.
+
+    Args:
+        model: the model.
+        vertices: int64[n], the id of each row in the whole graph.
+        seed: the same on every worker.
+    """
     found = [
         (parent, name, child)
         for parent in model.modules()
@@ -78,12 +84,12 @@ def drop_by_vertex(model: nn.Module, vertices: Tensor, seed: int) -> None:
 
 
 def dropout_calls(model: nn.Module) -> list[int]:
-    """Return how often each has dropped: with the seed, all that it will draw."""
+    """Return how often each VertexDropout was called; with the seed that is its state."""
     return [module.calls for module in model.modules() if isinstance(module, VertexDropout)]
 
 
 def restore_dropout_calls(model: nn.Module, calls: list[int]) -> None:
-    """Go on as after so many calls."""
+    """Continue with the state that :func:`dropout_calls` returned."""
     modules = [module for module in model.modules() if isinstance(module, VertexDropout)]
     for module, number in zip(modules, calls, strict=True):
         module.calls = number

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The models of `switchgnn train`: PyG's own, and yours."""
+"""The models of `switchgnn train`: those of PyTorch Geometric, and the user's own."""
 
 import importlib.util
 from collections.abc import Callable
@@ -17,14 +17,14 @@ MODELS = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What to train.
+    """Which model to train.
 
     Attributes:
         model: a key of MODELS; or ``FILE.py:NAME``, where NAME is called with the number of
-            features and of classes and returns a model, and the rest does not count.
-        layers: their number, from 1.
-        hidden: units of each layer but the last.
-        dropout: share of units that are dropped in training.
+            features and of classes and returns a model; the other options then do not apply.
+        layers: the number of layers, at least 1.
+        hidden: the units of each layer but the last.
+        dropout: the share of units that are dropped in training.
     """
 
     model: str = "gcn"
@@ -38,7 +38,9 @@ PAPER = ModelOptions(model="gcn", layers=4, hidden=128)
 
 
 def model_name(text: str) -> str:
-    """Return what the user wrote, a file with its whole path: workers may be elsewhere.
+    """Return the model as the user named it, a file with its full path.
+
+    The path is made absolute because workers may run in another folder.
 
     Raises:
         TrainingError: no such model, or no such file.
@@ -54,7 +56,15 @@ def model_name(text: str) -> str:
 
 
 def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module:
-    """Return a PyG model from ``features`` inputs to ``classes`` outputs.
+    """Build a PyG model, or the one that a user's file defines.
+
+    Args:
+        options: which model.
+        features: the number of inputs per vertex.
+        classes: the number of outputs per vertex.
+
+    Returns:
+        The model.
 
     Raises:
         TrainingError: there is no such model, or the file fails.
@@ -82,7 +92,7 @@ def _own_model(spec: str, features: int, classes: int) -> nn.Module:
     try:
         model = _load(path, name)(features, classes)
     except Exception as error:
-        # Whatever a user's file does wrong.
+        # A user's file can fail with any error.
         raise TrainingError(
             f"The model {spec} could not be made: {type(error).__name__}: {error}"
         ) from error

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lets PyG's layers, as they are, see the neighbours on other workers.
+"""Lets unmodified PyG layers see the neighbours on other workers.
 
 A layer runs on the edges within the worker; hooks that PyG and PyTorch offer launch an
 exchange before it propagates and add the sums over remote neighbours afterwards.
@@ -32,9 +32,12 @@ def distribute(
     Args:
         model: built with GCNConv, SAGEConv (mean, sum) and GINConv layers.
         partition: this worker's part of the graph.
-        remote: sums over remote neighbours.
-        seed: of dropout, the same on every worker; each ``nn.Dropout`` then drops the same
-            units as on the whole graph.
+        remote: the sums over remote neighbours.
+        seed: the seed of dropout, the same on every worker; each ``nn.Dropout`` then drops
+            the same units as on the whole graph.
+
+    Returns:
+        The same model.
 
     Raises:
         UnsupportedLayerError: a layer needs more than one sum of per-source rows.
@@ -48,7 +51,7 @@ def distribute(
 
 
 def check_layers(model: nn.Module) -> None:
-    """Refuse what :func:`distribute` would, before anything else is done.
+    """Refuse the models that :func:`distribute` would refuse, before anything else is done.
 
     Raises:
         UnsupportedLayerError: a layer needs more than one sum of per-source rows.
@@ -103,7 +106,7 @@ def _called(name: str, layer: nn.Module) -> str:
 
 
 class _Pending:
-    """The one exchange of a layer that is under way."""
+    """The one exchange of a layer that is running."""
 
     def __init__(self, remote: RemoteSum) -> None:
         self._remote = remote
@@ -122,14 +125,14 @@ def _adapt_gcn(layer: GCNConv, partition: Partition, remote: RemoteSum) -> None:
     """Normalise with the degrees of the whole graph: D^-1/2 (A + I) D^-1/2.
 
     The weight of an edge is a factor of its source times one of its destination, so rows
-    are scaled before they are sent, and sums after they have come.
+    are scaled before they are sent, and sums after they have arrived.
     """
     _refuse_edge_weights(layer)
     factor = gcn_factor(layer, partition)
     if layer.normalize:
         edges, _ = gcn_edges(layer, partition)
         weight = (factor[edges[0]] * factor[edges[1]])[:, 0]
-        # Where a layer finds its normalised edges when it is told to cache them.
+        # The layer reads its normalised edges here when it is told to cache them.
         layer.cached, layer._cached_edge_index = True, (edges, weight)
     pending = _Pending(remote)
 
@@ -144,7 +147,7 @@ def _adapt_gcn(layer: GCNConv, partition: Partition, remote: RemoteSum) -> None:
 
 
 def gcn_factor(layer: GCNConv, partition: Partition) -> Tensor:
-    """Return float32[n, 1], by which a layer multiplies rows before and after they are added."""
+    """Return float32[n, 1], the factor of each row, before and after the sum."""
     if not layer.normalize:
         return torch.ones(len(partition.vertices), 1)
     _, loops = gcn_edges(layer, partition)
@@ -153,11 +156,11 @@ def gcn_factor(layer: GCNConv, partition: Partition) -> Tensor:
 
 
 def gcn_edges(layer: GCNConv, partition: Partition) -> tuple[Tensor, Tensor]:
-    """Return the local edges with one loop at most per vertex, and how many each has."""
+    """Return the local edges with at most one loop per vertex, and how many loops each has."""
     edges = torch.from_numpy(partition.edges)
     if not layer.add_self_loops:
         return edges, torch.from_numpy(partition.self_loop).float()
-    # Of weight 1 even when `improved`: without edge weights PyG fills in ones for all.
+    # Loops have weight 1 even when `improved`: without edge weights PyG takes 1 for all.
     rows = torch.arange(len(partition.vertices))
     proper = edges[:, edges[0] != edges[1]]
     return torch.cat([proper, torch.stack([rows, rows])], dim=1), torch.ones(len(rows))
@@ -182,7 +185,7 @@ def _adapt_sage(layer: SAGEConv, partition: Partition, remote: RemoteSum) -> Non
 
     def before(_layer: object, inputs: tuple[Any, ...]) -> None:
         rows = inputs[-1]["x"][0]
-        # Summing and a linear map may change places: the narrower rows travel.
+        # A sum and a linear map can be exchanged, so the narrower rows are sent.
         pending.launch(nn.functional.linear(rows, layer.lin_l.weight) if narrow else rows)
 
     def after(_layer: object, _inputs: object, sums: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which exchanges a worker had, and what they should have put on its link."""
+"""Counts the exchanges of a worker, and the traffic that they should have caused."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,20 +17,26 @@ class Ledger:
 
     Attributes:
         expected: what they should have put on the link, all together, without losses.
-        exchanges: how many there were, by direction and width.
+        exchanges: their number, by direction and width.
     """
 
     expected: Traffic = NO_TRAFFIC
     exchanges: Counter[tuple[Direction, int]] = field(default_factory=Counter)
 
     def enter(self, transport: Transport, width: int, direction: Direction) -> None:
-        """Take in one exchange."""
+        """Count one exchange.
+
+        Args:
+            transport: the transport that carries it.
+            width: the elements of a row.
+            direction: forward or backward.
+        """
         once = transport.expected_traffic(width, direction)
         self.expected = add_traffic(self.expected, once)
         self.exchanges[direction, width] += 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, for JSON."""
+        """Return the ledger as plain data, for JSON."""
         exchanges = [
             {"direction": direction.value, "width": width, "times": times}
             for (direction, width), times in self.exchanges.items()

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sums over remote neighbours inside autograd, in flight while other things are computed.
+"""Sums over remote neighbours inside autograd, exchanged while other things are computed.
 
 The forward pass launches an exchange, computes what needs no other worker, and then
-lands: waits for the sums. The backward pass is the same the other way round: landing
-launches an exchange of the gradients over the transposed edges, and launching waits
-for it. Autograd runs the latest operations first, so whatever was computed between
+lands the exchange: it waits for the sums. The backward pass does the same in reverse:
+landing launches an exchange of the gradients over the transposed edges, and launching
+waits for it. Autograd runs the latest operations first, so what was computed between
 launch and landing is also differentiated between them.
 """
 
@@ -26,14 +26,14 @@ from switchgnn.training.sums.ledger import Ledger
 
 @dataclass
 class Clock:
-    """Seconds of exchanges, and those of them in which nothing else could be done."""
+    """Seconds of exchanges, and those of them in which the worker could do nothing else."""
 
     exchanging: float = 0.0
     waiting: float = 0.0
 
 
 class _Flight:
-    """One exchange there, and one back."""
+    """One exchange of the forward pass and the one of the backward pass that belongs to it."""
 
     def __init__(self) -> None:
         self.there: Future[NDArray[np.float32]] | None = None
@@ -43,11 +43,11 @@ class _Flight:
 class RemoteSum:
     """Runs one exchange at a time, in the order of the calls, in a thread of its own.
 
-    All workers must launch the same exchanges in the same order. Use as a context manager.
+    All workers must launch the same exchanges in the same order. Use it as a context manager.
 
     Attributes:
-        clock: what the exchanges took.
-        ledger: which they were.
+        clock: the time that the exchanges took.
+        ledger: the exchanges and their traffic.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -63,7 +63,7 @@ class RemoteSum:
         self._thread.shutdown(cancel_futures=True)
 
     def launch(self, rows: Tensor) -> "Launched":
-        """Start the exchange of float32[n, F]; land it to have the sums."""
+        """Start the exchange of float32[n, F]; land it to get the sums."""
         flight = _Flight()
         launched: Tensor = _Launch.apply(rows, self, flight)  # type: ignore[no-untyped-call]
         return Launched(launched, self, flight)
@@ -74,7 +74,7 @@ class RemoteSum:
         return self._thread.submit(self._exchange, values, direction)
 
     def result(self, future: "Future[NDArray[np.float32]] | None") -> Tensor:
-        """Wait for an exchange.
+        """Wait for an exchange and return its sums.
 
         Raises:
             SwitchGNNError: whatever stopped it.
@@ -97,7 +97,7 @@ class RemoteSum:
 
 @dataclass(frozen=True)
 class Launched:
-    """An exchange that is under way."""
+    """An exchange that is running."""
 
     rows: Tensor
     remote: RemoteSum
@@ -133,5 +133,5 @@ class _Land(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
         ctx.flight.back = ctx.remote.submit(gradient, Direction.BACKWARD)
-        # The gradient itself comes out of the launch.
+        # The gradient itself is returned by the backward pass of the launch.
         return gradient.new_zeros(()).expand_as(gradient), None, None
