@@ -19,6 +19,11 @@ SLOTS   ?= 256#      aggregators that a block may use
 EXCHANGE_OPTIONS ?=# more options of `switchgnn run`
 SOAK_MINUTES ?= 1
 
+JOBS    ?= $(shell nproc)#  tests at a time
+SHARE   ?= 40#       of `make test-share`: one test in so many
+SEED    ?= 0
+TEST_OPTIONS ?=#     more options of pytest
+
 SCALE   ?= small#    of `make figures`: small takes minutes; full has the paper's sizes
 FIGURES_OPTIONS ?=#  more of `switchgnn figures`, as figure15 --jobs 1
 
@@ -32,10 +37,12 @@ BIN    := $(VENV)/bin
 # A star has neither leaves nor spines; what is no topology is for switchgnn to refuse.
 TIERS  := --topology $(TOPOLOGY) $(if $(filter leaf-spine,$(TOPOLOGY)),--leaves $(LEAVES) --spines $(SPINES))
 
+PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup $(TEST_OPTIONS)
+
 .DEFAULT_GOAL := help
 
 help:  ## list what can be made
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch; then in one process
 	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) --dropout 0 \
@@ -60,11 +67,25 @@ doctor: $(VENV)/base  ## what is installed, what is missing, and what mends it
 soak: $(VENV)/base  ## runs with random graphs and faults, for SOAK_MINUTES
 	$(BIN)/switchgnn soak --minutes $(SOAK_MINUTES) --target $(TARGET) --fabric $(FABRIC) $(TIERS)
 
-test: $(VENV)/test  ## lint, types, and all tests
+lint: $(VENV)/test  ## lint and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+
+check: lint  ## before a commit: lint, types, and the tests that run no whole programs
+	$(PYTEST) --level check
+
+test: lint  ## all of that, and each promise once on each switch and fabric of the machine
+	$(PYTEST) --level test
+
+test-all: lint  ## every variation: widths, seeds, numbers of workers, kills, model searches
+	$(PYTEST) --level all
+
+test-share: $(VENV)/test  ## of what only test-all has one in SHARE, chosen by SEED
+	$(PYTEST) --share $(SHARE):$(SEED)
+
+test-bare: $(VENV)/test  ## what `make test` runs where none of the optional programs is installed
+	PATH="$$($(BIN)/python tests/support/bare_path.py)" $(PYTEST) --level test
 
 bench: $(VENV)/test  ## the benchmarks; ratios measured side by side
 	$(BIN)/python -m bench
@@ -103,4 +124,4 @@ $(VENV)-shell/ready:
 	$(VENV)-shell/bin/python -m pip install --quiet --disable-pip-version-check p4runtime-shell
 	@touch $@
 
-.PHONY: help run exchange up shell doctor soak test bench figures p4 clean
+.PHONY: help run exchange up shell doctor soak lint check test test-all test-share test-bare bench figures p4 clean

@@ -13,6 +13,10 @@ from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 
 LEVELS = ("check", "test", "all")
+# What takes long to begin, as a switch with a plan or one run of PTF: with several processes all
+# tests of one such fixture run in the same process, and the longest begin first.
+SHARED = ("runner", "shared_bed", "made", "ground", "plain", "target")
+LONGEST = ("ptf", "promela", "test_docs.py", "end_to_end", "recovery")
 # Folders whose tests run whole programs; in the others only those with the mark do.
 WHOLE = ("end_to_end", "examples", "fuzz", "promela", "ptf", "recovery", "simulator", "strawman")
 WHOLE_FILES = ("test_docs.py",)
@@ -61,6 +65,9 @@ class Kept:
         kept, left = [], []
         for item in items:
             (kept if self._wanted(item) else left).append(item)
+        kept.sort(key=lambda item: start_of(item.nodeid))
+        for item in kept:
+            group_together(item)
         self.left_out.update(folder_of(item.nodeid) for item in left)
         config.hook.pytest_deselected(items=left)
         items[:] = kept
@@ -106,6 +113,25 @@ def is_whole(item):
     """Whether the folder or the file of a test says that it runs whole programs."""
     parts = item.nodeid.partition("::")[0].split("/")
     return parts[-1] in WHOLE_FILES or (len(parts) > 1 and parts[1] in WHOLE)
+
+
+def start_of(nodeid):
+    """When a test begins: its place among the folders that take longest."""
+    folder = nodeid.partition("::")[0].split("/")[1]
+    return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
+
+
+def group_together(item):
+    """Keep the tests of a shared fixture in one process, unless the test says how."""
+    if item.get_closest_marker("xdist_group") is not None:
+        return
+    for name in SHARED:
+        if name in item.fixturenames:
+            module = item.nodeid.partition("::")[0]
+            parameters = item.callspec.params if hasattr(item, "callspec") else {}
+            chosen = [f"{parameters[key]}" for key in (name, "send") if key in parameters]
+            item.add_marker(pytest.mark.xdist_group("/".join([module, name, *chosen])))
+            return
 
 
 def in_share(nodeid, share):

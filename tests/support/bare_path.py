@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Prints a PATH on which everything is but the optional programs; `make test-bare` takes it.
+
+It is a folder of links in the user's temporary folder, made anew each time.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+# BMv2, p4c, Spin, ping, Mininet and what starts PT-Scotch.
+OPTIONAL = (
+    *("simple_switch", "simple_switch_grpc", "p4c", "p4c-bm2-ss"),
+    *("spin", "ping", "ping4", "ping6", "mn", "mnexec"),
+    *("mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.openmpi", "orterun"),
+)
+
+
+def bare_path(path):
+    """Return a folder with links to the programs of a PATH, the first of each name.
+
+    Args:
+        path: folders, as the environment variable has them.
+    """
+    folder = Path(tempfile.gettempdir()) / f"switchgnn-bare-{os.getuid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    for place in path.split(os.pathsep):
+        programs = sorted(Path(place).iterdir()) if place and Path(place).is_dir() else []
+        for program in programs:
+            link = folder / program.name
+            if program.name not in OPTIONAL and not link.is_symlink():
+                link.symlink_to(program.absolute())
+    return folder
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{bare_path(os.environ['PATH'])}\n")
