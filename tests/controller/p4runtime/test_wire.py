@@ -102,7 +102,9 @@ def add_zeros(entry):
 
 
 @pytest.mark.parametrize(
-    "spell", [add_metadata, reverse_keys, add_zeros, lambda entry: entry], ids=str
+    "spell",
+    [add_metadata, reverse_keys, add_zeros, lambda entry: entry],
+    ids=["metadata", "reverse", "zeros", "same"],
 )
 @pytest.mark.parametrize("name", KEYED)
 def test_entries_spelled_otherwise_are_understood_as_well(name, spell):
