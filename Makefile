@@ -35,7 +35,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 # A star has neither leaves nor spines; what is no topology is for switchgnn to refuse.
-TIERS  := --topology $(TOPOLOGY) $(if $(filter leaf-spine,$(TOPOLOGY)),--leaves $(LEAVES) --spines $(SPINES))
+TOPOLOGY_OPTIONS := --topology $(TOPOLOGY) $(if $(filter leaf-spine,$(TOPOLOGY)),--leaves $(LEAVES) --spines $(SPINES))
 
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup $(TEST_OPTIONS)
 
@@ -46,14 +46,14 @@ help:  ## list what can be made
 
 run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch; then in one process
 	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) --dropout 0 \
-	    --target $(TARGET) --fabric $(FABRIC) $(TIERS) --transport switch --transport local $(RUN_OPTIONS)
+	    --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS) --transport switch --transport local $(RUN_OPTIONS)
 
 exchange: $(VENV)/base  ## only the neighbour sums, each compared with a reference
-	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TIERS) \
+	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TOPOLOGY_OPTIONS) \
 	    --graph $(GRAPH) --rounds $(ROUNDS) --slots $(SLOTS) $(EXCHANGE_OPTIONS)
 
 up: $(VENV)/base  ## the same, then keep the switch running until Ctrl-C
-	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TIERS) \
+	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TOPOLOGY_OPTIONS) \
 	    --graph $(GRAPH) --rounds $(ROUNDS) --slots $(SLOTS) --keep --grpc-port $(GRPC_PORT) \
 	    $(EXCHANGE_OPTIONS)
 
@@ -65,7 +65,7 @@ doctor: $(VENV)/base  ## what is installed, what is missing, and what mends it
 	$(BIN)/switchgnn doctor
 
 soak: $(VENV)/base  ## runs with random graphs and faults, for SOAK_MINUTES
-	$(BIN)/switchgnn soak --minutes $(SOAK_MINUTES) --target $(TARGET) --fabric $(FABRIC) $(TIERS)
+	$(BIN)/switchgnn soak --minutes $(SOAK_MINUTES) --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS)
 
 lint: $(VENV)/test  ## lint and types
 	$(BIN)/ruff check .

@@ -8,14 +8,14 @@ from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install, install_each
 from switchgnn.controller.network import (
-    LeafSpine,
+    LeafSpineNetworks,
     Network,
     Station,
-    leaf_spine_network,
+    leaf_spine_networks,
     star_network,
 )
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, TlsOptions, program_cookie
-from switchgnn.controller.plan import SwitchPlan, load_plan, tier_plan
+from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.report import InstallReport, SwitchReport
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
@@ -24,7 +24,7 @@ __all__ = [
     "ControllerError",
     "Counters",
     "InstallReport",
-    "LeafSpine",
+    "LeafSpineNetworks",
     "Network",
     "Outcome",
     "P4RuntimeClient",
@@ -41,13 +41,13 @@ __all__ = [
     "clear",
     "install",
     "install_each",
-    "leaf_spine_network",
+    "leaf_spine_networks",
+    "leaf_spine_switch_plan",
     "load_plan",
     "program_cookie",
     "read_counters",
     "show",
     "show_entries",
     "star_network",
-    "tier_plan",
     "watch",
 ]

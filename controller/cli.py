@@ -18,18 +18,18 @@ from switchgnn.controller.clear import clear as clear_switch
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
-from switchgnn.controller.network import Network, leaf_spine_network, star_network
+from switchgnn.controller.network import Network, leaf_spine_networks, star_network
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOptions
-from switchgnn.controller.plan import SwitchPlan, load_plan, tier_plan
+from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch_clients
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_plan
-from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
@@ -224,10 +224,10 @@ def _parts(
             f"{switches} are given."
         )
     whole = read_plan(folder)
-    racks = even_racks(whole.manifest.workers, leaves, spines)
-    tiers = make_tiers(whole, racks)
-    networks = leaf_spine_network(racks.leaf_of_worker, spines).switches
-    plans = [tier_plan(whole.manifest, part) for part in (*tiers.leaves, *tiers.spines)]
+    leaf_spine = even_leaf_spine(whole.manifest.workers, leaves, spines)
+    parts = split_for_leaf_spine(whole, leaf_spine)
+    networks = leaf_spine_networks(leaf_spine.leaf_of_worker, spines).switches
+    plans = [leaf_spine_switch_plan(whole.manifest, part) for part in parts.switches]
     return list(zip(plans, networks, strict=True))
 
 

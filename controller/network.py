@@ -26,8 +26,8 @@ class Network:
     """What is around a switch.
 
     Attributes:
-        stations: its neighbours: without tiers its workers, and the place is the worker;
-            else those below, then those above.
+        stations: its neighbours: in a star its workers, and the place is the worker;
+            of a leaf or a spine those below, then those above.
         switch_mac, switch_ip: its own addresses.
         beyond: workers behind a neighbour, each with the port that leads to it.
     """
@@ -39,7 +39,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class LeafSpine:
+class LeafSpineNetworks:
     """The networks around leaves and spines.
 
     Attributes:
@@ -63,7 +63,7 @@ def star_network(workers: int) -> Network:
     return Network(stations=tuple(_station(worker + 1) for worker in range(workers)))
 
 
-def leaf_spine_network(leaf_of_worker: Sequence[int], spines: int) -> LeafSpine:
+def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpineNetworks:
     """Return workers around leaves, each of which has a link to each spine.
 
     Args:
@@ -76,7 +76,7 @@ def leaf_spine_network(leaf_of_worker: Sequence[int], spines: int) -> LeafSpine:
     leaves = leaf_of_worker[-1] + 1
     workers = [_station(worker + 1) for worker in range(len(leaf_of_worker))]
     below = [[w for w, leaf in enumerate(leaf_of_worker) if leaf == one] for one in range(leaves)]
-    return LeafSpine(
+    return LeafSpineNetworks(
         leaves=tuple(
             _leaf(leaf, [workers[w] for w in own], workers, spines)
             for leaf, own in enumerate(below)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from switchgnn.planner.plan.files import read_manifest, read_switch_part
-from switchgnn.planner.plan.leaf_spine import TierPart
+from switchgnn.planner.plan.leaf_spine import LeafSpinePart
 from switchgnn.planner.plan.plan import SwitchPart
 
 
@@ -46,27 +46,27 @@ class SwitchPlan:
     Attributes:
         manifest: of the plan.
         switch: sources, entries and results of the switch.
-        tier: where the switch stands among several; None: it is alone.
+        part: what it has to know as a leaf or a spine; None in a star.
     """
 
     manifest: PlanManifest
     switch: SwitchPart
-    tier: TierPart | None = None
+    part: LeafSpinePart | None = None
 
     @property
     def below(self) -> tuple[int, ...]:
         """What each neighbour below calls itself: the workers, or a spine's leaves."""
-        return self.tier.below if self.tier else tuple(range(self.manifest.workers))
+        return self.part.below if self.part else tuple(range(self.manifest.workers))
 
     @property
     def members(self) -> tuple[int, ...]:
         """The workers behind each neighbour below, bit w for worker w."""
-        return self.tier.members if self.tier else tuple(1 << worker for worker in self.below)
+        return self.part.members if self.part else tuple(1 << worker for worker in self.below)
 
     @property
     def above(self) -> int:
         """How many neighbours are above."""
-        return self.tier.above if self.tier else 0
+        return self.part.above if self.part else 0
 
     @property
     def neighbours(self) -> int:
@@ -79,9 +79,9 @@ class SwitchPlan:
         return int(self.manifest.digest[:8], 16)
 
 
-def tier_plan(manifest: PlanManifest, tier: TierPart) -> SwitchPlan:
-    """Return what one of several switches has to know."""
-    return SwitchPlan(manifest, tier.switch, tier)
+def leaf_spine_switch_plan(manifest: PlanManifest, part: LeafSpinePart) -> SwitchPlan:
+    """Return the plan of one switch of a leaf-spine."""
+    return SwitchPlan(manifest, part.switch, part)
 
 
 PlanSource = str | Path | SwitchPlan | tuple[PlanManifest, SwitchPart]

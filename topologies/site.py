@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from switchgnn.controller.network import LeafSpine, Network, Station
+from switchgnn.controller.network import LeafSpineNetworks, Network, Station
 from switchgnn.topologies.targets import Target, TlsFolder
 
 
@@ -137,7 +137,7 @@ class LeafSpineSite(Site):
         tls: certificates for P4Runtime, or None for plain gRPC.
     """
 
-    networks: LeafSpine
+    networks: LeafSpineNetworks
     target: Target
     grpc_addresses: tuple[str, ...]
     bandwidth: float | None = None

@@ -17,7 +17,7 @@ from switchgnn.controller.p4runtime.rows import (
     records,
 )
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.planner.plan.leaf_spine import NOBODY, TierPart
+from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart
 
 ACTION = "set_destination"
 DISTANT = "set_distant"
@@ -31,8 +31,8 @@ class Destination:
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each destination of each block."""
-        if plan.tier is not None:
-            return self._tier_rows(plan.tier, neighbour_ports(plan, network))
+        if plan.part is not None:
+            return self._leaf_spine_rows(plan.part, neighbour_ports(plan, network))
         switch = plan.switch
         ports = np.array(neighbour_ports(plan, network), np.int64)
         values: dict[str, Value] = {
@@ -45,22 +45,22 @@ class Destination:
         }
         return make_rows(self.table, ACTION, values, len(switch.result_block))
 
-    def _tier_rows(self, tier: TierPart, neighbours: list[int]) -> Rows:
-        """Return one entry for each destination that the switch knows."""
-        ports, switch, slot = np.array(neighbours, np.int64), tier.switch, tier.route_result
+    def _leaf_spine_rows(self, part: LeafSpinePart, neighbours: list[int]) -> Rows:
+        """Return one entry for each destination that a leaf or a spine knows."""
+        ports, switch, slot = np.array(neighbours, np.int64), part.switch, part.route_result
         placed = slot >= 0
         values: dict[str, Numbers] = {
-            "block_id": tier.route_block,
-            "dst_id": tier.route_vertex,
-            "port": ports[tier.route_neighbour],
+            "block_id": part.route_block,
+            "dst_id": part.route_vertex,
+            "port": ports[part.route_neighbour],
         }
         for name in ("bank", "slot", "expected"):
             values[name] = np.zeros(len(slot), np.int64)
             values[name][placed] = getattr(switch, f"result_{name}")[slot[placed]]
-        distant = tier.route_above != NOBODY
+        distant = part.route_above != NOBODY
         own: dict[str, Value] = {name: column[~distant] for name, column in values.items()}
         others: dict[str, Value] = {name: column[distant] for name, column in values.items()}
-        others["above"] = ports[tier.route_above[distant]]
+        others["above"] = ports[part.route_above[distant]]
         return concatenate(
             self.table,
             make_rows(self.table, ACTION, own, int((~distant).sum())),

@@ -35,9 +35,9 @@ class Result:
             "group": groups[switch.result_worker],
         }
         sums = make_rows(self.table, ACTION, values, len(switch.result_block))
-        if plan.tier is None:
+        if plan.part is None:
             return sums
-        ids = plan.tier.result_partial
+        ids = plan.part.result_partial
         partial = make_rows(self.table, PARTIAL, {**values, "source": ids}, len(ids))
         return concatenate(self.table, sums.select(ids == 0), partial.select(ids > 0))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the table of tier.p4: where a switch stands among several."""
+"""Fills the table of tier.p4: at which tier of a leaf-spine a switch stands."""
 
 from switchgnn.controller.controls.default import decode_default, encode_default
 from switchgnn.controller.controls.worker import neighbour_ports
@@ -18,16 +18,16 @@ class Tier:
         self.table: Table = layout.table("tier")
 
     def encode(self, plan: SwitchPlan, network: Network) -> bytes:
-        """Return the default action for a switch with a place among several.
+        """Return the default action that says where the switch stands.
 
         The first spine collects the barrier of all.
         """
         ports, everybody = neighbour_ports(plan, network), (1 << plan.manifest.workers) - 1
         values = {
             "above": ports[len(plan.below)] if plan.above else 0,
-            "number": plan.tier.number if plan.tier else 0,
+            "number": plan.part.number if plan.part else 0,
             "elsewhere": everybody & ~sum(plan.members),
-            "leaves": int(plan.tier is not None and not plan.above),
+            "leaves": int(plan.part is not None and not plan.above),
         }
         return encode_default(self.table, ACTION, values)
 

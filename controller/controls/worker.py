@@ -12,7 +12,7 @@ ABOVE = "set_above"
 
 
 def neighbour_ports(plan: SwitchPlan, network: Network) -> list[int]:
-    """Return the port of each neighbour of the switch: without tiers, of each worker."""
+    """Return the port of each neighbour of the switch: in a star, of each worker."""
     return [station.port for station in network.stations[: plan.neighbours]]
 
 

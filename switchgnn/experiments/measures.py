@@ -37,7 +37,7 @@ MEASURES: Mapping[str, Measure] = {
     "epoch": Measure("epoch time (ms)", 1e-3, "epoch_seconds"),
     "communication": Measure("communication (ms)", 1e-3, "communication_seconds"),
     "traffic": Measure("traffic volume (MB)", 1e6, "bytes"),
-    "between racks": Measure("traffic between racks (MB)", 1e6, "leaf_spine_bytes"),
+    "crossings": Measure("traffic between leaves and spines (MB)", 1e6, "leaf_spine_bytes"),
     "queue": Measure("max. queue length (MB)", 1e6, "max_queue_bytes"),
     "throughput": Measure("aggregation throughput (Gbit/s)", 1e9, "aggregation_bits_per_second"),
 }

@@ -40,8 +40,8 @@ RESULT_COLUMNS = (
 )
 
 
-# Only where there are racks.
-_RACK_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
+# Of a leaf-spine only.
+_LEAF_SPINE_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
 
 
 def csv_text(cells: Sequence[Cell], results: Mapping[Point, Result]) -> str:
@@ -63,5 +63,5 @@ def _row(cell: Cell, result: Result) -> dict[str, object]:
         "series": cell.series,
         **{("memory_bytes" if name == "memory" else name): it for name, it in point.items()},
         **{name: result[name] for name in RESULT_COLUMNS},
-        **{name: result[name] for name in _RACK_COLUMNS if name in result},
+        **{name: result[name] for name in _LEAF_SPINE_COLUMNS if name in result},
     }

@@ -73,7 +73,7 @@ def build_plan(
             number does not depend on the width of the features.
         program: a hex digest of the P4 program that the plan is for; only recorded.
         seed: of the partition, the blocks and the order; not negative.
-        partition: a key of PARTITION_STRATEGIES, or `ptscotch:RANKS`, `metis-racks:LEAVES` or
+        partition: a key of PARTITION_STRATEGIES, or `ptscotch:RANKS`, `metis-leaf-spine:LEAVES` or
             `cdfgnn:LEAVES`.
         blocks: a key of BLOCK_STRATEGIES, or `strawman`: one block for each set of edges,
             whose destinations compete for the slots. Such a plan is for the P4 program of the

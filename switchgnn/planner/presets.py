@@ -9,8 +9,8 @@ from typing import Protocol
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.leaf_spine import Racks
-from switchgnn.planner.partition.metis_leaf_spine import metis_racks_name
+from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine_name
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 
 # The send strategy for which some block strategies are refined, and the end of their names.
@@ -36,14 +36,14 @@ class Situation:
         slots: the aggregators of the switch.
         link_rate: packets per second on each worker's link; None: not known.
         recirculation_rate: passes per second that the switch can make; None: not known.
-        racks: the leaves that the workers hang on; None: one switch has all of them.
+        leaf_spine: the leaves that the workers hang on; None: a star around one switch.
     """
 
     workers: int
     slots: int
     link_rate: float | None = None
     recirculation_rate: float | None = None
-    racks: Racks | None = None
+    leaf_spine: LeafSpine | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def best(graph: Graph, situation: Situation) -> Choice:
         situation: with the rates, the switch's recirculation is weighed against the links; with
             several leaves, the partition keeps down what is between them.
     """
-    partition, why_partition = _partition(situation.racks)
+    partition, why_partition = _partition(situation.leaf_spine)
     blocks, why_blocks = _blocks(graph, situation)
     send, weight, why_send = _send(graph, situation)
     return Choice(
@@ -160,12 +160,12 @@ def slot_bytes(slot_features: int | None = None) -> int:
     return SLOT_BYTES if slot_features is None else NUMBER_BYTES * slot_features
 
 
-def _partition(racks: Racks | None) -> tuple[str, str]:
-    if racks is None or racks.leaves == 1:
+def _partition(leaf_spine: LeafSpine | None) -> tuple[str, str]:
+    if leaf_spine is None or leaf_spine.leaves == 1:
         return "metis", "Workers by METIS: few edges between workers are few boundary vertices."
     return (
-        metis_racks_name(racks.leaves),
-        f"Workers by METIS for {racks.leaves} leaves: few sums between leaves, then few edges "
+        metis_leaf_spine_name(leaf_spine.leaves),
+        f"Workers by METIS for {leaf_spine.leaves} leaves: few sums between leaves, then few edges "
         "between workers.",
     )
 

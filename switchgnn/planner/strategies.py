@@ -23,7 +23,7 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.boundary_load import balanced_boundary
 from switchgnn.planner.partition.cdfgnn import find_cdfgnn
 from switchgnn.planner.partition.g3 import g3, g3_literal
-from switchgnn.planner.partition.metis_leaf_spine import find_metis_racks
+from switchgnn.planner.partition.metis_leaf_spine import find_metis_leaf_spine
 from switchgnn.planner.partition.plain import chunk, metis_volume, shuffled
 from switchgnn.planner.partition.ptscotch import find_ptscotch
 from switchgnn.planner.partition.workers import partition_workers
@@ -86,12 +86,12 @@ class OrderStrategy(Protocol):
 class PartitionStrategies(dict[str, PartitionStrategy]):
     """By name; beside those that it lists, those that have a number in their name.
 
-    `ptscotch:RANKS`, `metis-racks:LEAVES`, `cdfgnn:LEAVES` and `cdfgnn:LEAVES:GAMMA`.
+    `ptscotch:RANKS`, `metis-leaf-spine:LEAVES`, `cdfgnn:LEAVES` and `cdfgnn:LEAVES:GAMMA`.
     """
 
     def __missing__(self, name: str) -> PartitionStrategy:
         """The strategy of that name, or KeyError."""
-        for find in (find_metis_racks, find_cdfgnn, find_ptscotch):
+        for find in (find_metis_leaf_spine, find_cdfgnn, find_ptscotch):
             with suppress(KeyError):
                 return find(name)
         raise KeyError(name)

@@ -10,9 +10,9 @@ from switchgnn.controller import (
     P4RuntimeClient,
     Share,
     install_each,
-    leaf_spine_network,
+    leaf_spine_networks,
+    leaf_spine_switch_plan,
     show_entries,
-    tier_plan,
 )
 from switchgnn.controller.cli import app
 from switchgnn.controller.controls.departure import Departure
@@ -32,20 +32,22 @@ from switchgnn.controller.controls.worker import Worker
 from switchgnn.controller.errors import WriteRefusedError
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import write_plan
-from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from tests.controller.states import observed, same
 
-RACKS = even_racks(5, 2, 2)  # workers 0 to 2 on leaf 0, ports 1 to 3; spines on ports 4 and 5
-NETWORKS = leaf_spine_network(RACKS.leaf_of_worker, RACKS.spines)
+LEAF_SPINE = even_leaf_spine(
+    5, 2, 2
+)  # workers 0 to 2 on leaf 0, ports 1 to 3; spines on ports 4 and 5
+NETWORKS = leaf_spine_networks(LEAF_SPINE.leaf_of_worker, LEAF_SPINE.spines)
 
 
 def plans_of(program, slots=16):
     """Plans of the leaves, then of the spines."""
     plan = build_plan(load_graph("karate"), workers=5, slots=slots, program=program.digest)
-    tiers = make_tiers(plan, RACKS)
-    return [tier_plan(plan.manifest, part) for part in (*tiers.leaves, *tiers.spines)]
+    parts = split_for_leaf_spine(plan, LEAF_SPINE)
+    return [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +127,7 @@ def test_parts_go_up_and_sums_to_workers(plans, layout):
     ports, ids = (rows.param_columns(partial)[name] for name in ("port", "source"))
     assert set(ports[up]) <= {4, 5}
     assert set(ports[~up]) <= {1, 2, 3}
-    assert sorted(ids[up]) == sorted(leaf.tier.result_partial[leaf.tier.result_partial > 0])
+    assert sorted(ids[up]) == sorted(leaf.part.result_partial[leaf.part.result_partial > 0])
     spine = Result(layout).rows(plans[2], NETWORKS.spines[0])
     assert not (spine.action_ids == partial.id).any()
 
@@ -136,12 +138,12 @@ def test_destinations_say_who_completes_them(plans, layout):
     distant = Destination(layout).table.action("set_distant")
     far = rows.action_ids == distant.id
     columns = rows.param_columns(distant)
-    tier = leaf.tier
-    assert len(rows) == len(tier.route_block)
-    assert far.sum() == (tier.route_above != 65535).sum()
+    part = leaf.part
+    assert len(rows) == len(part.route_block)
+    assert far.sum() == (part.route_above != 65535).sum()
     assert set(columns["above"][far]) == {4, 5}
     # A slot of none is expected to hold nothing.
-    assert (columns["expected"] == 0).sum() == (tier.route_result < 0).sum()
+    assert (columns["expected"] == 0).sum() == (part.route_result < 0).sum()
 
 
 def test_sources_of_other_leaves_are_not_known(plans, layout):
@@ -190,8 +192,8 @@ def test_install_from_the_command_line(tmp_path, fake, other_fake, program):
     plan = build_plan(load_graph("karate"), workers=3, slots=16, program=program.digest)
     write_plan(plan, tmp_path / "plan")
     addresses = [f"--address={each.address}" for each in (fake, other_fake)]
-    tiers = ["--leaves=1", "--spines=1"]
-    result = CliRunner().invoke(app, ["install", str(tmp_path / "plan"), *tiers, *addresses])
+    topology = ["--leaves=1", "--spines=1"]
+    result = CliRunner().invoke(app, ["install", str(tmp_path / "plan"), *topology, *addresses])
     assert result.exit_code == 0, result.output
     with P4RuntimeClient(other_fake.address, primary=False) as client:
         (leaf,) = show_entries(client, "worker")

@@ -37,15 +37,15 @@ def test_sums_are_exact_beside_tcp(mininet_combination, control):
 )
 def test_sums_are_exact_beside_tcp_over_leaves_and_spines(mininet_combination, faults):
     """Flows go from each worker to the next, so half of them over a spine."""
-    tiers = ("--topology", "leaf-spine", "--spines", "2", "--faults", faults)
+    topology = ("--topology", "leaf-spine", "--spines", "2", "--faults", faults)
     shaped = (*SHAPED[:-1], "5", "--background", "1", "--window", "64")
-    report = run_json(mininet_combination, *shaped, *tiers)
+    report = run_json(mininet_combination, *shaped, *topology)
     assert report["exact"]
     assert report["background_bytes"] > 0
     assert sum(report["port_queue"]) > 0
     assert report["wires"] == "sockets"
-    assert report["tiers"]["bytes_up"] is None
-    assert bool(sum(report["tiers"]["faults_injected"].values())) is bool(faults)
+    assert report["leaf_spine"]["bytes_up"] is None
+    assert bool(sum(report["leaf_spine"]["faults_injected"].values())) is bool(faults)
 
 
 def test_marks_slow_the_workers_down(mininet_combination):

@@ -14,15 +14,15 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.leaf_spine import even_racks
-from switchgnn.planner.partition.metis_leaf_spine import metis_racks
-from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from tests.end_to_end.conftest import run_json, switchgnn
 from tests.support.fabrics import Team
-from tests.support.leaf_spine_fabrics import tier_bed
+from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.markers import COMBINATIONS, full, some_of
 
-TIERS = ("--topology", "leaf-spine")
+LEAF_SPINE = ("--topology", "leaf-spine")
 
 
 @pytest.mark.parametrize(
@@ -36,32 +36,32 @@ TIERS = ("--topology", "leaf-spine")
 def test_every_sum_is_exact(combination, workers, leaves, spines, send):
     report = run_json(
         combination,
-        *TIERS,
+        *LEAF_SPINE,
         *("--leaves", leaves, "--spines", spines, "--workers", workers),
         *("--graph", "karate", "--slots", 16, "--features", 33, "--send", send),
     )
     assert report["exact"] is True
-    tiers = report["tiers"]
-    assert not tiers["faults_injected"]
-    assert (tiers["leaves"], tiers["spines"]) == (leaves, spines)
-    assert tiers["partial_sums"] == tiers["planned_partial_sums"] > 0
-    check_bytes(report, tiers)
+    leaf_spine = report["leaf_spine"]
+    assert not leaf_spine["faults_injected"]
+    assert (leaf_spine["leaves"], leaf_spine["spines"]) == (leaves, spines)
+    assert leaf_spine["partial_sums"] == leaf_spine["planned_partial_sums"] > 0
+    check_bytes(report, leaf_spine)
 
 
-def check_bytes(report, tiers):
+def check_bytes(report, leaf_spine):
     """What is more than planned, workers have asked for."""
     meetings = report["rounds"] * (1 + report["blocks"] * 2)
-    barriers = meetings * tiers["leaves"] * BARRIER_FRAME_BYTES
-    data = tiers["planned_partial_sums"] * FEATURE_FRAME_BYTES
-    assert tiers["planned_bytes_up"] == data + barriers
-    if tiers["bytes_up"] is None:
+    barriers = meetings * leaf_spine["leaves"] * BARRIER_FRAME_BYTES
+    data = leaf_spine["planned_partial_sums"] * FEATURE_FRAME_BYTES
+    assert leaf_spine["planned_bytes_up"] == data + barriers
+    if leaf_spine["bytes_up"] is None:
         return
     repairs = report["repairs"]
-    assert tiers["bytes_up"] >= tiers["planned_bytes_up"]
-    assert tiers["bytes_down"] >= tiers["planned_bytes_down"]
+    assert leaf_spine["bytes_up"] >= leaf_spine["planned_bytes_up"]
+    assert leaf_spine["bytes_down"] >= leaf_spine["planned_bytes_down"]
     if not repairs["recalls"] and not repairs["barriers_repeated"]:
-        assert tiers["bytes_up"] == tiers["planned_bytes_up"]
-        assert tiers["bytes_down"] == tiers["planned_bytes_down"]
+        assert leaf_spine["bytes_up"] == leaf_spine["planned_bytes_up"]
+        assert leaf_spine["bytes_down"] == leaf_spine["planned_bytes_down"]
 
 
 @pytest.mark.parametrize("leaves", [2, pytest.param(4, marks=full)])
@@ -82,22 +82,22 @@ def test_bytes_on_the_cables(leaves):
         pace=Pace(),
         faults="cables.loss=0",  # relays that only count
         asked=Asked("best"),
-        racks=even_racks(8, leaves, 2),
+        leaf_spine=even_leaf_spine(8, leaves, 2),
     )
     report = run_job(options, lambda *_: None).to_dict()
-    tiers = report["tiers"]
+    leaf_spine = report["leaf_spine"]
     assert report["exact"] is True
-    assert tiers["bytes_up"] is not None
+    assert leaf_spine["bytes_up"] is not None
     pairs = pairs_between(load_graph("digits"), leaves)
-    assert tiers["partial_sums"] == tiers["planned_partial_sums"] == pairs * 2 * 2
-    check_bytes(report, tiers)
-    data = tiers["planned_partial_sums"] * FEATURE_FRAME_BYTES
-    assert tiers["planned_bytes_up"] - data < 0.05 * tiers["planned_bytes_up"]
+    assert leaf_spine["partial_sums"] == leaf_spine["planned_partial_sums"] == pairs * 2 * 2
+    check_bytes(report, leaf_spine)
+    data = leaf_spine["planned_partial_sums"] * FEATURE_FRAME_BYTES
+    assert leaf_spine["planned_bytes_up"] - data < 0.05 * leaf_spine["planned_bytes_up"]
 
 
 def pairs_between(graph, leaves):
     """(destination, leaf that contributes), where a spine has to add, edge by edge."""
-    worker = metis_racks(graph, 8, 0, leaves=leaves)
+    worker = metis_leaf_spine(graph, 8, 0, leaves=leaves)
     leaf = worker * leaves // 8
     edges = [(u, v) for u, v in zip(*graph.edges(), strict=True) if worker[u] != worker[v]]
     away = {v for u, v in edges if leaf[u] != leaf[v]}
@@ -115,61 +115,64 @@ def test_faults_on_links_and_cables(combination, where):
     said = ",".join(f"{where}{kind}={rate}" for kind, rate in kinds.items())
     report = run_json(
         combination,
-        *TIERS,
+        *LEAF_SPINE,
         *("--graph", "karate", "--slots", 16, "--features", 33, "--faults", f"{said},seed=7"),
     )
     assert report["exact"] is True
     everywhere = sum(report["faults_injected"].values())
-    on_cables = sum(report["tiers"]["faults_injected"].values())
+    on_cables = sum(report["leaf_spine"]["faults_injected"].values())
     assert (on_cables > 0) is (where != "workers.")
     assert (everywhere > on_cables) is (where != "cables.")
-    assert bool(report["tiers"]["bytes_up"]) is (where != "workers." or "mininet" in combination)
+    assert bool(report["leaf_spine"]["bytes_up"]) is (
+        where != "workers." or "mininet" in combination
+    )
 
 
 def test_faults_on_a_cable_that_is_not_there():
-    result = switchgnn("run", *TIERS, "--graph", "karate", "--faults", "l2s0.loss=0.1")
+    result = switchgnn("run", *LEAF_SPINE, "--graph", "karate", "--faults", "l2s0.loss=0.1")
     assert result.returncode == 2
     assert "Faults for l2s0, which is not there" in " ".join(result.stderr.split())
 
 
 def test_one_leaf_sends_nothing_up():
     report = run_json(
-        ("embedded", "loopback"), *TIERS, "--leaves", 1, "--graph", "karate", "--slots", 16
+        ("embedded", "loopback"), *LEAF_SPINE, "--leaves", 1, "--graph", "karate", "--slots", 16
     )
     assert report["exact"] is True
-    assert report["tiers"]["partial_sums"] == report["tiers"]["planned_partial_sums"] == 0
+    assert report["leaf_spine"]["partial_sums"] == report["leaf_spine"]["planned_partial_sums"] == 0
 
 
 def test_the_tables_say_what_is_between():
-    result = switchgnn("run", *TIERS, "--graph", "karate", "--fabric", "loopback")
+    result = switchgnn("run", *LEAF_SPINE, "--graph", "karate", "--fabric", "loopback")
     assert result.returncode == 0, result.stderr
     assert "Bytes between 2 leaves and 1 spines" in result.stdout
     assert "Switches: " in result.stdout
 
 
 def test_more_leaves_than_workers_are_refused():
-    result = switchgnn("run", *TIERS, "--leaves", 5, "--graph", "karate")
+    result = switchgnn("run", *LEAF_SPINE, "--leaves", 5, "--graph", "karate")
     assert result.returncode == 2
     assert "5 leaves are too many for 4 workers" in " ".join(result.stderr.split())
 
 
-def swap_parts(tiers):
+def swap_parts(parts):
     """The parts of a leaf that have the same Count go up under each other's names."""
-    leaf = tiers.leaves[0]
+    leaf = parts.leaves[0]
     ids, switch = leaf.result_partial.copy(), leaf.switch
     for block, count in set(zip(switch.result_block, switch.result_expected, strict=True)):
         alike = (switch.result_block == block) & (switch.result_expected == count) & (ids > 0)
         ids[alike] = np.roll(ids[alike], 1)
-    return replace(tiers, leaves=(replace(leaf, result_partial=ids), *tiers.leaves[1:]))
+    return replace(parts, leaves=(replace(leaf, result_partial=ids), *parts.leaves[1:]))
 
 
 @pytest.mark.parametrize(("plant", "wrong"), [(None, False), (swap_parts, True)])
 def test_the_comparison_finds_a_wrong_part(tmp_path, monkeypatch, plant, wrong):
     if plant is not None:
         monkeypatch.setattr(
-            "tests.support.leaf_spine_fabrics.make_tiers", lambda *args: plant(make_tiers(*args))
+            "tests.support.leaf_spine_fabrics.split_for_leaf_spine",
+            lambda *args: plant(split_for_leaf_spine(*args)),
         )
-    with tier_bed(tmp_path) as bed, ExitStack() as stack:
+    with leaf_spine_bed(tmp_path) as bed, ExitStack() as stack:
         found = Team(bed, stack).run(1)
     assert found is not None
     assert (found > 0) is wrong
@@ -179,7 +182,7 @@ def test_training_over_leaves_and_spines():
     """Both directions of a plan, and copies that workers of different leaves send each other."""
     result = switchgnn(
         *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
-        *("--workers", 4, "--fabric", "loopback", *TIERS, "--spines", 2),
+        *("--workers", 4, "--fabric", "loopback", *LEAF_SPINE, "--spines", 2),
         *("--transport", "switch", "--transport", "host", "--transport", "local"),
     )
     assert result.returncode == 0, result.stderr[-2000:]
@@ -187,11 +190,11 @@ def test_training_over_leaves_and_spines():
     switch, host, local = (event for event in events if event["event"] == "finished")
     for report in (switch, host):
         assert report["losses"] == pytest.approx(local["losses"], abs=1e-4)
-    assert host["tiers"] is local["tiers"] is None
+    assert host["leaf_spine"] is local["leaf_spine"] is None
     # What the spines counted of both directions and all layers.
-    tiers = switch["tiers"]
-    assert tiers["partial_sums"] == tiers["planned_partial_sums"] > 0
-    assert tiers["planned_bytes_up"] > tiers["partial_sums"] * FEATURE_FRAME_BYTES
+    leaf_spine = switch["leaf_spine"]
+    assert leaf_spine["partial_sums"] == leaf_spine["planned_partial_sums"] > 0
+    assert leaf_spine["planned_bytes_up"] > leaf_spine["partial_sums"] * FEATURE_FRAME_BYTES
 
 
 @pytest.mark.parametrize(
@@ -200,8 +203,10 @@ def test_training_over_leaves_and_spines():
         lambda command, asked: (command, asked) in {(0, 0), (0, 1), (1, 3)},
         ["run", "train"],
         [
-            pytest.param(("--strategy", "best"), "metis-racks:2", id="best"),
-            pytest.param(("--partition", "metis-racks"), "metis-racks:2", id="metis-racks"),
+            pytest.param(("--strategy", "best"), "metis-leaf-spine:2", id="best"),
+            pytest.param(
+                ("--partition", "metis-leaf-spine"), "metis-leaf-spine:2", id="metis-leaf-spine"
+            ),
             pytest.param(("--partition", "cdfgnn"), "cdfgnn:2", id="cdfgnn"),
             pytest.param(("--partition", "cdfgnn:2:0.5"), "cdfgnn:2:0.5", id="gamma"),
         ],
@@ -211,7 +216,7 @@ def test_the_partition_knows_the_leaves(command, asked, partition):
     what = ("--graph", "karate") if command == "run" else ("--data", "karate", "--epochs", 1)
     result = switchgnn(
         *(command, *what, *asked, "--fabric", "loopback", "--json", "--slots", 16),
-        *(*TIERS, "--leaves", 2, "--workers", 4),
+        *(*LEAF_SPINE, "--leaves", 2, "--workers", 4),
     )
     assert result.returncode == 0, result.stderr[-2000:]
     report = json.loads(result.stdout.splitlines()[-1])
@@ -225,7 +230,9 @@ def test_the_partition_knows_the_leaves(command, asked, partition):
 )
 def test_a_partition_for_something_else_is_refused(command, partition, because):
     what = ("--graph", "karate") if command == "run" else ("--data", "karate")
-    result = switchgnn(command, *what, *TIERS, "--fabric", "loopback", "--partition", partition)
+    result = switchgnn(
+        command, *what, *LEAF_SPINE, "--fabric", "loopback", "--partition", partition
+    )
     assert result.returncode == 2
     assert because in " ".join(result.stderr.split())
 
@@ -233,7 +240,7 @@ def test_a_partition_for_something_else_is_refused(command, partition, because):
 @full
 def test_losses_are_those_of_the_star():
     losses = []
-    for topology in ((), (*TIERS, "--leaves", 4, "--spines", 2)):
+    for topology in ((), (*LEAF_SPINE, "--leaves", 4, "--spines", 2)):
         result = switchgnn(
             *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
             *("--workers", 4, "--slots", 16, "--fabric", "loopback", *topology),

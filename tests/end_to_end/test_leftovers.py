@@ -45,7 +45,7 @@ def interfaces_of(pid):
 
 STAGES = ["starting the switch", "installing", "exchanging"]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
-TIERS = ("--topology", "leaf-spine", "--faults", "loss=0.001")
+LEAF_SPINE = ("--topology", "leaf-spine", "--faults", "loss=0.001")
 
 
 # Every stage and every signal on each combination.
@@ -64,7 +64,7 @@ def test_nothing_is_left(combination, stage, how, tmp_path):
     ),
 )
 def test_nothing_is_left_of_cables_with_faults(combination, stage, how, tmp_path):
-    end_a_run(combination, stage, how, tmp_path, *TIERS)
+    end_a_run(combination, stage, how, tmp_path, *LEAF_SPINE)
 
 
 def end_a_run(combination, stage, how, tmp_path, *options):

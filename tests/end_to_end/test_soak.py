@@ -93,11 +93,11 @@ def test_what_the_machine_lacks_is_said_at_once():
     assert not result.stdout
 
 
-@pytest.mark.parametrize("tiers", [None, (3, 2)])
+@pytest.mark.parametrize("leaves_and_spines", [None, (3, 2)])
 @pytest.mark.parametrize("number", range(20))
-def test_the_command_repeats_the_run(monkeypatch, number, tiers):
+def test_the_command_repeats_the_run(monkeypatch, number, leaves_and_spines):
     """`switchgnn run` with the words of the command does the same run."""
-    drawn = draw_run(11, number, LOOPBACK, tiers)
+    drawn = draw_run(11, number, LOOPBACK, leaves_and_spines)
     asked = []
 
     def note(options, *_, **__):
@@ -149,7 +149,7 @@ def test_each_leaf_has_a_worker_and_cables_have_faults():
     assert {run.workers for run in runs} == {4, 5, 6, 7}
     named = set()
     for run in runs:
-        assert (run.racks.leaves, run.racks.spines) == (4, 2)
+        assert (run.leaf_spine.leaves, run.leaf_spine.spines) == (4, 2)
         faults = Faults.parse(run.faults)
         named |= {link for link, _ in faults.rates if link and link.startswith("l")}
         assert faults.on_cables

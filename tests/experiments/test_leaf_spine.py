@@ -24,7 +24,7 @@ def described(folder, leaf_spine):
         "paper": "none",
         "window": 64,
         "series": [{"label": "plan", "system": "paper"}],
-        "panels": [{"title": "p", "draw": "lines", "x": "workers", "y": "between racks"}],
+        "panels": [{"title": "p", "draw": "lines", "x": "workers", "y": "crossings"}],
         "scales": {
             "small": {
                 "graphs": {"karate": {"graph": "karate"}},
@@ -72,16 +72,18 @@ def test_what_cannot_be_is_told(tmp_path, leaf_spine, told):
     assert "mine.json: scales" in str(caught.value)
 
 
-def test_what_crosses_racks_is_in_the_csv_only_where_there_are_racks(tmp_path):
+def test_what_crosses_is_in_the_csv_only_with_leaves(tmp_path):
     cells = cells_of(described(tmp_path, {"leaves": 2, "spines": 2}), "small")
-    racks = {"host_link_bytes": 1, "leaf_spine_bytes": 2_000_000, "partial_sums": 3}
-    with_racks = result(**racks)
-    assert value_of("between racks", with_racks) == 2
-    head = csv_text(cells, {each.point: with_racks for each in cells}).splitlines()[0].split(",")
-    assert {*racks, "leaves", "spines"} <= set(head)
-    star = {name: it for name, it in result().items() if name not in racks}
+    leaf_spine = {"host_link_bytes": 1, "leaf_spine_bytes": 2_000_000, "partial_sums": 3}
+    with_leaf_spine = result(**leaf_spine)
+    assert value_of("crossings", with_leaf_spine) == 2
+    head = (
+        csv_text(cells, {each.point: with_leaf_spine for each in cells}).splitlines()[0].split(",")
+    )
+    assert {*leaf_spine, "leaves", "spines"} <= set(head)
+    star = {name: it for name, it in result().items() if name not in leaf_spine}
     head = csv_text(cells, {each.point: star for each in cells}).splitlines()[0].split(",")
-    assert not set(racks) & set(head)
+    assert not set(leaf_spine) & set(head)
 
 
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))

@@ -4,7 +4,7 @@
 
 from dataclasses import asdict
 
-from tests.fuzz.leaf_spine_field import Counts, TierField
+from tests.fuzz.leaf_spine_field import Counts, LeafSpineField
 from tests.fuzz.team import Team
 from tests.fuzz.world import FRAGMENTS
 
@@ -27,7 +27,7 @@ _ASKED = {
 }
 
 
-def complaints(ground: TierField, team: Team) -> list[str]:
+def complaints(ground: LeafSpineField, team: Team) -> list[str]:
     """What is wrong: sums, frames without an outcome, or something forged that was believed."""
     if team.errors:
         return [f"worker {worker}: {error}" for worker, error in team.errors.items()]
@@ -47,7 +47,7 @@ def complaints(ground: TierField, team: Team) -> list[str]:
     return found + _complaints_of_spines(ground, team, counted[ground.leaves :])
 
 
-def _complaints_of_leaf(ground: TierField, team: Team, leaf: int, counts: Counts) -> list[str]:
+def _complaints_of_leaf(ground: LeafSpineField, team: Team, leaf: int, counts: Counts) -> list[str]:
     own = ground.workers_of(leaf)
     sent = sum(team.exchanges[worker].tally.features_sent for worker in own)
     right = {
@@ -63,7 +63,7 @@ def _complaints_of_leaf(ground: TierField, team: Team, leaf: int, counts: Counts
     ]
 
 
-def _complaints_of_spines(ground: TierField, team: Team, spines: list[Counts]) -> list[str]:
+def _complaints_of_spines(ground: LeafSpineField, team: Team, spines: list[Counts]) -> list[str]:
     """Of all spines together."""
     counts = {name: sum(spine[name] for spine in spines) for name in spines[0]}
     parts = team.round * FRAGMENTS * len(ground.partial_sums())

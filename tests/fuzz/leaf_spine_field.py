@@ -11,19 +11,19 @@ from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link
 from tests.fuzz.world import FRAGMENTS, World, world_of
-from tests.support.leaf_spine_fabrics import TierBed, tier_bed
+from tests.support.leaf_spine_fabrics import LeafSpineBed, leaf_spine_bed
 
 _SETTLE_SECONDS = 10.0
 Counts = dict[str, int]
 
 
-class TierField:
-    """Running switches and the links of the workers. Made by :func:`tier_field`."""
+class LeafSpineField:
+    """Running switches and the links of the workers. Made by :func:`leaf_spine_field`."""
 
-    def __init__(self, bed: TierBed, stack: ExitStack) -> None:
+    def __init__(self, bed: LeafSpineBed, stack: ExitStack) -> None:
         self.bed = bed
         self.workers: int = bed.workers
-        self.leaf_of_worker: tuple[int, ...] = bed.racks.leaf_of_worker
+        self.leaf_of_worker: tuple[int, ...] = bed.leaf_spine.leaf_of_worker
         # A station of every leaf: what a worker may send ordinary frames to.
         self.world: World = world_of(bed.graph, bed.plan, bed.site.networks.leaves[-1])
         self.links: list[Link] = [
@@ -37,7 +37,7 @@ class TierField:
 
     @property
     def leaves(self) -> int:
-        return len(self.bed.tiers.leaves)
+        return len(self.bed.parts.leaves)
 
     def addresses(self, worker: int) -> Addresses:
         addresses: Addresses = self.bed.addresses(worker)
@@ -57,7 +57,7 @@ class TierField:
         """Block, Src_id and Count of all that leaves send up."""
         return [
             (int(block), int(source), int(count))
-            for spine in self.bed.tiers.spines
+            for spine in self.bed.parts.spines
             for block, source, count in zip(
                 spine.switch.entry_block,
                 spine.switch.entry_source,
@@ -70,7 +70,7 @@ class TierField:
         """Block and vertex of all sums that spines complete."""
         return {
             (int(block), int(vertex))
-            for spine in self.bed.tiers.spines
+            for spine in self.bed.parts.spines
             for block, vertex in zip(
                 spine.switch.result_block, spine.switch.result_vertex, strict=True
             )
@@ -111,7 +111,7 @@ class TierField:
 
 
 @contextmanager
-def tier_field(folder: Path, **options: int | str) -> Iterator[TierField]:
+def leaf_spine_field(folder: Path, **options: int | str) -> Iterator[LeafSpineField]:
     """Two leaves, unless told otherwise, and what the workers need."""
-    with tier_bed(folder, **{"send": "cover", **options}) as bed, ExitStack() as stack:
-        yield TierField(bed, stack)
+    with leaf_spine_bed(folder, **{"send": "cover", **options}) as bed, ExitStack() as stack:
+        yield LeafSpineField(bed, stack)

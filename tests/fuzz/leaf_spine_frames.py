@@ -12,7 +12,7 @@ from tests.fuzz.world import World
 _LEVEL_BITS = 0b1110
 
 
-class TierGenerator(Generator):
+class LeafSpineGenerator(Generator):
     """Draws the shots of a generator, and those that only make sense between switches.
 
     Args:

@@ -14,8 +14,8 @@ from switchgnn.host.wire.header import BarrierBody, Header, Kind
 from tests.fuzz.attacker import echo
 from tests.fuzz.frames import IN_A_DATAGRAM, Shot
 from tests.fuzz.leaf_spine_checks import complaints
-from tests.fuzz.leaf_spine_field import TierField, tier_field
-from tests.fuzz.leaf_spine_frames import TierGenerator
+from tests.fuzz.leaf_spine_field import LeafSpineField, leaf_spine_field
+from tests.fuzz.leaf_spine_frames import LeafSpineGenerator
 from tests.fuzz.mad_links import FiringLink, LyingLink, speaks_for
 from tests.fuzz.team import BRIEF, PATIENT, Team
 from tests.fuzz.test_forgeries import wait_for
@@ -29,9 +29,9 @@ VOLLEY = 16
 LYING_ROUNDS = 3 * SCALE
 
 
-def forged_shots(ground: TierField, count: int, seed: int = 1) -> list[Shot]:
+def forged_shots(ground: LeafSpineField, count: int, seed: int = 1) -> list[Shot]:
     """Shots that the mad worker must not be believed."""
-    generator = TierGenerator(
+    generator = LeafSpineGenerator(
         ground.world,
         seed,
         partial_sums=ground.partial_sums(),
@@ -48,7 +48,7 @@ def forged_shots(ground: TierField, count: int, seed: int = 1) -> list[Shot]:
     return shots
 
 
-def attack(ground: TierField, shots: list[Shot], pace=PATIENT) -> Team:
+def attack(ground: LeafSpineField, shots: list[Shot], pace=PATIENT) -> Team:
     """Exchange until all shots are fired, or a worker has an error or a wrong sum."""
     mad = FiringLink(ground.links[MAD], ground.links[MAD], ground.mac(MAD), shots, VOLLEY)
     team = Team(ground.world, [*ground.links[:MAD], mad], ground.addresses, pace=pace)
@@ -63,7 +63,7 @@ def attack(ground: TierField, shots: list[Shot], pace=PATIENT) -> Team:
 @pytest.mark.timeout(300 * SCALE)
 @pytest.mark.parametrize("spines", [1, 2])
 def test_what_it_forges_ends_at_its_leaf(tmp_path, spines):
-    with tier_field(tmp_path, workers=WORKERS, spines=spines) as ground:
+    with leaf_spine_field(tmp_path, workers=WORKERS, spines=spines) as ground:
         team = attack(ground, forged_shots(ground, FRAMES // spines))
         assert complaints(ground, team) == []
 
@@ -71,7 +71,7 @@ def test_what_it_forges_ends_at_its_leaf(tmp_path, spines):
 @pytest.mark.timeout(120 * SCALE)
 def test_its_lies_change_only_sums_of_its_own_features(tmp_path):
     """Also of sums that a spine completes."""
-    with tier_field(tmp_path, workers=WORKERS) as ground:
+    with leaf_spine_field(tmp_path, workers=WORKERS) as ground:
         mad = LyingLink(ground.links[MAD], ground.world, MAD, ground.addresses(MAD), seed=3)
         team = Team(ground.world, [*ground.links[:MAD], mad], ground.addresses)
         wrong: set[int] = set()
@@ -88,7 +88,7 @@ def test_its_lies_change_only_sums_of_its_own_features(tmp_path):
 @pytest.mark.parametrize("kind", [Kind.RECALL, Kind.FETCH])
 def test_taking_slots_of_a_spine_away_costs_only_time(tmp_path, kind):
     """With tags far ahead, through its leaf: others whose sums use them get these by fetching."""
-    with tier_field(tmp_path, workers=WORKERS) as ground:
+    with leaf_spine_field(tmp_path, workers=WORKERS) as ground:
         team = Team(ground.world, ground.links, ground.addresses)
         for (block, vertex), (worker, _) in ground.world.sums.items():
             if worker == MAD and (block, vertex) in ground.completed_above():
@@ -106,7 +106,7 @@ def test_taking_slots_of_a_spine_away_costs_only_time(tmp_path, kind):
 
 def test_a_done_ahead_at_a_leaf_does_not_split_the_scale(tmp_path):
     """The leaf takes it for the word of all its workers, one of whom has the largest feature."""
-    with tier_field(tmp_path, workers=5) as ground:
+    with leaf_spine_field(tmp_path, workers=5) as ground:
         early, late, mad = ground.workers_of(0)
         elsewhere = ground.workers_of(1)
         team = Team(ground.world, ground.links, ground.addresses, pace=BRIEF)
@@ -121,7 +121,7 @@ def test_a_done_ahead_at_a_leaf_does_not_split_the_scale(tmp_path):
             team.check()
 
 
-def report_done_ahead(ground: TierField, worker: int) -> None:
+def report_done_ahead(ground: LeafSpineField, worker: int) -> None:
     body = BarrierBody(magnitude=0, plan=ground.world.plan_id).pack()
     header = Header(kind=Kind.DONE, src_id=worker, is_ack=True, block_id=1, round=1)
     link = ground.links[worker]

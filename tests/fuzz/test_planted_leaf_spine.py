@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What test_mad_tiers.py checks fails when a leaf does not look at who says something."""
+"""What test_mad_leaf_spine.py checks fails when a leaf does not look at who says something."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,7 @@ from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from tests.fuzz.leaf_spine_checks import complaints
-from tests.fuzz.leaf_spine_field import tier_field
+from tests.fuzz.leaf_spine_field import leaf_spine_field
 from tests.fuzz.test_mad_leaf_spine import MAD, WORKERS, attack, forged_shots
 from tests.support import leaf_spine_fabrics
 
@@ -63,16 +63,16 @@ def complaints_of_an_attack(ground):
 def test_a_missing_check_is_noticed(check, tmp_path, monkeypatch):
     program = without(load_program(), *CHECKS[check])
     monkeypatch.setattr(leaf_spine_fabrics, "load_program", lambda: program)
-    with tier_field(tmp_path, workers=WORKERS) as ground:
+    with leaf_spine_field(tmp_path, workers=WORKERS) as ground:
         assert complaints_of_an_attack(ground)
 
 
 def test_a_wrong_entry_is_noticed(tmp_path):
-    with tier_field(tmp_path, workers=WORKERS) as ground:
+    with leaf_spine_field(tmp_path, workers=WORKERS) as ground:
         take_for_a_spine(ground, MAD)
         assert complaints_of_an_attack(ground)
 
 
 def test_without_a_mistake_there_is_none(tmp_path):
-    with tier_field(tmp_path, workers=WORKERS) as ground:
+    with leaf_spine_field(tmp_path, workers=WORKERS) as ground:
         assert complaints_of_an_attack(ground) == []

@@ -19,37 +19,37 @@ class Replayed:
     sums_down: np.ndarray
 
 
-def replay_tiers(plan, tiers, features, direction=Direction.FORWARD):
+def replay_leaf_spine(plan, parts, features, direction=Direction.FORWARD):
     """Run one exchange through all switches."""
     rng = np.random.default_rng(1)
-    racks = tiers.racks
+    leaf_spine = parts.leaf_spine
     total = np.zeros_like(features)
-    up = np.zeros((racks.leaves, racks.spines), dtype=int)
-    down = np.zeros((racks.leaves, racks.spines), dtype=int)
+    up = np.zeros((leaf_spine.leaves, leaf_spine.spines), dtype=int)
+    down = np.zeros((leaf_spine.leaves, leaf_spine.spines), dtype=int)
     for block in plan.manifest.direction(direction).block_numbers:
         arrived = [{} for _ in plan.workers]
-        at_leaf = [_inboxes(leaf) for leaf in tiers.leaves]
-        slots = [{} for _ in tiers.leaves]
+        at_leaf = [_inboxes(leaf) for leaf in parts.leaves]
+        slots = [{} for _ in parts.leaves]
         for packet in _interleave(plan, block, features, rng):
-            leaf = racks.leaf_of_worker[packet.worker]
-            part = tiers.leaves[leaf]
+            leaf = leaf_spine.leaf_of_worker[packet.worker]
+            part = parts.leaves[leaf]
             local = replace(packet, worker=part.below.index(packet.worker))
             _through_switch(part.switch, block, local, slots[leaf], at_leaf[leaf])
-        partial = [[] for _ in tiers.spines]
-        for leaf, inboxes in zip(tiers.leaves, at_leaf, strict=True):
+        partial = [[] for _ in parts.spines]
+        for leaf, inboxes in zip(parts.leaves, at_leaf, strict=True):
             for place, worker in enumerate(leaf.below):
                 arrived[worker].update(inboxes[place])
             for spine, inbox in enumerate(inboxes[len(leaf.below) :]):
                 up[leaf.number, spine] += len(inbox)
                 partial[spine] += _partial_sums(leaf, block, inbox)
-        for spine, packets in zip(tiers.spines, partial, strict=True):
+        for spine, packets in zip(parts.spines, partial, strict=True):
             inboxes, there = _inboxes(spine), {}
             for at in rng.permutation(len(packets)):
                 _through_switch(spine.switch, block, packets[at], there, inboxes)
             for leaf, inbox in enumerate(inboxes):
                 down[leaf, spine.number] += len(inbox)
                 for vertex, value in inbox.items():
-                    arrived[_towards(tiers.leaves[leaf], block, vertex)][vertex] = value
+                    arrived[_towards(parts.leaves[leaf], block, vertex)][vertex] = value
         for part in plan.workers:
             _receive(part, block, arrived[part.worker], total)
     return Replayed(total, up, down)

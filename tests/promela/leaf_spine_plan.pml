@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The plan of two leaves and a spine, as switchgnn/planner/plan/leaf_spine.py would share it out.
+/* The plan of two leaves and a spine, as switchgnn/planner/plan/leaf_spine.py would split it.
  *
  *   leaf 0, workers 0 and 1            leaf 1, worker 2       spine
  *   block 1   slot 0: vertex 0 from 1  slot 2: part of 1      slot 3: vertex 1 from leaf 1

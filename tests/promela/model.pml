@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The protocol of docs/protocol.md: one round of two blocks, three workers, a switch
- * and a network that loses, delays, repeats and reorders. With TIERS that of docs/leaf-spine.md:
+ * and a network that loses, delays, repeats and reorders. With LEAF_SPINE that of docs/leaf-spine.md:
  * two leaves and a spine in place of the switch. README.md says how to run it.
  *
  * Timers fire for all workers together, and only when no packet is flying: a timer that
@@ -10,15 +10,15 @@
  * faults nothing is ever repeated in vain, and a run that goes in circles is one in
  * which repeating helps nobody: it takes no fairness between workers to find it. */
 
-#ifdef TIERS
-#include "tier_plan.pml"
+#ifdef LEAF_SPINE
+#include "leaf_spine_plan.pml"
 #else
 #include "plan.pml"
 #endif
 #include "network.pml"
 #include "worker.pml"
 #include "slots.pml"
-#ifdef TIERS
+#ifdef LEAF_SPINE
 #include "leaf.pml"
 #include "spine.pml"
 #else
@@ -31,7 +31,7 @@
 
 /* Used within a step only, so they are no part of the state. */
 hidden byte block, source, slot, vertex, worker, number, accepted_count, complete, first;
-#ifdef TIERS
+#ifdef LEAF_SPINE
 hidden byte leaf, part, carried;
 hidden int content;
 #endif
@@ -66,7 +66,7 @@ end:
     :: ARRIVAL(RESENT, resent_at_worker)
     :: ARRIVAL(DONE, done_at_switch)
     :: ARRIVAL(ADVANCE, advance_at_worker)
-#ifdef TIERS
+#ifdef LEAF_SPINE
     :: ARRIVAL(PART, part_at_spine)
     :: ARRIVAL(UP_DONE, done_at_spine)
     :: ARRIVAL(DOWN_ADVANCE, advance_at_leaf)
@@ -94,7 +94,7 @@ active proctype Clock() {
 active proctype Restart() {
 end:
     if
-#ifdef TIERS
+#ifdef LEAF_SPINE
 #ifndef SPINE_ONLY
     RESTART("leaf 0", restart_leaf_0(), lose_queues_of_leaf(0))
     RESTART("leaf 1", restart_leaf_1(), lose_queues_of_leaf(1))

@@ -31,13 +31,13 @@
 #define LOOPING 1   /* FEATURE_ID: inside the switch, on its way to its second slot */
 #define ACK     2   /* ACK_ID: block, worker, number accepted */
 #define SUM     3   /* vertex */
-#define RECALL  4   /* vertex; with TIERS and Resend: 4 + vertex */
+#define RECALL  4   /* vertex; with LEAF_SPINE and Resend: 4 + vertex */
 #define MISSING 5   /* PAIR_ID: vertex, count */
 #define FETCH   6   /* PAIR_ID: vertex, source */
 #define RESENT  7   /* PAIR_ID: vertex, source; owner to switch to worker is one way */
 #define DONE    8   /* PLACE_ID: tag, worker */
 #define ADVANCE 9   /* PLACE_ID: tag, worker */
-#ifdef TIERS
+#ifdef LEAF_SPINE
 /* Between leaves and the spine. */
 #define PART         10  /* FEATURE_ID: block, slot of the leaf; a partial sum on its way up */
 #define UP_DONE      11  /* REPORT_ID: tag, leaf */
@@ -61,7 +61,7 @@ byte lost, delayed, repeated;
 
 #define SEND(kind, id) flying[kind] = flying[kind] | BIT(id)
 #define UNDER_WAY(kind) (flying[kind] | late[kind])
-#ifdef TIERS
+#ifdef LEAF_SPINE
 #define FLYING_ABOVE (flying[10] | flying[11] | flying[12] | flying[13] | flying[14])
 #else
 #define FLYING_ABOVE 0

@@ -71,11 +71,11 @@ def check(folder, switches, mode, *, seconds=110):
         ("LOSS=1", ENDS),
         ("LOSS=1 TOO_LATE_TRIED", ENDS),
         ("RESTARTS=1", ENDS),
-        ("TIERS", ENDS),
-        ("TIERS LOSS=1", ENDS),
-        ("TIERS LATE=1", SAFE),
-        ("TIERS REPEAT=1", ENDS),
-        ("TIERS RESTARTS=1", ENDS),
+        ("LEAF_SPINE", ENDS),
+        ("LEAF_SPINE LOSS=1", ENDS),
+        ("LEAF_SPINE LATE=1", SAFE),
+        ("LEAF_SPINE REPEAT=1", ENDS),
+        ("LEAF_SPINE RESTARTS=1", ENDS),
     ],
 )
 def test_nothing_goes_wrong(tmp_path, faults, mode):
@@ -95,9 +95,9 @@ def test_nothing_goes_wrong(tmp_path, faults, mode):
         ("RESTARTS=1 LOSS=1", ENDS),
         ("RESTARTS=1 REPEAT=1", SAFE),
         ("LOSS=1 LATE=1 REPEAT=1", SAFE),
-        ("TIERS LATE=1", ENDS),
-        ("TIERS LOSS=2", SAFE),
-        ("TIERS LOSS=1 REPEAT=1", SAFE),
+        ("LEAF_SPINE LATE=1", ENDS),
+        ("LEAF_SPINE LOSS=2", SAFE),
+        ("LEAF_SPINE LOSS=1 REPEAT=1", SAFE),
     ],
 )
 def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
@@ -105,7 +105,7 @@ def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
     assert verdict.errors == 0, verdict.output
 
 
-@pytest.mark.parametrize("faults", ["LOSS=2", "TIERS LOSS=1"])
+@pytest.mark.parametrize("faults", ["LOSS=2", "LEAF_SPINE LOSS=1"])
 def test_every_kind_of_packet_arrives(tmp_path, faults):
     """That nothing goes wrong says little of steps that were never taken."""
     output = check(tmp_path, faults, SAFE).output
@@ -126,17 +126,17 @@ def test_every_kind_of_packet_arrives(tmp_path, faults):
         ("ONE_TOTAL NO_RELEASE SUM_AFTER_FETCH_ALLOWED", "LATE=1", MIXTURE),
         ("BARRIER_COUNTS", "REPEAT=1", TOO_EARLY),
         ("ACK_COUNTS_PACKETS", "LOSS=1", FALSE_PROMISE),
-        ("TIERS NO_LAST_TAG", "REPEAT=1", NOT_EXACT),
-        ("TIERS NO_PART_TAG", "REPEAT=1", NOT_EXACT),
-        ("TIERS NO_PART_TAG", "REPEAT=1 LOOK_INSIDE", NOT_PURE),
-        ("TIERS PART_NEW_ID", "LOSS=1", NOT_EXACT),
-        ("TIERS PART_NEW_ID", "LOSS=1 LOOK_INSIDE", NOT_PURE),
-        ("TIERS PART_UNFINISHED", "LOSS=2", NOT_EXACT),
-        ("TIERS NO_SPINE_SLOT_TAG", "", NOT_EXACT),
-        ("TIERS NO_SPINE_RELEASE", "LATE=1", AFTER_FETCH),
-        ("TIERS ONE_TOTAL", "LATE=1", MIXTURE),
-        ("TIERS SPINE_COUNTS", "REPEAT=1", TOO_EARLY),
-        ("TIERS SPINE_COUNTS", "LOSS=1", TOO_EARLY),
+        ("LEAF_SPINE NO_LAST_TAG", "REPEAT=1", NOT_EXACT),
+        ("LEAF_SPINE NO_PART_TAG", "REPEAT=1", NOT_EXACT),
+        ("LEAF_SPINE NO_PART_TAG", "REPEAT=1 LOOK_INSIDE", NOT_PURE),
+        ("LEAF_SPINE PART_NEW_ID", "LOSS=1", NOT_EXACT),
+        ("LEAF_SPINE PART_NEW_ID", "LOSS=1 LOOK_INSIDE", NOT_PURE),
+        ("LEAF_SPINE PART_UNFINISHED", "LOSS=2", NOT_EXACT),
+        ("LEAF_SPINE NO_SPINE_SLOT_TAG", "", NOT_EXACT),
+        ("LEAF_SPINE NO_SPINE_RELEASE", "LATE=1", AFTER_FETCH),
+        ("LEAF_SPINE ONE_TOTAL", "LATE=1", MIXTURE),
+        ("LEAF_SPINE SPINE_COUNTS", "REPEAT=1", TOO_EARLY),
+        ("LEAF_SPINE SPINE_COUNTS", "LOSS=1", TOO_EARLY),
     ],
 )
 def test_a_mistake_is_found(tmp_path, mistake, faults, error):
@@ -151,7 +151,7 @@ def test_without_release_the_values_are_still_right(tmp_path):
     assert verdict.errors == 0, verdict.output
 
 
-@pytest.mark.parametrize("switches", ["", "TIERS SPINE_ONLY"])
+@pytest.mark.parametrize("switches", ["", "LEAF_SPINE SPINE_ONLY"])
 def test_a_restart_in_an_opening_strands_a_worker(tmp_path, switches):
     """Unless who is through repeats its last `done` for the others."""
     verdict = check(tmp_path, f"{switches} NO_DONE_AGAIN RESTARTS=1", ENDS)
@@ -162,6 +162,6 @@ def test_a_restart_in_an_opening_strands_a_worker(tmp_path, switches):
 @pytest.mark.parametrize(("restarted", "errors"), [("SPINE_ONLY", 1), ("LEAVES_ONLY", 0)])
 def test_a_leaf_that_advances_by_itself_strands_the_others(tmp_path, restarted, errors):
     """When the spine restarts, and only then: it waits for a leaf that says nothing more."""
-    verdict = check(tmp_path, f"TIERS LEAF_ADVANCES RESTARTS=1 {restarted}", ENDS)
+    verdict = check(tmp_path, f"LEAF_SPINE LEAF_ADVANCES RESTARTS=1 {restarted}", ENDS)
     assert verdict.errors == errors
     assert (CIRCLE in verdict.output) == bool(errors)

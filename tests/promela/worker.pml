@@ -11,7 +11,7 @@ byte have;             /* vertices whose sums are here */
 byte fetching;         /* vertices whose features are being fetched */
 byte doubt[4];         /* 1 + count of the last MISSING of each vertex; 0: none yet */
 byte raw[4];           /* fetched features that are here, for each vertex */
-#ifdef TIERS
+#ifdef LEAF_SPINE
 byte asked;            /* vertices whose sums have been recalled: a second time with Resend */
 #endif
 
@@ -29,7 +29,7 @@ inline close_if_done() {
     fi
 }
 
-#ifdef TIERS
+#ifdef LEAF_SPINE
 #define RECALL_ID(vertex) ((vertex) + 4 * HAS(asked, vertex))
 #define NOTE_ASKED asked = asked | BIT(vertex)
 #define FORGET_ASKED asked = asked & ~BIT(vertex)
@@ -166,7 +166,7 @@ inline withdraw_what_is_too_late() {
         :: else
         fi
     };
-#ifdef TIERS
+#ifdef LEAF_SPINE
     /* A leaf passes it to all its workers: it is too late when the last one is ahead. */
     block = (place[0] < place[1] -> place[0] : place[1]);
     WITHDRAW(DOWN_ADVANCE, ALL_REPORTS(0) & (BIT(2 * block) - 1));

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The matrix of faults on two levels: on cables between switches and on workers' links at once.
+"""The matrix of faults on a leaf-spine: on cables between switches and on workers' links at once.
 
 Each cell has other losses under each of its seeds; `make test-all` tries 20 of them.
 """
@@ -11,7 +11,7 @@ import pytest
 
 from tests.recovery.test_faults import DUPLICATE, LOSS, REORDER
 from tests.support.fabrics import Team
-from tests.support.leaf_spine_fabrics import NO_FAULTS, tier_bed
+from tests.support.leaf_spine_fabrics import NO_FAULTS, leaf_spine_bed
 from tests.support.markers import MININET_TARGETS, covering
 from tests.support.seeds import seed_of, seeds
 
@@ -22,7 +22,7 @@ LONGEST_FRAME = 188
 
 @pytest.fixture(scope="module", params=MININET_TARGETS)
 def shared_bed(request, tmp_path_factory):
-    with tier_bed(tmp_path_factory.mktemp("bed"), request.param, spines=2) as made:
+    with leaf_spine_bed(tmp_path_factory.mktemp("bed"), request.param, spines=2) as made:
         yield made
 
 
@@ -56,7 +56,7 @@ def on_links(team):
 @pytest.mark.parametrize("number", seeds(1))
 @pytest.mark.parametrize(("loss", "duplicate", "reorder"), covering(LOSS, DUPLICATE, REORDER))
 def test_every_sum_is_exact(shared_bed, team, loss, duplicate, reorder, number):
-    seed = seed_of("tiers", loss, duplicate, reorder, number)
+    seed = seed_of("leaf-spine", loss, duplicate, reorder, number)
     workers = team(f"loss={loss},duplicate={duplicate},reorder={reorder},corrupt=0.001,seed={seed}")
     wrong = workers.run(ROUNDS, seed=seed)
     assert not workers.errors, (workers.errors, workers.total())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""On two levels any one switch, a worker or the controller dies at some moment of a round."""
+"""On a leaf-spine any one switch, a worker or the controller dies at some moment of a round."""
 
 import random
 import re
@@ -16,7 +16,7 @@ from switchgnn.controller import P4RuntimeClient, Watched, WatchEventKind, watch
 from switchgnn.host.pace import Pace
 from switchgnn.planner.plan.files import write_plan
 from tests.support.fabrics import Team
-from tests.support.leaf_spine_fabrics import NO_FAULTS, tier_bed
+from tests.support.leaf_spine_fabrics import NO_FAULTS, leaf_spine_bed
 from tests.support.markers import MININET_TARGETS, some_of
 from tests.support.seeds import seeds
 
@@ -30,7 +30,7 @@ FAULTS = "loss=0.02,duplicate=0.02,reorder=0.02,seed=8"
 @pytest.fixture(scope="module", params=MININET_TARGETS)
 def shared_bed(request, tmp_path_factory):
     """Two leaves and two spines; a switch that was killed is there again."""
-    with tier_bed(tmp_path_factory.mktemp("bed"), request.param, spines=2) as made:
+    with leaf_spine_bed(tmp_path_factory.mktemp("bed"), request.param, spines=2) as made:
         yield made
 
 

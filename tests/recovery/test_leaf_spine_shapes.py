@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.support.fabrics import Team
-from tests.support.leaf_spine_fabrics import tier_bed
+from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.markers import MININET_TARGETS
 
 
@@ -18,7 +18,7 @@ from tests.support.markers import MININET_TARGETS
 def test_other_shapes(tmp_path, target, leaves, spines, send):
     faults = "loss=0.1,duplicate=0.1,reorder=0.1,corrupt=0.02"
     shape = {"leaves": leaves, "spines": spines, "send": send}
-    with tier_bed(tmp_path, target, **shape) as bed, ExitStack() as stack:
+    with leaf_spine_bed(tmp_path, target, **shape) as bed, ExitStack() as stack:
         bed.disturb(f"{faults},seed=6")
         team = Team(bed, stack, faults=f"{faults},seed=7")
         assert team.run(2) == 0, team.errors

@@ -12,13 +12,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from switchgnn.commands.shared.addresses import worker_addresses
-from switchgnn.controller import Share, install_each, leaf_spine_network, tier_plan
+from switchgnn.controller import Share, install_each, leaf_spine_networks, leaf_spine_switch_plan
 from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.leaf_spine import even_racks
-from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, free_tcp_port
 from switchgnn.topologies.targets import wait_until_serving
 
@@ -27,8 +27,8 @@ _CLONE_NEWNET = 0x40000000
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class TierBed:
-    """What tests.support.fabrics.Team needs, on several switches. Made by :func:`tier_bed`."""
+class LeafSpineBed:
+    """What tests.support.fabrics.Team needs, on a leaf-spine. Made by :func:`leaf_spine_bed`."""
 
     strawman = False
 
@@ -40,9 +40,9 @@ class TierBed:
         self.plan = build_plan(
             self.graph, workers=workers, slots=slots, program=self.program.digest, send=send
         )
-        self.racks = even_racks(workers, leaves, spines)
-        self.tiers = make_tiers(self.plan, self.racks)
-        networks = leaf_spine_network(self.racks.leaf_of_worker, spines)
+        self.leaf_spine = even_leaf_spine(workers, leaves, spines)
+        self.parts = split_for_leaf_spine(self.plan, self.leaf_spine)
+        networks = leaf_spine_networks(self.leaf_spine.leaf_of_worker, spines)
         addresses = tuple(f"127.0.0.1:{free_tcp_port()}" for _ in networks.switches)
         self.site = LeafSpineSite(networks, target, addresses)
         kind = FabricKind.LOOPBACK if target is Target.EMBEDDED else FabricKind.MININET
@@ -50,8 +50,8 @@ class TierBed:
 
     def shares(self):
         """What each switch has to serve."""
-        parts = (*self.tiers.leaves, *self.tiers.spines)
-        plans = [tier_plan(self.plan.manifest, part) for part in parts]
+        parts = self.parts.switches
+        plans = [leaf_spine_switch_plan(self.plan.manifest, part) for part in parts]
         return [
             Share(plan, switch.network, switch.grpc_address)
             for plan, switch in zip(plans, self.site.switches, strict=True)
@@ -108,7 +108,7 @@ def namespace(path):
 
 
 @contextmanager
-def tier_bed(
+def leaf_spine_bed(
     folder,
     target=Target.EMBEDDED,
     *,
@@ -120,7 +120,7 @@ def tier_bed(
     graph="karate",
 ):
     """Switches that run and serve the plan."""
-    made = TierBed(
+    made = LeafSpineBed(
         target,
         folder,
         workers=workers,

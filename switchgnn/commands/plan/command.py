@@ -13,14 +13,14 @@ from switchgnn.byte_sizes import parse_bytes
 from switchgnn.commands.plan.display import as_json as report_as_json
 from switchgnn.commands.plan.display import (
     by_blocks,
-    by_tiers,
     costs,
     facts,
+    leaf_spine_directions,
+    leaf_spine_table,
     left_out,
     orders_table,
     sizes,
     switches,
-    tiers_table,
     ways_table,
 )
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
@@ -35,12 +35,12 @@ from switchgnn.commands.shared.strategies import (
     SendOption,
     StrategyOption,
 )
-from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_racks
+from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.metis_leaf_spine import on_racks
+from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.presets import PAPER, slots_of_memory
 
@@ -115,7 +115,7 @@ def plan(
         return
     if graph is None or workers is None:
         raise typer.BadParameter("give a GRAPH and --workers, or a folder to --check")
-    racks = find_plan_racks(workers, leaves, spines)
+    leaf_spine = find_plan_leaf_spine(workers, leaves, spines)
     options = PlanOptions(
         graph=graph,
         workers=workers,
@@ -123,7 +123,7 @@ def plan(
         features=features,
         asked=Asked(
             strategy,
-            on_racks(engine_partition(partition, engine, ranks), racks),
+            partition_for_leaf_spine(engine_partition(partition, engine, ranks), leaf_spine),
             blocks,
             send,
             order,
@@ -133,7 +133,7 @@ def plan(
         seed=seed,
         link_rate=link_rate,
         recirculation_rate=recirculation_rate,
-        racks=racks,
+        leaf_spine=leaf_spine,
     )
     steps = Steps()
     with steps:
@@ -172,12 +172,12 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
         Console(highlight=False).print(orders_table(each, order))
         if missing := left_out(each, order):
             console.print(missing)
-    for names, tiers in by_tiers(report):
+    for names, direction in leaf_spine_directions(report):
         console.print()
-        if len(report.tiers or {}) > 1:
+        if len(report.leaf_spine or {}) > 1:
             console.print(f"{names}:")
-        Console(highlight=False).print(tiers_table(tiers))
-        console.print(switches(tiers))
+        Console(highlight=False).print(leaf_spine_table(direction))
+        console.print(switches(direction))
     console.print()
     console.print(costs(report))
     if out is not None:

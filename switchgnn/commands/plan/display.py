@@ -22,7 +22,7 @@ from switchgnn.planner.costs.report import (
     Load,
     Way,
 )
-from switchgnn.planner.costs.report_leaf_spine import SINGLE, TierDirection
+from switchgnn.planner.costs.report_leaf_spine import SINGLE, LeafSpineDirection
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 
@@ -36,7 +36,7 @@ _ROWS = {
     ONCE: "each once",
     COVER: "lower bound",
 }
-_TIER_ROWS = {**_ROWS, SINGLE: "sums at spines only"}
+_LEAF_SPINE_ROWS = {**_ROWS, SINGLE: "sums at spines only"}
 
 
 def as_json(report: PlanReport) -> dict[str, Any]:
@@ -73,18 +73,18 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "memory_before_bytes": made.memory_before_bytes,
         "graph_bytes": made.graph.indptr.nbytes + made.graph.indices.nbytes,
         "directions": {name: asdict(each) for name, each in report.directions.items()},
-        "tiers": _tiers_as_json(report),
+        "leaf_spine": _leaf_spine_as_json(report),
     }
 
 
-def _tiers_as_json(report: PlanReport) -> dict[str, Any] | None:
-    if report.tiers is None or report.made.options.racks is None:
+def _leaf_spine_as_json(report: PlanReport) -> dict[str, Any] | None:
+    if report.leaf_spine is None or report.made.options.leaf_spine is None:
         return None
-    racks = report.made.options.racks
+    leaf_spine = report.made.options.leaf_spine
     return {
-        "leaves": racks.leaves,
-        "spines": racks.spines,
-        "directions": {name: asdict(each) for name, each in report.tiers.items()},
+        "leaves": leaf_spine.leaves,
+        "spines": leaf_spine.spines,
+        "directions": {name: asdict(each) for name, each in report.leaf_spine.items()},
     }
 
 
@@ -183,31 +183,31 @@ def orders_table(report: DirectionReport, own: str) -> Table:
     return table
 
 
-def by_tiers(report: PlanReport) -> list[tuple[str, TierDirection]]:
-    """What is between leaves and spines, and its names; directions that are alike come as one."""
-    tiers = report.tiers or {}
-    distinct: list[TierDirection] = []
-    for each in tiers.values():
+def leaf_spine_directions(report: PlanReport) -> list[tuple[str, LeafSpineDirection]]:
+    """Return the names and the loads of each direction; directions that are alike come as one."""
+    directions = report.leaf_spine or {}
+    distinct: list[LeafSpineDirection] = []
+    for each in directions.values():
         if each not in distinct:
             distinct.append(each)
     return [
-        (" and ".join(name for name, other in tiers.items() if other == each), each)
+        (" and ".join(name for name, other in directions.items() if other == each), each)
         for each in distinct
     ]
 
 
-def tiers_table(tiers: TierDirection) -> Table:
+def leaf_spine_table(direction: LeafSpineDirection) -> Table:
     """The plan beside other ways, on the links between leaves and spines."""
-    heaviest = max(max(load.bytes_up, load.bytes_down) for load in tiers.ways.values())
+    heaviest = max(max(load.bytes_up, load.bytes_down) for load in direction.ways.values())
     unit, size = _unit(heaviest)
     title = "between leaves and spines; packets of a fragment"
     table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("", no_wrap=True)
     for name in ("packets up", "down", f"{unit} up", f"{unit} down"):
         table.add_column(name, justify="right")
-    for name, load in tiers.ways.items():
+    for name, load in direction.ways.items():
         table.add_row(
-            _TIER_ROWS[name],
+            _LEAF_SPINE_ROWS[name],
             _short(load.packets_up),
             _short(load.packets_down),
             f"{load.bytes_up / size:,.2f}",
@@ -216,14 +216,14 @@ def tiers_table(tiers: TierDirection) -> Table:
     return table
 
 
-def switches(tiers: TierDirection) -> str:
+def switches(direction: LeafSpineDirection) -> str:
     """A few lines about the links and slots of single switches."""
     return "\n".join(
         (
-            f"At most {tiers.packets_max:,} packets of a fragment one way on a link; barriers are "
-            f"{tiers.control_share:.1%} of the bytes",
-            f"Slots in use in the fullest block: {_listed(tiers.leaf_slots)} in the leaves, "
-            f"{_listed(tiers.spine_slots)} in the spines",
+            f"At most {direction.packets_max:,} packets of a fragment one way on a link; barriers "
+            f"are {direction.control_share:.1%} of the bytes",
+            f"Slots in use in the fullest block: {_listed(direction.leaf_slots)} in the leaves, "
+            f"{_listed(direction.spine_slots)} in the spines",
         )
     )
 

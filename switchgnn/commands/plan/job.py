@@ -21,16 +21,19 @@ from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs.bounds import Packets, multicast_packets
 from switchgnn.planner.costs.report import DirectionReport, Frames, report_direction
-from switchgnn.planner.costs.report_leaf_spine import TierDirection, report_tier_direction
+from switchgnn.planner.costs.report_leaf_spine import (
+    LeafSpineDirection,
+    report_leaf_spine_direction,
+)
 from switchgnn.planner.costs.stopwatch import METIS_TIME
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.workers import partition_workers
-from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Choice, Situation, choose
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
@@ -56,7 +59,7 @@ class PlanOptions:
         seed: for partition, blocks and order.
         link_rate: packets per second on each worker's link, or None.
         recirculation_rate: passes per second that the switch can make, or None.
-        racks: the leaves that the workers hang on, and spines; None: one switch.
+        leaf_spine: the leaves that the workers hang on, and spines; None: a star around one switch.
     """
 
     graph: str
@@ -68,7 +71,7 @@ class PlanOptions:
     seed: int
     link_rate: float | None
     recirculation_rate: float | None
-    racks: Racks | None = None
+    leaf_spine: LeafSpine | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +108,14 @@ class PlanReport:
         directions: the numbers, by direction.
         features: width F of the bytes.
         frames: what a packet weighs.
-        tiers: the links between leaves and spines, by direction; None with one switch.
+        leaf_spine: the links between leaves and spines, by direction; None in a star.
     """
 
     made: MadePlan
     directions: dict[str, DirectionReport]
     features: int
     frames: Frames
-    tiers: dict[str, TierDirection] | None
+    leaf_spine: dict[str, LeafSpineDirection] | None
 
 
 def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
@@ -133,7 +136,7 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
         slots=options.slots or program.slots,
         link_rate=options.link_rate,
         recirculation_rate=options.recirculation_rate,
-        racks=options.racks,
+        leaf_spine=options.leaf_spine,
     )
     choice = choose_asked(options.asked, graph, situation)
     assignment = options.asked.load_assignment()
@@ -172,22 +175,22 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     frames = Frames(FEATURE_FRAME_BYTES, fragments_of(features))
     boundary = boundary_edges(made.graph, made.plan.assignment)
     directions = _report(made.graph, made.plan, boundary, frames, tell)
-    tiers = None
-    if made.options.racks is not None:
-        tell("share the plan out to leaves and spines")
-        tiers = _tiers(made.plan, boundary, made.options.racks, frames)
-    return PlanReport(made, directions, features, frames, tiers)
+    leaf_spine = None
+    if made.options.leaf_spine is not None:
+        tell("split the plan for leaves and spines")
+        leaf_spine = _leaf_spine(made.plan, boundary, made.options.leaf_spine, frames)
+    return PlanReport(made, directions, features, frames, leaf_spine)
 
 
-def _tiers(
-    plan: Plan, boundary: BoundaryEdges, racks: Racks, frames: Frames
-) -> dict[str, TierDirection]:
-    """What is between leaves and spines, by direction."""
-    tiers = make_tiers(plan, racks)
+def _leaf_spine(
+    plan: Plan, boundary: BoundaryEdges, leaf_spine: LeafSpine, frames: Frames
+) -> dict[str, LeafSpineDirection]:
+    """Count what is between leaves and spines, by direction."""
+    parts = split_for_leaf_spine(plan, leaf_spine)
     edges = {Direction.FORWARD: boundary, Direction.BACKWARD: boundary.transposed()}
     return {
-        direction.value: report_tier_direction(
-            tiers, plan.manifest.direction(direction), edges[direction], frames, BARRIER_FRAME_BYTES
+        direction.value: report_leaf_spine_direction(
+            parts, plan.manifest.direction(direction), edges[direction], frames, BARRIER_FRAME_BYTES
         )
         for direction in map(Direction, plan.manifest.directions)
     }

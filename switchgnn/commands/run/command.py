@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.table import Table
 
 from switchgnn.commands.run import RunOptions, RunReport, run_job
-from switchgnn.commands.shared.leaf_spine_display import tier_table
+from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -38,13 +38,13 @@ from switchgnn.commands.shared.topology import (
     SpinesOption,
     Topology,
     TopologyOption,
-    find_racks,
+    find_leaf_spine,
 )
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
-from switchgnn.planner.partition.metis_leaf_spine import on_racks
+from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies import Fabric
 
@@ -135,7 +135,7 @@ def run(
     boundary vertex's feature through it, block by block. Exit code 0 when every
     sum is exact, 1 when one is not, 2 when the run could not be done.
     """
-    racks = find_racks(topology, workers, leaves, spines)
+    leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
     options = RunOptions(
         graph=graph,
         workers=workers,
@@ -153,9 +153,14 @@ def run(
         faults=faults,
         tls=tls,
         asked=Asked(
-            strategy, on_racks(partition, racks), blocks, send, order, assignment
+            strategy,
+            partition_for_leaf_spine(partition, leaf_spine),
+            blocks,
+            send,
+            order,
+            assignment,
         ).checked(),
-        racks=racks,
+        leaf_spine=leaf_spine,
     )
     console = Console(stderr=True)
     # With this, a terminated run cleans up like an interrupted one.
@@ -248,10 +253,10 @@ def _print_report(console: Console, report: RunReport) -> None:
         for why in report.why:
             console.print(f"  {why}", soft_wrap=True, highlight=False)
     console.print(_worker_table(report))
-    if report.tiers is not None:
-        console.print(tier_table(report.tiers))
+    if report.leaf_spine is not None:
+        console.print(leaf_spine_table(report.leaf_spine))
     console.print(
-        f"Switch{'' if report.tiers is None else 'es'}: {report.passes:,} passes "
+        f"Switch{'' if report.leaf_spine is None else 'es'}: {report.passes:,} passes "
         f"for {report.contributions:,} contributions "
         f"({report.passes / max(1, report.contributions):.2f} passes each), "
         f"{report.table_entries:,} table entries; "

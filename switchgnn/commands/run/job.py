@@ -35,7 +35,7 @@ from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import read_assignment, write_plan
-from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import Situation
 from switchgnn.topologies import (
     BackgroundTraffic,
@@ -72,20 +72,20 @@ def run_job(
     Raises:
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
-    cable_faults = faults_on_cables(options.faults, options.workers, options.racks)
+    cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
     choice = choose(options.target, options.fabric)
     with TemporaryDirectory(prefix="switchgnn-") as name:
         folder = Path(name)
         prepared = _prepare(options, folder, step)
         site = make_site(
             options.workers,
-            options.racks,
+            options.leaf_spine,
             choice.target,
             grpc_port=options.grpc_port,
             bandwidth=options.bandwidth,
             tls=_tls_folder(options),
         )
-        step("starting the switch" if options.racks is None else "starting the switches", 0, 0)
+        step("starting the switch" if options.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
             measured = _install_and_exchange(options, prepared, fabric, folder, step)
             step(COMPARING, 0, 0)
@@ -109,7 +109,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
     step("planning: load the graph", 0, 0)
     graph = load_graph(options.graph)
     features = _features(graph, options)
-    situation = Situation(options.workers, options.slots, racks=options.racks)
+    situation = Situation(options.workers, options.slots, leaf_spine=options.leaf_spine)
     strategies = choose_asked(options.asked, graph, situation)
     plan = build_chosen(
         graph,
@@ -121,9 +121,9 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
         progress=lambda what: step(f"planning: {what}", 0, 0),
     )
     write_plan(plan, folder / "plan")
-    tiers = make_tiers(plan, options.racks) if options.racks else None
+    parts = split_for_leaf_spine(plan, options.leaf_spine) if options.leaf_spine else None
     seconds = time.perf_counter() - started
-    return Prepared(graph, features, folder / "plan", strategies, plan.manifest, tiers, seconds)
+    return Prepared(graph, features, folder / "plan", strategies, plan.manifest, parts, seconds)
 
 
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
@@ -148,7 +148,7 @@ def _install_and_exchange(
             for switch in fabric.site.switches
         ]
         report = install_each(
-            shares_of(prepared.plan, prepared.tiers, fabric.site, clients),
+            shares_of(prepared.plan, prepared.parts, fabric.site, clients),
             program=load_program(),
             ecn_threshold=options.ecn_threshold,
             new_session=True,
@@ -184,7 +184,7 @@ def _install_and_exchange(
         background_bytes=foreign,
         entries=sum(sum(switch.entries.values()) for switch in report.switches),
         install_seconds=install_seconds,
-        partial_sums=partial_sums_taken(options.racks, before, after),
+        partial_sums=partial_sums_taken(options.leaf_spine, before, after),
         cables=all_cables(cables_before, cables_after),
         cable_faults=cable_faults,
     )

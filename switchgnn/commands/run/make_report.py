@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.run.reference import Verdict
 from switchgnn.commands.run.report import RunReport, WorkerReport
-from switchgnn.commands.shared.leaf_spine_report import Exchanges, TierReport, report_tiers
+from switchgnn.commands.shared.leaf_spine_report import (
+    Exchanges,
+    LeafSpineReport,
+    report_leaf_spine,
+)
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, fragments_of
 from switchgnn.planner.chosen import strategy_names
@@ -19,7 +23,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.files import read_assignment
-from switchgnn.planner.plan.leaf_spine import Tiers
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.topologies import Choice, WireBytes
@@ -34,7 +38,7 @@ class Prepared:
         features: float32[n, F], what is summed.
         plan: the folder of the plan.
         strategies, manifest: those of the plan.
-        tiers: the parts of leaves and spines; None for a star.
+        parts: those of the plan for leaves and spines; None for a star.
         seconds: the time that planning took.
     """
 
@@ -43,7 +47,7 @@ class Prepared:
     plan: Path
     strategies: Strategies
     manifest: Manifest
-    tiers: Tiers | None
+    parts: LeafSpineParts | None
     seconds: float
 
 
@@ -137,7 +141,7 @@ def make_report(
         faults_injected=_injected(measured),
         repairs=_repairs(measured.outcomes),
         per_worker=per_worker,
-        tiers=_tier_report(options, prepared, measured),
+        leaf_spine=_leaf_spine_report(options, prepared, measured),
     )
 
 
@@ -170,11 +174,13 @@ def _report_workers(
     )
 
 
-def _tier_report(options: RunOptions, prepared: Prepared, measured: Measured) -> TierReport | None:
-    if prepared.tiers is None:
+def _leaf_spine_report(
+    options: RunOptions, prepared: Prepared, measured: Measured
+) -> LeafSpineReport | None:
+    if prepared.parts is None:
         return None
-    return report_tiers(
-        prepared.tiers,
+    return report_leaf_spine(
+        prepared.parts,
         prepared.manifest,
         [Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)],
         boundary=boundary_edges(prepared.graph, read_assignment(prepared.plan)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from switchgnn.host.pace import Pace
 from switchgnn.planner.chosen import Asked
-from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class RunOptions:
         features: the width F, or None for the graph's own features.
         rounds: the number of exchanges, each with other features.
         slots: the aggregators that a block may use.
-        racks: the leaves that the workers are attached to, and the spines; None: a star
+        leaf_spine: the leaves that the workers are attached to, and the spines; None: a star
             around one switch.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
@@ -50,4 +50,4 @@ class RunOptions:
     faults: str = ""
     tls: Path | None = None
     asked: Asked = field(default_factory=Asked)
-    racks: Racks | None = None
+    leaf_spine: LeafSpine | None = None

@@ -5,7 +5,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from switchgnn.commands.shared.leaf_spine_report import TierReport
+from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class RunReport:
         faults_injected: frames that a fault was injected into, by kind, on links and cables.
         repairs: how often the workers repaired or ignored something, by kind.
         per_worker: one report each.
-        tiers: the links between leaves and spines; None for a star.
+        leaf_spine: the links between leaves and spines; None for a star.
     """
 
     target: str
@@ -111,7 +111,7 @@ class RunReport:
     faults_injected: dict[str, int]
     repairs: dict[str, int]
     per_worker: tuple[WorkerReport, ...]
-    tiers: TierReport | None = None
+    leaf_spine: LeafSpineReport | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data, for JSON."""

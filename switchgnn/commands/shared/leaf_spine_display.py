@@ -4,19 +4,30 @@
 
 from rich.table import Table
 
-from switchgnn.commands.shared.leaf_spine_report import TierReport
+from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport
 
 
-def tier_table(tiers: TierReport, what: str = "Bytes", counted: str = "counted") -> Table:
-    """Show what was counted, what was planned, and what other ways would take."""
-    table = Table(title=f"{what} between {tiers.leaves} leaves and {tiers.spines} spines")
+def leaf_spine_table(
+    report: LeafSpineReport, what: str = "Bytes", counted: str = "counted"
+) -> Table:
+    """Return a table of what was counted, what was planned, and what other ways would take.
+
+    Args:
+        report: the links between leaves and spines.
+        what: whose bytes they are, for the title.
+        counted: what the row of counted bytes is called.
+
+    Returns:
+        The table: bytes up and down by row.
+    """
+    table = Table(title=f"{what} between {report.leaves} leaves and {report.spines} spines")
     for name in ("", "up", "down"):
         table.add_column(name, justify="right")
     rows: tuple[tuple[str, int | None, int | None], ...] = (
-        (counted, tiers.bytes_up, tiers.bytes_down),
-        ("planned", tiers.planned_bytes_up, tiers.planned_bytes_down),
-        ("sums at spines only", tiers.single_bytes_up, tiers.single_bytes_down),
-        ("host-based", tiers.host_bytes_up, tiers.host_bytes_down),
+        (counted, report.bytes_up, report.bytes_down),
+        ("planned", report.planned_bytes_up, report.planned_bytes_down),
+        ("sums at spines only", report.single_bytes_up, report.single_bytes_down),
+        ("host-based", report.host_bytes_up, report.host_bytes_down),
     )
     for name, *columns in rows:
         table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))

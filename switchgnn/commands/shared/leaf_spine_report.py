@@ -10,16 +10,16 @@ from switchgnn.controller import Counters, Outcome
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES, fragments_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.partition.leaf_crossings import copies_between
-from switchgnn.planner.partition.leaf_spine import Racks
-from switchgnn.planner.plan.leaf_spine import Tiers
+from switchgnn.planner.partition.leaf_crossings import crossing_copies
+from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.plan.predict_leaf_spine import predict_tiers
+from switchgnn.planner.plan.predict_leaf_spine import predict_leaf_spine
 from switchgnn.topologies import WireBytes, carried
 
 
 @dataclass(frozen=True)
-class TierReport:
+class LeafSpineReport:
     """The links between leaves and spines, all together.
 
     Attributes:
@@ -51,15 +51,21 @@ class TierReport:
 
 
 class Exchanges(NamedTuple):
-    """So many exchanges in one direction, of features of one width."""
+    """Exchanges in one direction, of features of one width.
+
+    Attributes:
+        direction: of the plan.
+        width: of the features.
+        times: how many exchanges there were.
+    """
 
     direction: Direction
     width: int
     times: int
 
 
-def report_tiers(
-    tiers: Tiers,
+def report_leaf_spine(
+    parts: LeafSpineParts,
     manifest: Manifest,
     exchanges: Iterable[Exchanges],
     *,
@@ -67,23 +73,26 @@ def report_tiers(
     partial_sums: int,
     cables: WireBytes | None,
     faults_injected: dict[str, int],
-) -> TierReport:
-    """Set what was counted beside what was planned.
+) -> LeafSpineReport:
+    """Report what was counted beside what was planned.
 
     Args:
-        tiers: the parts of the switches.
+        parts: those of the plan for leaves and spines.
         manifest: of the plan.
         exchanges: all that there were.
         boundary: the boundary edges that FORWARD sums over.
         partial_sums: that the spines have taken.
         cables: bytes on all cables, or None.
         faults_injected: on the cables, by kind.
+
+    Returns:
+        The numbers of all exchanges together.
     """
-    parts = (_planned(tiers, manifest, each, boundary) for each in exchanges)
-    planned = sum(parts, start=_Planned())
-    return TierReport(
-        leaves=tiers.racks.leaves,
-        spines=tiers.racks.spines,
+    each_planned = (_planned(parts, manifest, each, boundary) for each in exchanges)
+    planned = sum(each_planned, start=_Planned())
+    return LeafSpineReport(
+        leaves=parts.leaf_spine.leaves,
+        spines=parts.leaf_spine.spines,
         partial_sums=partial_sums,
         planned_partial_sums=planned.partial_sums,
         bytes_up=cables.up if cables else None,
@@ -114,40 +123,50 @@ class _Planned:
 
 
 def _planned(
-    tiers: Tiers, manifest: Manifest, exchanges: Exchanges, boundary: BoundaryEdges
+    parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges, boundary: BoundaryEdges
 ) -> _Planned:
     forward = exchanges.direction is Direction.FORWARD
     record = manifest.direction(exchanges.direction)
-    said = predict_tiers(tiers, record)
+    said = predict_leaf_spine(parts, record)
     fragments = fragments_of(exchanges.width)
     frames = exchanges.times * fragments
     meetings = exchanges.times * (1 + len(record.block_numbers) * fragments)
     return _Planned(
         partial_sums=sum(map(sum, said.partial_sums)) * frames,
         sums=sum(map(sum, said.sums)) * frames,
-        barrier_bytes=meetings * tiers.racks.leaves * BARRIER_FRAME_BYTES,
+        barrier_bytes=meetings * parts.leaf_spine.leaves * BARRIER_FRAME_BYTES,
         single_up=sum(record.prediction.packets_up) * frames,
         single_down=sum(record.prediction.packets_down) * frames,
-        copies=copies_between(boundary if forward else boundary.transposed(), tiers.racks) * frames,
+        copies=crossing_copies(boundary if forward else boundary.transposed(), parts.leaf_spine)
+        * frames,
     )
 
 
 def partial_sums_taken(
-    racks: Racks | None, before: Sequence[Counters], after: Sequence[Counters]
+    leaf_spine: LeafSpine | None, before: Sequence[Counters], after: Sequence[Counters]
 ) -> int:
-    """How many partial sums the spines, the last of the switches, have let through."""
-    if racks is None:
+    """Return how many partial sums the spines, the last of the switches, have taken.
+
+    Args:
+        leaf_spine: the topology; None for a star, which has none.
+        before: the counters of each switch, leaves first.
+        after: the same, later.
+
+    Returns:
+        What the spines have added in between.
+    """
+    if leaf_spine is None:
         return 0
     return sum(
         new.outcomes[Outcome.AGGREGATED] - old.outcomes[Outcome.AGGREGATED]
-        for old, new in zip(before[racks.leaves :], after[racks.leaves :], strict=True)
+        for old, new in zip(before[leaf_spine.leaves :], after[leaf_spine.leaves :], strict=True)
     )
 
 
 def all_cables(
     before: Sequence[WireBytes] | None, after: Sequence[WireBytes] | None
 ) -> WireBytes | None:
-    """What all cables together have carried in between."""
+    """Return what all cables together have carried in between; None where nobody counts."""
     cables = carried(before, after)
     if cables is None:
         return None

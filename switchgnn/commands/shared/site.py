@@ -9,15 +9,15 @@ from pathlib import Path
 from switchgnn.controller import (
     P4RuntimeClient,
     Share,
-    leaf_spine_network,
+    leaf_spine_networks,
+    leaf_spine_switch_plan,
     load_plan,
     star_network,
-    tier_plan,
 )
 from switchgnn.host.wire.faults import Faults, worker_link
-from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
-from switchgnn.planner.plan.leaf_spine import Tiers
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import (
     LeafSpineSite,
     Site,
@@ -33,7 +33,7 @@ _HOST = "127.0.0.1"
 
 def make_site(
     workers: int,
-    racks: Racks | None,
+    leaf_spine: LeafSpine | None,
     target: Target,
     *,
     grpc_port: int = 0,
@@ -44,41 +44,62 @@ def make_site(
 
     Args:
         workers: their number.
-        racks: the leaves that they hang on, and spines; None: a star around one switch.
+        leaf_spine: which leaf each worker hangs on, and the spines; None: a star.
         target: which switch runs the program.
         grpc_port: where the first switch serves P4Runtime, the others behind it; 0: anywhere.
         bandwidth: Mbit/s of each link, or None.
         tls: certificates for P4Runtime, or None.
+
+    Returns:
+        The site, not yet built.
     """
-    if racks is None:
+    if leaf_spine is None:
         address = _address(grpc_port, 0)
         return Star(star_network(workers), target, address, bandwidth, tls)
-    networks = leaf_spine_network(racks.leaf_of_worker, racks.spines)
+    networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
     addresses = tuple(_address(grpc_port, number) for number in range(len(networks.switches)))
     return LeafSpineSite(networks, target, addresses, bandwidth, tls)
 
 
 def shares_of(
-    plan: Path, tiers: Tiers | None, site: Site, clients: Sequence[P4RuntimeClient]
+    plan: Path, parts: LeafSpineParts | None, site: Site, clients: Sequence[P4RuntimeClient]
 ) -> list[Share]:
-    """Say which part of the plan in a folder each switch of the site serves."""
-    if tiers is None:
+    """Say which part of a plan each switch of the site serves.
+
+    Args:
+        plan: its folder.
+        parts: those of the plan for leaves and spines; None for a star.
+        site: the switches, leaves first.
+        clients: one for each switch.
+
+    Returns:
+        One share for each switch, in order.
+    """
+    if parts is None:
         plans = [load_plan(plan)]
     else:
         manifest = read_manifest(plan)
-        plans = [tier_plan(manifest, part) for part in (*tiers.leaves, *tiers.spines)]
+        plans = [leaf_spine_switch_plan(manifest, part) for part in parts.switches]
     networks = [switch.network for switch in site.switches]
     return [Share(*each) for each in zip(plans, networks, clients, strict=True)]
 
 
-def faults_on_cables(faults: str, workers: int, racks: Racks | None) -> str:
+def faults_on_cables(faults: str, workers: int, leaf_spine: LeafSpine | None) -> str:
     """Check what ``--faults`` says; return it if it says anything of cables, or "".
+
+    Args:
+        faults: what the option says.
+        workers: their number.
+        leaf_spine: which cables there are; None for a star, which has none.
+
+    Returns:
+        The same text, or "".
 
     Raises:
         FaultError: it cannot be read, or names a link that is not there.
     """
     parsed = Faults.parse(faults)
-    cables = product(range(racks.leaves), range(racks.spines)) if racks else ()
+    cables = product(range(leaf_spine.leaves), range(leaf_spine.spines)) if leaf_spine else ()
     parsed.check(
         [*(worker_link(worker) for worker in range(workers)), *starmap(cable_name, cables)]
     )

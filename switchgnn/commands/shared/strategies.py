@@ -25,8 +25,8 @@ StrategyOption = Annotated[
 PartitionOption = Annotated[
     str | None,
     typer.Option(
-        help=f"Who holds which vertex: {_any_of('partition')} On several leaves also metis-racks "
-        "and cdfgnn; with PT-Scotch ptscotch."
+        help=f"Who holds which vertex: {_any_of('partition')} On several leaves also "
+        "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch."
     ),
 ]
 BlocksOption = Annotated[str | None, typer.Option(help=f"How blocks form: {_any_of('blocks')}")]

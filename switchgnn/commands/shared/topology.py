@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.partition.leaf_spine import Racks, even_racks
+from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 
 _LEAVES, _SPINES = 2, 1
 
@@ -34,33 +34,59 @@ SpinesOption = Annotated[
 ]
 
 
-def find_plan_racks(workers: int, leaves: int | None, spines: int | None) -> Racks | None:
-    """Return who hangs where, for a plan that names no topology; None for a star.
+def find_plan_leaf_spine(workers: int, leaves: int | None, spines: int | None) -> LeafSpine | None:
+    """Return the leaf-spine of a plan, for which no topology is named; None for a star.
+
+    Args:
+        workers: their number.
+        leaves: their number; None: a star.
+        spines: their number; None: the default.
+
+    Returns:
+        The workers divided over the leaves, or None.
 
     Raises:
-        PlannerError: racks that cannot be, or spines without leaves.
+        PlannerError: a leaf-spine that cannot be, or spines without leaves.
     """
     if leaves is None and spines is not None:
         raise PlannerError("A star has no spines: add --leaves.")
-    return None if leaves is None else even_racks(workers, leaves, spines or _SPINES)
+    return None if leaves is None else even_leaf_spine(workers, leaves, spines or _SPINES)
 
 
-def find_racks(
+def find_leaf_spine(
     topology: Topology, workers: int, leaves: int | None, spines: int | None
-) -> Racks | None:
-    """Return who hangs where; None for a star.
+) -> LeafSpine | None:
+    """Return the leaf-spine that is asked for; None for a star.
+
+    Args:
+        topology: the value of --topology.
+        workers: their number.
+        leaves: their number; None: the default.
+        spines: their number; None: the default.
+
+    Returns:
+        The workers divided over the leaves, or None.
 
     Raises:
-        PlannerError: racks that cannot be, or options of a topology that was not asked for.
+        PlannerError: a leaf-spine that cannot be, or options of a topology that was not asked
+            for.
     """
-    tiers = find_tiers(topology, leaves, spines)
-    return None if tiers is None else even_racks(workers, *tiers)
+    numbers = find_leaves_and_spines(topology, leaves, spines)
+    return None if numbers is None else even_leaf_spine(workers, *numbers)
 
 
-def find_tiers(
+def find_leaves_and_spines(
     topology: Topology, leaves: int | None, spines: int | None
 ) -> tuple[int, int] | None:
     """Return how many leaves and spines there are; None for a star.
+
+    Args:
+        topology: the value of --topology.
+        leaves: their number; None: the default.
+        spines: their number; None: the default.
+
+    Returns:
+        Leaves and spines, or None.
 
     Raises:
         PlannerError: options of a topology that was not asked for.

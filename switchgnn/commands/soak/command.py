@@ -18,7 +18,7 @@ from switchgnn.commands.shared.topology import (
     SpinesOption,
     Topology,
     TopologyOption,
-    find_tiers,
+    find_leaves_and_spines,
 )
 from switchgnn.commands.soak.draw import summary_of
 from switchgnn.commands.soak.runs import Failure, SoakOptions, SoakReport
@@ -46,8 +46,8 @@ def soak(
     code 0 when every sum was exact, 1 when one was not, 2 when a run could not be done.
     """
     chosen = random.SystemRandom().randrange(_SEEDS) if seed is None else seed
-    tiers = find_tiers(topology, leaves, spines)
-    options = SoakOptions(minutes, target.value, fabric.value, chosen, tiers)
+    numbers = find_leaves_and_spines(topology, leaves, spines)
+    options = SoakOptions(minutes, target.value, fabric.value, chosen, numbers)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:

@@ -9,7 +9,7 @@ from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS
 from switchgnn.planner.chosen import Asked
-from switchgnn.planner.partition.leaf_spine import Racks, even_racks
+from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Choice, cable_name
 
 _WORKERS = (2, 5)
@@ -25,7 +25,7 @@ _BAD_LINK_LOSS = 0.2
 
 
 def draw_run(
-    seed: int, number: int, choice: Choice, tiers: tuple[int, int] | None = None
+    seed: int, number: int, choice: Choice, leaves_and_spines: tuple[int, int] | None = None
 ) -> RunOptions:
     """Return one run of a soak; the same seed and number give the same run.
 
@@ -33,15 +33,15 @@ def draw_run(
         seed: the seed of the soak.
         number: the number of the run, from 0.
         choice: the switch and the fabric.
-        tiers: the numbers of leaves, each with at least one worker, and of spines; None: a star.
+        leaves_and_spines: their numbers, each leaf with at least one worker; None: a star.
 
     Returns:
         The run.
     """
     source = random.Random(f"{seed}/{number}")  # noqa: S311
-    least = max(_WORKERS[0], tiers[0] if tiers else 0)
+    least = max(_WORKERS[0], leaves_and_spines[0] if leaves_and_spines else 0)
     workers = source.randint(least, least + _WORKERS[1] - _WORKERS[0])
-    racks = even_racks(workers, *tiers) if tiers else None
+    leaf_spine = even_leaf_spine(workers, *leaves_and_spines) if leaves_and_spines else None
     return RunOptions(
         graph=_graph(source),
         workers=workers,
@@ -55,9 +55,9 @@ def draw_run(
         grpc_port=0,
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(),
-        faults=_faults(source, workers, racks),
+        faults=_faults(source, workers, leaf_spine),
         asked=Asked(send=source.choice(_SENDS)),
-        racks=racks,
+        leaf_spine=leaf_spine,
     )
 
 
@@ -71,7 +71,9 @@ def summary_of(run: RunOptions) -> str:
 
 
 def _where(run: RunOptions) -> str:
-    return f" on {run.racks.leaves} leaves and {run.racks.spines} spines" if run.racks else ""
+    if run.leaf_spine is None:
+        return ""
+    return f" on {run.leaf_spine.leaves} leaves and {run.leaf_spine.spines} spines"
 
 
 def command_of(run: RunOptions) -> list[str]:
@@ -79,9 +81,9 @@ def command_of(run: RunOptions) -> list[str]:
     values = {
         "graph": run.graph,
         "workers": run.workers,
-        "topology": "leaf-spine" if run.racks else None,
-        "leaves": run.racks.leaves if run.racks else None,
-        "spines": run.racks.spines if run.racks else None,
+        "topology": "leaf-spine" if run.leaf_spine else None,
+        "leaves": run.leaf_spine.leaves if run.leaf_spine else None,
+        "spines": run.leaf_spine.spines if run.leaf_spine else None,
         "features": run.features,
         "rounds": run.rounds,
         "slots": run.slots,
@@ -106,7 +108,7 @@ def _graph(source: random.Random) -> str:
     return source.choice(("karate", "digits", made_up, made_up))
 
 
-def _faults(source: random.Random, workers: int, racks: Racks | None) -> str:
+def _faults(source: random.Random, workers: int, leaf_spine: LeafSpine | None) -> str:
     words = []
     for direction in DIRECTIONS:
         for kind, most in _RATES.items():
@@ -115,8 +117,8 @@ def _faults(source: random.Random, workers: int, racks: Racks | None) -> str:
     if source.random() < _BAD_LINK:
         worker, direction = source.randrange(workers), source.choice(DIRECTIONS)
         words.append(f"w{worker}.{direction}.loss={source.uniform(0.1, _BAD_LINK_LOSS):.4f}")
-    if racks and source.random() < _BAD_LINK:
-        cable = cable_name(source.randrange(racks.leaves), source.randrange(racks.spines))
+    if leaf_spine and source.random() < _BAD_LINK:
+        cable = cable_name(source.randrange(leaf_spine.leaves), source.randrange(leaf_spine.spines))
         loss = source.uniform(0.1, _BAD_LINK_LOSS)
         words.append(f"{cable}.{source.choice(DIRECTIONS)}.loss={loss:.4f}")
     words.append(f"seed={source.randrange(2**16)}")

@@ -30,14 +30,14 @@ class SoakOptions:
         minutes: the time after which no run is begun; there is at least one run.
         target, fabric: a choice or ``auto``.
         seed: the seed that all runs follow from.
-        tiers: the numbers of leaves and spines; None: a star around one switch.
+        leaves_and_spines: their numbers; None: a star around one switch.
     """
 
     minutes: float
     target: str
     fabric: str
     seed: int
-    tiers: tuple[int, int] | None = None
+    leaves_and_spines: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def soak(options: SoakOptions, listener: SoakListener) -> SoakReport:
     started = time.monotonic()
     with Interruption() as interruption:
         for number in count():
-            run = draw_run(options.seed, number, choice, options.tiers)
+            run = draw_run(options.seed, number, choice, options.leaves_and_spines)
             listener.begun(number, run)
             try:
                 failure = _run_once(number, run, sums, listener, interruption)

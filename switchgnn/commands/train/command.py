@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from switchgnn.commands.run.command import FabricOption, TargetOption
-from switchgnn.commands.shared.leaf_spine_display import tier_table
+from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -28,7 +28,7 @@ from switchgnn.commands.shared.topology import (
     SpinesOption,
     Topology,
     TopologyOption,
-    find_racks,
+    find_leaf_spine,
 )
 from switchgnn.commands.train.display import (
     Epochs,
@@ -45,7 +45,7 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
-from switchgnn.planner.partition.metis_leaf_spine import on_racks
+from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER
 
 
@@ -174,8 +174,8 @@ def train(
             "pip install 'switchgnn[training]'."
         ) from error
     chosen = transport or [TransportOption.SWITCH]
-    racks = find_racks(topology, workers, leaves, spines)
-    partition = on_racks(partition, racks)
+    leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
+    partition = partition_for_leaf_spine(partition, leaf_spine)
     asked = Asked(strategy, partition, blocks, send, order, assignment).checked()
     if checkpoint is not None and len(chosen) > 1:
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
@@ -221,7 +221,7 @@ def train(
             bandwidth=bandwidth,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
             asked=asked,
-            racks=racks,
+            leaf_spine=leaf_spine,
         )
         with ExitStack() as stack:
             shown = stack.enter_context(
@@ -266,9 +266,9 @@ def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
     if links is not None:
         console.print(links)
     for report in reports:
-        if report.tiers is not None:
+        if report.leaf_spine is not None:
             what = f"Bytes of {report.transport}"
-            console.print(tier_table(report.tiers, what, "counted, with gradients"))
+            console.print(leaf_spine_table(report.leaf_spine, what, "counted, with gradients"))
     for name, difference in largest_difference(reports).items():
         console.print(
             f"Losses of {name} differ from those of one process by at most {difference:.1e}.",

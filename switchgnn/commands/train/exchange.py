@@ -16,7 +16,7 @@ from switchgnn.commands.train.nursery import TRAIN_WORKER
 from switchgnn.commands.train.plan import schedule_file_of
 from switchgnn.commands.train.report import Recorder
 from switchgnn.controller import P4RuntimeClient, install_each, read_counters
-from switchgnn.planner.plan.leaf_spine import Tiers
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried, free_tcp_port
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.nursery import Nursery
@@ -50,7 +50,7 @@ class Measured:
 def install_and_train(
     job: TrainJob,
     fabric: Fabric,
-    tiers: Tiers | None,
+    parts: LeafSpineParts | None,
     nursery: Nursery,
     recorder: Recorder,
     step: StepListener,
@@ -60,7 +60,7 @@ def install_and_train(
     Args:
         job: what to do.
         fabric: the running fabric; its folder has what ``prepare_training`` wrote.
-        tiers: the parts of leaves and spines; None for a star.
+        parts: those of the plan for leaves and spines; None for a star.
         nursery: forks the workers.
         recorder: takes the events of the workers.
         step: called with (name of the step, done, total).
@@ -77,7 +77,7 @@ def install_and_train(
             for switch in fabric.site.switches
         ]
         install_each(
-            shares_of(fabric.folder / "plan", tiers, fabric.site, clients),
+            shares_of(fabric.folder / "plan", parts, fabric.site, clients),
             program=job.program,
             ecn_threshold=job.ecn_threshold,
             new_session=True,
@@ -93,7 +93,7 @@ def install_and_train(
                 wires=carried(wires, fabric.wire_bytes()),
                 cables=all_cables(cables, fabric.cable_bytes()),
                 partial_sums=partial_sums_taken(
-                    job.racks, counters, [read_counters(client) for client in clients]
+                    job.leaf_spine, counters, [read_counters(client) for client in clients]
                 ),
                 cable_faults=fabric.cable_injected(),
             )

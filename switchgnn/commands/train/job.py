@@ -10,7 +10,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.chosen import Asked
-from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import Situation
 from switchgnn.training.worker import STRAWMAN, TrainTask
 
@@ -24,7 +24,7 @@ class TrainJob:
             and files are filled in later.
         workers: their number.
         slots: the aggregators that a block may use.
-        racks: the leaves that the workers are attached to, and the spines; None: a star
+        leaf_spine: the leaves that the workers are attached to, and the spines; None: a star
             around one switch.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
@@ -43,7 +43,7 @@ class TrainJob:
     ecn_threshold: int
     background: int = 0
     asked: Asked = field(default_factory=Asked)
-    racks: Racks | None = None
+    leaf_spine: LeafSpine | None = None
 
     @property
     def program(self) -> Program:
@@ -53,7 +53,7 @@ class TrainJob:
     @property
     def situation(self) -> Situation:
         """The facts by which strategies are chosen."""
-        return Situation(self.workers, self.slots, racks=self.racks)
+        return Situation(self.workers, self.slots, leaf_spine=self.leaf_spine)
 
 
 def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401

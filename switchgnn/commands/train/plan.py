@@ -19,7 +19,7 @@ from switchgnn.host.direct import (
 )
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.plan.files import write_plan
-from switchgnn.planner.plan.leaf_spine import Tiers, make_tiers
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import PAPER
 from switchgnn.planner.presets import Choice as Strategies
@@ -37,19 +37,19 @@ class Prepared:
         strategies: the strategies of the plan.
         manifest: the manifest of the plan.
         assignment: int32[n], the worker of each vertex.
-        tiers: the parts of leaves and spines; None for a star.
+        parts: those of the plan for leaves and spines; None for a star.
     """
 
     strategies: Strategies
     manifest: Manifest
     assignment: NDArray[np.int32]
-    tiers: Tiers | None
+    parts: LeafSpineParts | None
 
 
 def prepare_training(
     job: TrainJob, data: Dataset, folder: Path, progress: Callable[[str], None]
 ) -> Prepared:
-    """Write the plan, the partitions and the schedules; divide the plan among the racks.
+    """Write the plan, the partitions and the schedules; split the plan for a leaf-spine.
 
     Args:
         job: what to do.
@@ -84,8 +84,8 @@ def prepare_training(
         binned = binned_schedules(data.graph, plan.assignment, job.workers)
         for worker, both in enumerate(binned):
             write_binned_schedule(both, schedule_file_of(folder, worker))
-    tiers = make_tiers(plan, job.racks) if job.racks else None
-    return Prepared(strategies, plan.manifest, plan.assignment, tiers)
+    parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
+    return Prepared(strategies, plan.manifest, plan.assignment, parts)
 
 
 def _strategies(job: TrainJob, data: Dataset) -> Strategies:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.commands.shared.leaf_spine_report import TierReport
+from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport
 
 # Called with worker 0's event of an epoch.
 EpochListener = Callable[[dict[str, Any]], None]
@@ -41,8 +41,8 @@ class TrainReport:
         wire_bytes_per_link: what the interfaces counted, with gradients and everything else;
             None over loopback.
         traffic: frames and bytes of each worker's exchanges.
-        tiers: the links between leaves and spines, if sums of the switch cross them; their
-            interfaces also count gradients and everything else.
+        leaf_spine: the links between leaves and spines, if sums of the switch cross them;
+            their interfaces also count gradients and everything else.
     """
 
     transport: str
@@ -71,7 +71,7 @@ class TrainReport:
     expected_bytes_per_link: list[dict[str, int]]
     wire_bytes_per_link: list[dict[str, int]] | None
     traffic: list[dict[str, int]]
-    tiers: TierReport | None = None
+    leaf_spine: LeafSpineReport | None = None
 
     @property
     def total_bytes(self) -> int:

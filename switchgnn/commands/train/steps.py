@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.commands.shared.leaf_spine_report import Exchanges, TierReport, report_tiers
+from switchgnn.commands.shared.leaf_spine_report import (
+    Exchanges,
+    LeafSpineReport,
+    report_leaf_spine,
+)
 from switchgnn.commands.shared.site import faults_on_cables, make_site
 from switchgnn.commands.shared.workers import follow_workers
 from switchgnn.commands.train.exchange import (
@@ -61,7 +65,7 @@ def run_training(
     Raises:
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
-    cable_faults = faults_on_cables(job.task.faults, job.workers, job.racks)
+    cable_faults = faults_on_cables(job.task.faults, job.workers, job.leaf_spine)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="switchgnn-")))
         # It imports PyTorch while this process plans.
@@ -71,15 +75,15 @@ def run_training(
             return _alone(job, data, nursery, folder, on_epoch)
         choice = choose(job.target, job.fabric)
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
-        site = make_site(job.workers, job.racks, choice.target, bandwidth=job.bandwidth)
-        step("starting the switch" if job.racks is None else "starting the switches", 0, 0)
+        site = make_site(job.workers, job.leaf_spine, choice.target, bandwidth=job.bandwidth)
+        step("starting the switch" if job.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
             recorder = Recorder(job.workers, on_epoch)
-            measured = install_and_train(job, fabric, prepared.tiers, nursery, recorder, step)
+            measured = install_and_train(job, fabric, prepared.parts, nursery, recorder, step)
         what = _what(job, data, choice.reason) | _planned(job, prepared)
-        between = _tier_report(job, data, prepared, measured)
+        between = _leaf_spine_report(job, data, prepared, measured)
         wires = None if measured.wires is None else [wire._asdict() for wire in measured.wires]
-        return recorder.report(measured.finished, wires, tiers=between, **what)
+        return recorder.report(measured.finished, wires, leaf_spine=between, **what)
 
 
 def _alone(
@@ -95,14 +99,14 @@ def _alone(
     return recorder.report(finished, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
 
 
-def _tier_report(
+def _leaf_spine_report(
     job: TrainJob, data: Dataset, prepared: Prepared, measured: Measured
-) -> TierReport | None:
+) -> LeafSpineReport | None:
     """Return what passed between leaves and spines; plans do not predict copies of hosts."""
-    if prepared.tiers is None or job.task.transport != SWITCH:
+    if prepared.parts is None or job.task.transport != SWITCH:
         return None
-    return report_tiers(
-        prepared.tiers,
+    return report_leaf_spine(
+        prepared.parts,
         prepared.manifest,
         [
             Exchanges(Direction(each["direction"]), each["width"], each["times"])

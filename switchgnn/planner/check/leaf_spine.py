@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The independent checker of tiers: do several switches together do what one would?
+"""The independent checker of a leaf-spine: do its switches together do what one would?
 
-It looks at the arrays alone, and shares no code with what makes them.
+It looks at the arrays alone, and shares no code with the module that makes them.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.check.files import require
-from switchgnn.planner.plan.leaf_spine import TierPart, Tiers
+from switchgnn.planner.plan.leaf_spine import LeafSpinePart, LeafSpineParts
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 
 _BANKS = 8
@@ -23,7 +23,7 @@ Contribution = tuple[int, int, int, int]
 Destination = tuple[int, int]
 
 
-def check_tiers(plan: Plan, tiers: Tiers) -> None:
+def check_leaf_spine(plan: Plan, parts: LeafSpineParts) -> None:
     """Check that leaves and spines add what the plan's single switch adds, each edge once.
 
     Every contribution of the plan is made in its worker's leaf; what is not complete there goes
@@ -34,28 +34,28 @@ def check_tiers(plan: Plan, tiers: Tiers) -> None:
     Raises:
         PlanCheckError: the first thing that is wrong.
     """
-    leaf_of = tiers.racks.leaf_of_worker
-    for part in (*tiers.leaves, *tiers.spines):
+    leaf_of = parts.leaf_spine.leaf_of_worker
+    for part in parts.switches:
         _check_slots(plan, part)
     wanted = _contributions(plan.switch)
-    made = {leaf.number: _contributions(leaf.switch) for leaf in tiers.leaves}
+    made = {leaf.number: _contributions(leaf.switch) for leaf in parts.leaves}
     owner = dict(zip(plan.switch.source_vertex.tolist(), plan.switch.source_worker, strict=True))
-    for leaf in tiers.leaves:
+    for leaf in parts.leaves:
         own = {each for each in wanted if leaf_of[owner[each[1]]] == leaf.number}
         require(made[leaf.number] == own, f"leaf {leaf.number} adds what its workers do not send")
         _check_sources(leaf, {s: w for s, w in owner.items() if leaf_of[w] == leaf.number})
-    up = _partial_sums(tiers)
-    for spine in tiers.spines:
+    up = _partial_sums(parts)
+    for spine in parts.spines:
         _check_spine(spine, {key: value for key, value in up.items() if key[0] == spine.number})
         _check_known(spine, owner, leaf_of)
-    _check_complete(plan, tiers)
-    for leaf in tiers.leaves:
-        _check_leaf_routes(plan, tiers, leaf)
-    for spine in tiers.spines:
-        _check_spine_routes(plan, tiers, spine)
+    _check_complete(plan, parts)
+    for leaf in parts.leaves:
+        _check_leaf_routes(plan, parts, leaf)
+    for spine in parts.spines:
+        _check_spine_routes(plan, parts, spine)
 
 
-def _check_slots(plan: Plan, part: TierPart) -> None:
+def _check_slots(plan: Plan, part: LeafSpinePart) -> None:
     switch = part.switch
     keys = list(zip(switch.result_block, switch.result_bank, switch.result_slot, strict=True))
     require(keys == sorted(set(keys)), "two destinations of a block share a slot of a switch")
@@ -69,7 +69,7 @@ def _check_slots(plan: Plan, part: TierPart) -> None:
 
 
 def _contributions(switch: SwitchPart) -> set[Contribution]:
-    """All that a switch adds, which must not be the same twice."""
+    """Return all that a switch adds, and check that nothing is added twice."""
     place = {
         key: at
         for at, key in enumerate(
@@ -96,16 +96,16 @@ def _contributions(switch: SwitchPart) -> set[Contribution]:
     return set(found)
 
 
-def _check_sources(leaf: TierPart, owner: dict[int, int]) -> None:
+def _check_sources(leaf: LeafSpinePart, owner: dict[int, int]) -> None:
     known = zip(leaf.switch.source_vertex.tolist(), leaf.switch.source_worker, strict=True)
     said = {source: leaf.below[neighbour] for source, neighbour in known}
     require(said == owner, f"leaf {leaf.number} does not know exactly what its workers send")
 
 
-def _partial_sums(tiers: Tiers) -> dict[tuple[int, int, int], tuple[int, int, int]]:
-    """What goes up: (spine, block, Src_id) to (leaf, destination, Count)."""
+def _partial_sums(parts: LeafSpineParts) -> dict[tuple[int, int, int], tuple[int, int, int]]:
+    """Return what goes up: (spine, block, Src_id) to (leaf, destination, Count)."""
     up: dict[tuple[int, int, int], tuple[int, int, int]] = {}
-    for leaf in tiers.leaves:
+    for leaf in parts.leaves:
         switch = leaf.switch
         for at in np.flatnonzero(leaf.result_partial):
             spine = int(switch.result_worker[at]) - len(leaf.below)
@@ -118,7 +118,9 @@ def _partial_sums(tiers: Tiers) -> dict[tuple[int, int, int], tuple[int, int, in
     return up
 
 
-def _check_spine(spine: TierPart, up: dict[tuple[int, int, int], tuple[int, int, int]]) -> None:
+def _check_spine(
+    spine: LeafSpinePart, up: dict[tuple[int, int, int], tuple[int, int, int]]
+) -> None:
     added = {(b, s): (v, c) for b, s, v, c in _contributions(spine.switch)}
     sent = {(b, s): (v, c) for (_, b, s), (_, v, c) in up.items()}
     require(added == sent, f"spine {spine.number} adds other partial sums than are sent to it")
@@ -127,8 +129,8 @@ def _check_spine(spine: TierPart, up: dict[tuple[int, int, int], tuple[int, int,
         require(leaf.get(name) == number, f"partial sum {name} comes from another leaf")
 
 
-def _check_known(spine: TierPart, owner: dict[int, int], leaf_of: tuple[int, ...]) -> None:
-    """Any vertex may be fetched."""
+def _check_known(spine: LeafSpinePart, owner: dict[int, int], leaf_of: tuple[int, ...]) -> None:
+    """Check that the spine finds the leaf of every vertex, since any may be fetched."""
     switch = spine.switch
     leaf = dict(zip(switch.source_vertex.tolist(), switch.source_worker, strict=True))
     for source, worker in owner.items():
@@ -137,12 +139,12 @@ def _check_known(spine: TierPart, owner: dict[int, int], leaf_of: tuple[int, ...
             require(right, f"spine {spine.number} does not find the worker of vertex {source}")
 
 
-def _check_complete(plan: Plan, tiers: Tiers) -> None:
+def _check_complete(plan: Plan, parts: LeafSpineParts) -> None:
     expected = dict(
         zip(_destinations(plan.switch), plan.switch.result_expected.tolist(), strict=True)
     )
     complete: dict[Destination, int] = {}
-    for part in (*tiers.leaves, *tiers.spines):
+    for part in parts.switches:
         whole = part.result_partial == 0
         for key, is_whole, count in zip(
             _destinations(part.switch), whole, part.switch.result_expected.tolist(), strict=True
@@ -153,9 +155,9 @@ def _check_complete(plan: Plan, tiers: Tiers) -> None:
     require(complete == expected, "the switches complete other sums than the plan's")
 
 
-def _check_leaf_routes(plan: Plan, tiers: Tiers, leaf: TierPart) -> None:
-    crossing = {key for spine in tiers.spines for key in _destinations(spine.switch)}
-    spine_of = {key: spine.number for spine in tiers.spines for key in _destinations(spine.switch)}
+def _check_leaf_routes(plan: Plan, parts: LeafSpineParts, leaf: LeafSpinePart) -> None:
+    crossing = {key for spine in parts.spines for key in _destinations(spine.switch)}
+    spine_of = {key: spine.number for spine in parts.spines for key in _destinations(spine.switch)}
     routes = _routes(leaf)
     local = set(_destinations(leaf.switch))
     for key, worker in _owners(plan).items():
@@ -175,12 +177,12 @@ def _check_leaf_routes(plan: Plan, tiers: Tiers, leaf: TierPart) -> None:
             require(got == there, f"leaf {leaf.number} sends the sum of {key} to a wrong worker")
 
 
-def _check_spine_routes(plan: Plan, tiers: Tiers, spine: TierPart) -> None:
+def _check_spine_routes(plan: Plan, parts: LeafSpineParts, spine: LeafSpinePart) -> None:
     routes, owners = _routes(spine), _owners(plan)
     local = set(_destinations(spine.switch))
     require(set(routes) == local, f"spine {spine.number} routes what it does not sum")
     for key, (towards, above, result) in routes.items():
-        leaf = tiers.racks.leaf_of_worker[owners[key]]
+        leaf = parts.leaf_spine.leaf_of_worker[owners[key]]
         require(towards == leaf, f"spine {spine.number} sends {key} to a wrong leaf")
         require(above == _NOBODY, f"spine {spine.number} asks another switch for {key}")
         _check_slot_of(spine, key, result, known=True)
@@ -190,7 +192,7 @@ def _check_spine_routes(plan: Plan, tiers: Tiers, spine: TierPart) -> None:
         )
 
 
-def _check_slot_of(part: TierPart, key: Destination, result: int, *, known: bool) -> None:
+def _check_slot_of(part: LeafSpinePart, key: Destination, result: int, *, known: bool) -> None:
     if not known:
         require(result == -1, f"{key} has no slot in the switch, but its route names one")
         return
@@ -198,7 +200,7 @@ def _check_slot_of(part: TierPart, key: Destination, result: int, *, known: bool
     require(result >= 0 and found == key, f"the route of {key} names a wrong slot")
 
 
-def _routes(part: TierPart) -> dict[Destination, tuple[int, int, int]]:
+def _routes(part: LeafSpinePart) -> dict[Destination, tuple[int, int, int]]:
     keys = list(zip(part.route_block.tolist(), part.route_vertex.tolist(), strict=True))
     require(keys == sorted(set(keys)), "the routes of a switch are not sorted")
     values = zip(

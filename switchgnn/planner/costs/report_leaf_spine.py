@@ -8,18 +8,18 @@ import numpy as np
 
 from switchgnn.planner.costs.report import HOST, ONCE, PLAN, Frames
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.partition.leaf_crossings import copies_between, once_between
-from switchgnn.planner.plan.leaf_spine import TierPart, Tiers
+from switchgnn.planner.partition.leaf_crossings import crossing_copies, crossing_sums
+from switchgnn.planner.plan.leaf_spine import LeafSpinePart, LeafSpineParts
 from switchgnn.planner.plan.manifest import DirectionRecord
-from switchgnn.planner.plan.predict_leaf_spine import predict_tiers
+from switchgnn.planner.plan.predict_leaf_spine import predict_leaf_spine
 
 # The row of leaves that pass everything on, so that spines alone add.
 SINGLE = "single"
 
 
 @dataclass(frozen=True)
-class TierLoad:
-    """All links between leaves and spines together.
+class LeafSpineLoad:
+    """What all links between leaves and spines carry together.
 
     Attributes:
         packets_up, packets_down: of data, per fragment.
@@ -33,7 +33,7 @@ class TierLoad:
 
 
 @dataclass(frozen=True)
-class TierDirection:
+class LeafSpineDirection:
     """One direction of a plan.
 
     Attributes:
@@ -47,7 +47,7 @@ class TierDirection:
         spine_slots: the same of each spine.
     """
 
-    ways: dict[str, TierLoad]
+    ways: dict[str, LeafSpineLoad]
     packets_max: int
     control_bytes: int
     control_share: float
@@ -55,51 +55,54 @@ class TierDirection:
     spine_slots: tuple[int, ...]
 
 
-def report_tier_direction(
-    tiers: Tiers,
+def report_leaf_spine_direction(
+    parts: LeafSpineParts,
     record: DirectionRecord,
     boundary: BoundaryEdges,
     frames: Frames,
     barrier_bytes: int,
-) -> TierDirection:
-    """Count one direction of a plan for several switches.
+) -> LeafSpineDirection:
+    """Count one direction of a plan on a leaf-spine.
 
     Args:
-        tiers: the parts of the switches.
+        parts: the parts of the switches.
         record: the direction.
         boundary: its edges.
         frames: what a packet weighs.
         barrier_bytes: of the frame of a barrier.
+
+    Returns:
+        The plan beside other ways, and the slots in use.
     """
-    said, racks = predict_tiers(tiers, record), tiers.racks
-    copies = copies_between(boundary, racks)
+    said, leaf_spine = predict_leaf_spine(parts, record), parts.leaf_spine
+    copies = crossing_copies(boundary, leaf_spine)
     packets = {
         PLAN: (sum(map(sum, said.partial_sums)), sum(map(sum, said.sums))),
-        ONCE: once_between(boundary, racks),
+        ONCE: crossing_sums(boundary, leaf_spine),
         SINGLE: (sum(record.prediction.packets_up), sum(record.prediction.packets_down)),
         HOST: (copies, copies),
     }
     ways = {name: _load(up, down, frames) for name, (up, down) in packets.items()}
     # Each leaf reports each fragment of a block once, and the scale; the spine answers each.
     meetings = 1 + len(record.block_numbers) * frames.fragments
-    control = 2 * meetings * racks.leaves * barrier_bytes
+    control = 2 * meetings * leaf_spine.leaves * barrier_bytes
     data = ways[PLAN].bytes_up + ways[PLAN].bytes_down
-    return TierDirection(
+    return LeafSpineDirection(
         ways=ways,
         packets_max=max(max(row) for row in (*said.partial_sums, *said.sums)),
         control_bytes=control,
         control_share=control / (control + data),
-        leaf_slots=tuple(_slots_used(leaf, record) for leaf in tiers.leaves),
-        spine_slots=tuple(_slots_used(spine, record) for spine in tiers.spines),
+        leaf_slots=tuple(_slots_used(leaf, record) for leaf in parts.leaves),
+        spine_slots=tuple(_slots_used(spine, record) for spine in parts.spines),
     )
 
 
-def _load(up: int, down: int, frames: Frames) -> TierLoad:
+def _load(up: int, down: int, frames: Frames) -> LeafSpineLoad:
     weight = frames.size * frames.fragments
-    return TierLoad(up, down, up * weight, down * weight)
+    return LeafSpineLoad(up, down, up * weight, down * weight)
 
 
-def _slots_used(part: TierPart, record: DirectionRecord) -> int:
+def _slots_used(part: LeafSpinePart, record: DirectionRecord) -> int:
     """The sums that a switch makes in the fullest block of a direction."""
     counts = np.bincount(part.switch.result_block, minlength=record.last_block + 1)
     return int(counts[record.first_block : record.last_block + 1].max(initial=0))

@@ -42,7 +42,7 @@ from switchgnn.planner.arrays.rows import sort_by_key
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.even_shares import MOST_SHARE
-from switchgnn.planner.partition.leaf_spine import Racks, even_racks
+from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.partition.workers import check_workers, fill_empty
 
@@ -86,7 +86,7 @@ def cdfgnn(
     Args:
         graph: directions count for the number of edges of a worker alone: those that lead to its
             vertices.
-        workers: their number, divided over the leaves as `even_racks` does.
+        workers: their number, divided over the leaves as `even_leaf_spine` does.
         seed: of the order of edges with the same sum of degrees.
         leaves: with one, gamma only makes copies cheaper beside shares.
         gamma: the weight of copies between leaves, from 0 to 1; copies between workers have the
@@ -100,8 +100,8 @@ def cdfgnn(
         PlannerError: impossible numbers of workers or leaves.
     """
     check_workers(graph, workers)
-    racks = even_racks(workers, leaves, spines=1)
-    return fill_empty(stream_vertices(graph, racks, seed, gamma).assignment, workers, graph)
+    leaf_spine = even_leaf_spine(workers, leaves, spines=1)
+    return fill_empty(stream_vertices(graph, leaf_spine, seed, gamma).assignment, workers, graph)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +119,9 @@ class Stream:
     score: NDArray[np.float64]
 
 
-def stream_vertices(graph: Graph, racks: Racks, seed: int, gamma: float) -> Stream:
+def stream_vertices(graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float) -> Stream:
     """Give all vertices away; see `cdfgnn`. A worker may be left without one."""
-    vertices, workers = graph.vertices, racks.workers
+    vertices, workers = graph.vertices, leaf_spine.workers
     indptr, indices = symmetric_rows(*graph.edges(), vertices)
     order = by_degree_sum(indptr, indices, seed)
     assignment = np.zeros(vertices, dtype=np.int32)
@@ -130,11 +130,11 @@ def stream_vertices(graph: Graph, racks: Racks, seed: int, gamma: float) -> Stre
         indptr,
         indices,
         np.bincount(graph.indices, minlength=vertices),
-        np.array(racks.leaf_of_worker, dtype=np.int32),
+        np.array(leaf_spine.leaf_of_worker, dtype=np.int32),
         gamma,
         math.ceil(MOST_SHARE * vertices / workers),
         np.zeros((vertices, workers), dtype=np.bool_),
-        np.zeros((vertices, racks.leaves), dtype=np.bool_),
+        np.zeros((vertices, leaf_spine.leaves), dtype=np.bool_),
         assignment,
     )
     return Stream(order, assignment, score)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that hang on several switches: leaves, and spines above them."""
+"""A leaf-spine: workers that hang on several switches, leaves, with spines above them."""
 
 from dataclasses import dataclass
 
@@ -11,8 +11,8 @@ from switchgnn.planner.errors import PlannerError
 
 
 @dataclass(frozen=True)
-class Racks:
-    """Which worker hangs on which leaf; every leaf has a link to every spine.
+class LeafSpine:
+    """A leaf-spine: which worker hangs on which leaf; every leaf has a link to every spine.
 
     Attributes:
         leaf_of_worker: the leaf of each worker; a leaf's workers have numbers in a row.
@@ -33,18 +33,26 @@ class Racks:
         return self.leaf_of_worker[-1] + 1
 
     def workers_of(self, leaf: int) -> range:
-        """The workers of a leaf."""
+        """Return the workers of a leaf."""
         first = self.leaf_of_worker.index(leaf)
         return range(first, first + self.leaf_of_worker.count(leaf))
 
     def spine_of(self, vertex: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The spine that completes the sums of each vertex: they take turns."""
+        """Return the spine that completes the sums of each vertex: they take turns."""
         spine: NDArray[np.int64] = vertex.astype(np.int64) % self.spines
         return spine
 
 
-def even_racks(workers: int, leaves: int, spines: int) -> Racks:
+def even_leaf_spine(workers: int, leaves: int, spines: int) -> LeafSpine:
     """Divide workers over leaves as evenly as can be.
+
+    Args:
+        workers: their number.
+        leaves: their number, from 1 to `workers`.
+        spines: their number, at least 1.
+
+    Returns:
+        The leaf-spine; leaf sizes differ by one worker at most.
 
     Raises:
         PlannerError: a leaf without a worker, or no leaf or no spine.
@@ -55,4 +63,4 @@ def even_racks(workers: int, leaves: int, spines: int) -> Racks:
         raise PlannerError(
             f"{leaves} leaves are too many for {workers} workers: each leaf needs a worker"
         )
-    return Racks(tuple(worker * leaves // workers for worker in range(workers)), spines)
+    return LeafSpine(tuple(worker * leaves // workers for worker in range(workers)), spines)

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each of several switches has to know of a plan that was made for one.
+"""What each switch of a leaf-spine has to know of a plan that was made for one switch.
 
 Blocks, packets, order and what workers expect stay as they are. A leaf adds up what its own
 workers send. Where all of a sum comes from there, and goes there, it is complete; else the leaf
 sends a partial sum up, and the destination's spine adds the partial sums of the leaves. To a
-spine a leaf is what a worker with partial sums is to a single switch.
+spine a leaf is what a worker with partial sums is to a single switch (section 4 of the paper).
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from switchgnn.planner.arrays.rows import rank_in_group
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
-from switchgnn.planner.partition.leaf_spine import Racks
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.banks import BANKS, place_destinations
 from switchgnn.planner.plan.parts import fill_tables, slot_order
 from switchgnn.planner.plan.plan import Plan, SwitchPart
@@ -28,8 +28,8 @@ NOBODY = 65535
 
 
 @dataclass(frozen=True, eq=False)
-class TierPart:
-    """What one of several switches has to know.
+class LeafSpinePart:
+    """What one switch of a leaf-spine has to know.
 
     Its neighbours are numbered: first those below it (a leaf's workers, a spine's leaves), then
     those above it (a leaf's spines). They take the place of workers in `switch`.
@@ -63,41 +63,48 @@ class TierPart:
 
 
 @dataclass(frozen=True, eq=False)
-class Tiers:
-    """The parts of all switches.
+class LeafSpineParts:
+    """The parts of all switches of a leaf-spine.
 
     Attributes:
-        racks: who hangs where.
+        leaf_spine: who hangs where.
         leaves: one part per leaf, in order.
         spines: one part per spine, in order.
     """
 
-    racks: Racks
-    leaves: tuple[TierPart, ...]
-    spines: tuple[TierPart, ...]
+    leaf_spine: LeafSpine
+    leaves: tuple[LeafSpinePart, ...]
+    spines: tuple[LeafSpinePart, ...]
+
+    @property
+    def switches(self) -> tuple[LeafSpinePart, ...]:
+        """All of them, leaves first."""
+        return (*self.leaves, *self.spines)
 
 
-def make_tiers(plan: Plan, racks: Racks) -> Tiers:
-    """Share the plan of a single switch out to leaves and spines.
+def split_for_leaf_spine(plan: Plan, leaf_spine: LeafSpine) -> LeafSpineParts:
+    """Split the plan of a single switch into the parts of leaves and spines.
 
     Raises:
-        PlannerError: the racks are for other workers, or the plan is the strawman's.
+        PlannerError: the leaf-spine is for another number of workers, or the plan is the
+            strawman's.
     """
     if plan.manifest.strawman:
         raise PlannerError("the strawman's plan is for a single switch: choose other blocks")
-    if racks.workers != plan.manifest.workers:
+    if leaf_spine.workers != plan.manifest.workers:
         raise PlannerError(
-            f"the plan has {plan.manifest.workers} workers, the racks have {racks.workers}"
+            f"the plan has {plan.manifest.workers} workers, the leaf-spine has {leaf_spine.workers}"
         )
-    sums = _find_sums(plan, racks)
-    leaves = [_Leaf(plan, racks, sums, leaf) for leaf in range(racks.leaves)]
+    sums = _find_sums(plan, leaf_spine)
+    leaves = [_Leaf(plan, leaf_spine, sums, leaf) for leaf in range(leaf_spine.leaves)]
     ups = _join([leaf.partial_sums() for leaf in leaves])
-    ids = _number_partial_sums(ups, sums, racks, len(plan.assignment))
-    return Tiers(
-        racks=racks,
+    ids = _number_partial_sums(ups, sums, leaf_spine, len(plan.assignment))
+    return LeafSpineParts(
+        leaf_spine=leaf_spine,
         leaves=tuple(leaf.part(ups.id_of(ids, leaf.number)) for leaf in leaves),
         spines=tuple(
-            _spine(plan, racks, sums, ups, ids=ids, number=spine) for spine in range(racks.spines)
+            _spine(plan, leaf_spine, sums, ups, ids=ids, number=spine)
+            for spine in range(leaf_spine.spines)
         ),
     )
 
@@ -128,7 +135,7 @@ class _Sums:
     count: NDArray[np.int64]
 
 
-def _find_sums(plan: Plan, racks: Racks) -> _Sums:
+def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
     switch = plan.switch
     entry, bank = np.nonzero(switch.entry_expected)
     slots = _slot_key(switch.result_block, switch.result_bank, switch.result_slot)
@@ -140,7 +147,7 @@ def _find_sums(plan: Plan, racks: Racks) -> _Sums:
     source = np.searchsorted(switch.source_vertex, switch.entry_source[entry])
     packet_worker = switch.source_worker[source].astype(np.int64)
     worker = switch.result_worker[order].astype(np.int64)
-    leaf = np.array(racks.leaf_of_worker)
+    leaf = np.array(leaf_spine.leaf_of_worker)
     crosses = np.zeros(len(order), dtype=np.bool_)
     crosses[row[leaf[packet_worker] != leaf[worker[row]]]] = True
     return _Sums(
@@ -170,7 +177,7 @@ class _PartialSums:
     count: NDArray[np.int64]
 
     def id_of(self, ids: NDArray[np.int32], leaf: int) -> NDArray[np.int32]:
-        """Those of the ids that are a leaf's."""
+        """Return those of the ids that are a leaf's."""
         own: NDArray[np.int32] = ids[self.leaf == leaf]
         return own
 
@@ -178,10 +185,10 @@ class _PartialSums:
 class _Leaf:
     """A leaf whose slots are placed, before its partial sums have ids."""
 
-    def __init__(self, plan: Plan, racks: Racks, sums: _Sums, number: int) -> None:
+    def __init__(self, plan: Plan, leaf_spine: LeafSpine, sums: _Sums, number: int) -> None:
         self.number = number
-        self._plan, self._racks, self._sums = plan, racks, sums
-        self._workers = racks.workers_of(number)
+        self._plan, self._leaf_spine, self._sums = plan, leaf_spine, sums
+        self._workers = leaf_spine.workers_of(number)
         mine = np.flatnonzero(_within(sums.packet_worker, self._workers))
         row = sums.row[mine]
         edges = BoundaryEdges(
@@ -197,13 +204,13 @@ class _Leaf:
         self._row = np.unique(row)
 
     def partial_sums(self) -> _PartialSums:
-        """What the leaf sends up."""
+        """Return what the leaf sends up."""
         up = self._sums.crosses[self._row]
         rows = self._row[up]
         return _PartialSums(np.full(len(rows), self.number), rows, self._placement.expected[up])
 
-    def part(self, ids: NDArray[np.int32]) -> TierPart:
-        """The leaf's part; `ids` are the planner's numbers of its partial sums, in order."""
+    def part(self, ids: NDArray[np.int32]) -> LeafSpinePart:
+        """Return the leaf's part; `ids` are the planner's numbers of its partial sums, in order."""
         switch, vertices = self._plan.switch, len(self._plan.assignment)
         sums, row, workers = self._sums, self._row, self._workers
         own = _within(switch.source_worker, workers)
@@ -223,11 +230,11 @@ class _Leaf:
         known[row] = True
         routes = np.flatnonzero(known)
         towards, above = self._neighbours(routes)
-        return TierPart(
+        return LeafSpinePart(
             number=self.number,
             below=tuple(workers),
             members=tuple(1 << worker for worker in workers),
-            above=self._racks.spines,
+            above=self._leaf_spine.spines,
             switch=replace(tables, result_worker=leaves_by.astype(np.uint16)),
             result_partial=partial[results],
             route_block=sums.block[routes].astype(np.uint16),
@@ -238,18 +245,18 @@ class _Leaf:
         )
 
     def _neighbours(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The neighbour towards the worker of each destination, and the one that completes it."""
+        """Return the neighbour towards each destination's worker, and the one that completes it."""
         sums, workers = self._sums, self._workers
-        spine = len(workers) + self._racks.spine_of(sums.vertex[rows])
+        spine = len(workers) + self._leaf_spine.spine_of(sums.vertex[rows])
         owner = sums.worker[rows]
         towards = np.where(_within(owner, workers), owner - workers.start, spine)
         return towards, np.where(sums.crosses[rows], spine, NOBODY)
 
 
 def _number_partial_sums(
-    ups: _PartialSums, sums: _Sums, racks: Racks, vertices: int
+    ups: _PartialSums, sums: _Sums, leaf_spine: LeafSpine, vertices: int
 ) -> NDArray[np.int32]:
-    """The planner's number of each partial sum, as workers number theirs.
+    """Return the planner's number of each partial sum, as workers number theirs.
 
     V + rank · leaves + leaf, with the rank among the sums of the leaf for the spine in the block:
     a spine remembers no more of them than the fullest block needs.
@@ -257,11 +264,11 @@ def _number_partial_sums(
     Raises:
         PlannerError: more partial sums than ids.
     """
-    block, spine = sums.block[ups.row], racks.spine_of(sums.vertex[ups.row])
+    block, spine = sums.block[ups.row], leaf_spine.spine_of(sums.vertex[ups.row])
     order = np.lexsort((ups.row, spine, ups.leaf, block))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = rank_in_group(block[order], ups.leaf[order], spine[order])
-    number = vertices + rank * racks.leaves + ups.leaf
+    number = vertices + rank * leaf_spine.leaves + ups.leaf
     if number.max(initial=0) >= FIRST_RESERVED_ID:
         raise PlannerError(
             f"{rank.max() + 1} partial sums of one leaf in one block are more than there are ids"
@@ -271,16 +278,16 @@ def _number_partial_sums(
 
 def _spine(
     plan: Plan,
-    racks: Racks,
+    leaf_spine: LeafSpine,
     sums: _Sums,
     ups: _PartialSums,
     *,
     ids: NDArray[np.int32],
     number: int,
-) -> TierPart:
-    mine = np.flatnonzero(racks.spine_of(sums.vertex[ups.row]) == number)
+) -> LeafSpinePart:
+    mine = np.flatnonzero(leaf_spine.spine_of(sums.vertex[ups.row]) == number)
     mine = mine[np.lexsort((ids[mine], sums.block[ups.row[mine]]))]
-    row, leaf_of = ups.row[mine], np.array(racks.leaf_of_worker)
+    row, leaf_of = ups.row[mine], np.array(leaf_spine.leaf_of_worker)
     edges = BoundaryEdges(
         source=ids[mine],
         destination=sums.vertex[row].astype(np.int32),
@@ -295,11 +302,12 @@ def _spine(
     vertices = len(plan.assignment)
     routes = np.unique(row)
     results = slot_order(placement)
-    return TierPart(
+    return LeafSpinePart(
         number=number,
-        below=tuple(range(racks.leaves)),
+        below=tuple(range(leaf_spine.leaves)),
         members=tuple(
-            sum(1 << worker for worker in racks.workers_of(leaf)) for leaf in range(racks.leaves)
+            sum(1 << worker for worker in leaf_spine.workers_of(leaf))
+            for leaf in range(leaf_spine.leaves)
         ),
         above=0,
         switch=fill_tables(
@@ -326,7 +334,7 @@ def _within(numbers: NDArray[np.integer], some: range) -> NDArray[np.bool_]:
 
 
 def _places(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """The place of each number below `size` among different rows, or -1."""
+    """Return the place of each number below `size` among different rows, or -1."""
     place = np.full(size, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     return place
@@ -335,13 +343,13 @@ def _places(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 def _slot_key(
     block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """One number per slot, in the order of the results."""
+    """Return one number per slot, in the order of the results."""
     key: NDArray[np.int64] = (block.astype(np.int64) * BANKS + bank) << 32
     return key + slot
 
 
 def _planner_ids(wire: NDArray[np.uint32], vertices: int) -> NDArray[np.int32]:
-    """What `wire_ids` made into ids of packets."""
+    """Return the planner's ids that `wire_ids` turned into ids of packets."""
     ids = wire.astype(np.int64)
     ids[ids >= FIRST_RESERVED_ID] += vertices - FIRST_RESERVED_ID
     return ids.astype(np.int32)

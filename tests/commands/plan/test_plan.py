@@ -270,9 +270,9 @@ def test_the_peak_of_memory_is_that_of_the_work():
 
 def test_leaves_and_spines_are_reported():
     found = plan_json("karate", "--workers", 4, "--slots", 16, "--leaves", 2, "--features", 33)
-    tiers = found["tiers"]
-    assert (tiers["leaves"], tiers["spines"]) == (2, 1)
-    forward = tiers["directions"]["forward"]
+    leaf_spine = found["leaf_spine"]
+    assert (leaf_spine["leaves"], leaf_spine["spines"]) == (2, 1)
+    forward = leaf_spine["directions"]["forward"]
     assert list(forward["ways"]) == ["plan", "once", "single", "host"]
     single, ours = forward["ways"]["single"], forward["ways"]["plan"]
     assert single["packets_up"] == found["packets_up"]
@@ -280,7 +280,7 @@ def test_leaves_and_spines_are_reported():
     assert ours["bytes_up"] == ours["packets_up"] * 188 * 2 > 0
     assert len(forward["leaf_slots"]) == 2
     assert max(forward["leaf_slots"] + forward["spine_slots"]) <= 16
-    assert plan_json("karate", "--workers", 4, "--slots", 16)["tiers"] is None
+    assert plan_json("karate", "--workers", 4, "--slots", 16)["leaf_spine"] is None
 
 
 def test_leaves_and_spines_are_shown():
@@ -288,7 +288,7 @@ def test_leaves_and_spines_are_shown():
         *("karate", "--workers", 4, "--slots", 16, "--strategy", "best", "--directions", "both"),
         *("--leaves", 2, "--spines", 2),
     )
-    assert "4 workers (metis-racks:2)" in text
+    assert "4 workers (metis-leaf-spine:2)" in text
     assert text.count("between leaves and spines; packets of a fragment") == 1
     assert "sums at spines only" in text
     assert "in the leaves, " in text
@@ -298,21 +298,21 @@ def test_leaves_and_spines_are_shown():
 
 def test_a_partition_for_the_leaves_that_there_are():
     few = ("karate", "--workers", 4, "--slots", 16)
-    found = plan_json(*few, "--leaves", 2, "--partition", "metis-racks")
-    assert found["partition"] == "metis-racks:2"
-    assert "not for 2 leaves" in refused(*few, "--leaves", 2, "--partition", "metis-racks:3")
-    assert "does not say how many leaves" in refused(*few, "--partition", "metis-racks")
+    found = plan_json(*few, "--leaves", 2, "--partition", "metis-leaf-spine")
+    assert found["partition"] == "metis-leaf-spine:2"
+    assert "not for 2 leaves" in refused(*few, "--leaves", 2, "--partition", "metis-leaf-spine:3")
+    assert "does not say how many leaves" in refused(*few, "--partition", "metis-leaf-spine")
     assert "add --leaves" in refused(*few, "--spines", 2)
     assert "5 leaves are too many" in refused(*few, "--leaves", 5)
 
 
 def test_the_host_aware_partition_of_cdfgnn():
     few = ("karate", "--workers", 4, "--slots", 16)
-    racked = (*few, "--leaves", 2, "--partition")
-    assert plan_json(*racked, "cdfgnn")["partition"] == "cdfgnn:2"
-    assert plan_json(*racked, "cdfgnn:2:0.5")["partition"] == "cdfgnn:2:0.5"
+    on_two_leaves = (*few, "--leaves", 2, "--partition")
+    assert plan_json(*on_two_leaves, "cdfgnn")["partition"] == "cdfgnn:2"
+    assert plan_json(*on_two_leaves, "cdfgnn:2:0.5")["partition"] == "cdfgnn:2:0.5"
     assert plan_json(*few, "--partition", "cdfgnn:4")["partition"] == "cdfgnn:4"
-    assert "write it as cdfgnn:2:0.5" in refused(*racked, "cdfgnn:3:0.5")
-    assert "gamma from 0 to 1" in refused(*racked, "cdfgnn:2:1.5")
+    assert "write it as cdfgnn:2:0.5" in refused(*on_two_leaves, "cdfgnn:3:0.5")
+    assert "gamma from 0 to 1" in refused(*on_two_leaves, "cdfgnn:2:1.5")
     assert "needs the number of leaves" in refused(*few, "--partition", "cdfgnn")
     assert "5 leaves are too many" in refused(*few, "--partition", "cdfgnn:5")

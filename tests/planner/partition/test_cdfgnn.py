@@ -21,9 +21,9 @@ from switchgnn.planner.partition.cdfgnn import (
     find_cdfgnn,
     stream_vertices,
 )
-from switchgnn.planner.partition.leaf_spine import even_racks
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
-from switchgnn.planner.partition.metis_leaf_spine import on_racks
+from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from tests.planner.helpers import (
     STEADY,
     boundary_of,
@@ -42,21 +42,21 @@ def most_of(vertices, workers):
     return math.ceil(1.05 * vertices / workers)
 
 
-def check_steps(graph, racks, gamma, stream):
+def check_steps(graph, leaf_spine, gamma, stream):
     """The oracle: each vertex is at a worker of the least score, which is the one recorded.
 
     All copies are counted anew for each worker that a vertex could go to: those that there would
     be, less those that there are.
     """
-    vertices, workers = graph.vertices, racks.workers
+    vertices, workers = graph.vertices, leaf_spine.workers
     assert sorted(stream.order.tolist()) == list(range(vertices))
     source, destination = graph.edges()
     leads = np.zeros((vertices, vertices), dtype=np.int64)
     leads[source, destination] = 1
     beside = (leads + leads.T > 0).astype(np.int64)
     near = beside + np.eye(vertices, dtype=np.int64)
-    behind = np.zeros((workers, racks.leaves), dtype=np.int64)
-    behind[np.arange(workers), racks.leaf_of_worker] = 1
+    behind = np.zeros((workers, leaf_spine.leaves), dtype=np.int64)
+    behind[np.arange(workers), leaf_spine.leaf_of_worker] = 1
     placed = np.zeros((vertices, workers), dtype=np.int64)
 
     def copies(holds):
@@ -83,15 +83,18 @@ def check_steps(graph, racks, gamma, stream):
 @given(graphs(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), GAMMAS)
 @STEADY
 def test_every_step_takes_the_least_score(graph, workers, leaves, seed, gamma):
-    racks = even_racks(workers, min(leaves, workers), 1)
-    check_steps(graph, racks, gamma, stream_vertices(graph, racks, seed, gamma))
+    leaf_spine = even_leaf_spine(workers, min(leaves, workers), 1)
+    check_steps(graph, leaf_spine, gamma, stream_vertices(graph, leaf_spine, seed, gamma))
 
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(("workers", "leaves"), [(6, 3), (7, 2), (4, 4)])
 def test_every_step_in_denser_graphs(workers, leaves, directed):
-    graph, racks = random_graph(60, 200, 4, directed=directed), even_racks(workers, leaves, 1)
-    check_steps(graph, racks, 0.3, stream_vertices(graph, racks, 0, 0.3))
+    graph, leaf_spine = (
+        random_graph(60, 200, 4, directed=directed),
+        even_leaf_spine(workers, leaves, 1),
+    )
+    check_steps(graph, leaf_spine, 0.3, stream_vertices(graph, leaf_spine, 0, 0.3))
 
 
 def swapped(stream):
@@ -113,25 +116,25 @@ WRONG = {
 
 @pytest.mark.parametrize("wrong", [None, *WRONG])
 def test_the_oracle_notices(wrong):
-    racks = even_racks(4, 2, 1)
-    stream = stream_vertices(KARATE, racks, 0, 0.1)
+    leaf_spine = even_leaf_spine(4, 2, 1)
+    stream = stream_vertices(KARATE, leaf_spine, 0, 0.1)
     if wrong is None:
-        check_steps(KARATE, racks, 0.1, stream)
+        check_steps(KARATE, leaf_spine, 0.1, stream)
         return
     with pytest.raises(AssertionError):
-        check_steps(KARATE, racks, 0.1, WRONG[wrong](stream))
+        check_steps(KARATE, leaf_spine, 0.1, WRONG[wrong](stream))
 
 
 @pytest.mark.parametrize("given_to", ["another gamma", "other leaves"])
 def test_the_oracle_notices_another_objective(given_to):
-    racks, gamma = even_racks(4, 2, 1), 0.4
-    stream = stream_vertices(KARATE, racks, 0, gamma)
+    leaf_spine, gamma = even_leaf_spine(4, 2, 1), 0.4
+    stream = stream_vertices(KARATE, leaf_spine, 0, gamma)
     if given_to == "another gamma":
         gamma = 0.1
     else:
-        racks = even_racks(4, 3, 1)
+        leaf_spine = even_leaf_spine(4, 3, 1)
     with pytest.raises(AssertionError):
-        check_steps(KARATE, racks, gamma, stream)
+        check_steps(KARATE, leaf_spine, gamma, stream)
 
 
 def plain(graph, workers, order):
@@ -162,14 +165,14 @@ def plain(graph, workers, order):
 @given(graphs(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 3))
 @STEADY
 def test_without_gamma_it_knows_no_leaves(graph, workers, leaves, seed):
-    racks = even_racks(workers, min(leaves, workers), 1)
-    stream = stream_vertices(graph, racks, seed, 0.0)
+    leaf_spine = even_leaf_spine(workers, min(leaves, workers), 1)
+    stream = stream_vertices(graph, leaf_spine, seed, 0.0)
     expected = plain(graph, workers, stream.order)
     assert stream.assignment.tolist() == [expected[v] for v in range(graph.vertices)]
 
 
 def test_plain_is_another_than_with_gamma():
-    streams = [stream_vertices(KARATE, even_racks(4, 2, 1), 0, gamma) for gamma in (0.0, 0.5)]
+    streams = [stream_vertices(KARATE, even_leaf_spine(4, 2, 1), 0, gamma) for gamma in (0.0, 0.5)]
     expected = plain(KARATE, 4, streams[0].order)
     found = [stream.assignment.tolist() == list(map(expected.get, range(34))) for stream in streams]
     assert found == [True, False]
@@ -212,7 +215,7 @@ def test_a_worker_that_the_stream_leaves_empty_gets_a_vertex():
     """The source of the only edge costs its worker no work, so both ends go there."""
     ends = np.array([0]), np.array([1])
     graph = graph_from_edges(*ends, name="g", vertices=2, directed=True)
-    stream = stream_vertices(graph, even_racks(2, 1, 1), 0, 0.0)
+    stream = stream_vertices(graph, even_leaf_spine(2, 1, 1), 0, 0.0)
     assert stream.assignment.tolist() == [0, 0]
     assert sorted(cdfgnn(graph, 2, 0, leaves=1, gamma=0.0).tolist()) == [0, 1]
 
@@ -228,16 +231,16 @@ def test_shares_are_even(workers, leaves):
 def test_compiled_and_interpreted_are_the_same(monkeypatch):
     graph = random_graph(150, 900, 3, directed=True)
     monkeypatch.setattr(compiled, "_FEW", 1 << 60)
-    interpreted = stream_vertices(graph, even_racks(5, 2, 1), 1, 0.1)
+    interpreted = stream_vertices(graph, even_leaf_spine(5, 2, 1), 1, 0.1)
     monkeypatch.setattr(compiled, "_FEW", -1)
-    machine = stream_vertices(graph, even_racks(5, 2, 1), 1, 0.1)
+    machine = stream_vertices(graph, even_leaf_spine(5, 2, 1), 1, 0.1)
     assert np.array_equal(machine.assignment, interpreted.assignment)
     assert np.array_equal(machine.score, interpreted.score)
 
 
 def test_gamma_moves_copies_from_between_leaves_to_below_them():
     """The paper's claim for its default of 0.1, over ten seeds."""
-    leaf = np.array(even_racks(8, 2, 1).leaf_of_worker)
+    leaf = np.array(even_leaf_spine(8, 2, 1).leaf_of_worker)
 
     def copies(gamma):
         """(between leaves, below them)."""
@@ -284,10 +287,14 @@ def test_more_leaves_than_workers_are_refused():
 
 
 def test_the_topology_says_how_many_leaves():
-    racks = even_racks(6, 3, 1)
-    assert on_racks("cdfgnn", racks) == on_racks("cdfgnn:3", racks) == "cdfgnn:3"
-    assert on_racks("cdfgnn:3:0.5", racks) == "cdfgnn:3:0.5"
-    assert on_racks("cdfgnn:2", None) == "cdfgnn:2"
+    leaf_spine = even_leaf_spine(6, 3, 1)
+    assert (
+        partition_for_leaf_spine("cdfgnn", leaf_spine)
+        == partition_for_leaf_spine("cdfgnn:3", leaf_spine)
+        == "cdfgnn:3"
+    )
+    assert partition_for_leaf_spine("cdfgnn:3:0.5", leaf_spine) == "cdfgnn:3:0.5"
+    assert partition_for_leaf_spine("cdfgnn:2", None) == "cdfgnn:2"
     for name, fitting in (("cdfgnn:2", "cdfgnn:3$"), ("cdfgnn:2:0.5", "cdfgnn:3:0.5$")):
         with pytest.raises(PlannerError, match=f"not for 3 leaves: write it as {fitting}"):
-            on_racks(name, racks)
+            partition_for_leaf_spine(name, leaf_spine)

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
 from switchgnn.planner import Direction, PlannerError, build_plan, graph_from_edges, load_graph
-from switchgnn.planner.check.leaf_spine import check_tiers
+from switchgnn.planner.check.leaf_spine import check_leaf_spine
 from switchgnn.planner.costs.report import Frames
-from switchgnn.planner.costs.report_leaf_spine import report_tier_direction
+from switchgnn.planner.costs.report_leaf_spine import report_leaf_spine_direction
 from switchgnn.planner.partition import metis_leaf_spine as module
-from switchgnn.planner.partition.leaf_crossings import copies_between, once_between
-from switchgnn.planner.partition.leaf_spine import even_racks
-from switchgnn.planner.partition.metis_leaf_spine import metis_racks, on_racks
+from switchgnn.planner.partition.leaf_crossings import crossing_copies, crossing_sums
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine, partition_for_leaf_spine
 from switchgnn.planner.partition.workers import partition_workers
-from switchgnn.planner.plan.leaf_spine import make_tiers
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import Situation, choose
 from tests.planner.helpers import (
     STEADY,
@@ -30,7 +30,7 @@ from tests.planner.helpers import (
     random_graph,
     split_graphs,
 )
-from tests.planner.leaf_spine_model import replay_tiers
+from tests.planner.leaf_spine_model import replay_leaf_spine
 
 
 def counted(graph, assignment, leaf_of):
@@ -51,21 +51,24 @@ def counted(graph, assignment, leaf_of):
 @STEADY
 def test_what_crosses_is_what_is_counted_one_by_one(case, leaves):
     graph, workers, assignment = case
-    racks = even_racks(workers, min(leaves, workers), 1)
+    leaf_spine = even_leaf_spine(workers, min(leaves, workers), 1)
     boundary = boundary_of(graph, assignment)
-    found = (*once_between(boundary, racks), copies_between(boundary, racks))
-    assert found == counted(graph, assignment, racks.leaf_of_worker)
+    found = (*crossing_sums(boundary, leaf_spine), crossing_copies(boundary, leaf_spine))
+    assert found == counted(graph, assignment, leaf_spine.leaf_of_worker)
 
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(("workers", "leaves"), [(6, 3), (7, 2), (4, 4)])
 def test_what_crosses_in_denser_graphs(workers, leaves, directed):
     """Where a destination often has sources behind its own leaf and behind others."""
-    graph, racks = random_graph(60, 200, 4, directed=directed), even_racks(workers, leaves, 1)
+    graph, leaf_spine = (
+        random_graph(60, 200, 4, directed=directed),
+        even_leaf_spine(workers, leaves, 1),
+    )
     assignment = np.arange(60, dtype=np.int32) % workers
     boundary = boundary_of(graph, assignment)
-    found = (*once_between(boundary, racks), copies_between(boundary, racks))
-    assert found == counted(graph, assignment, racks.leaf_of_worker)
+    found = (*crossing_sums(boundary, leaf_spine), crossing_copies(boundary, leaf_spine))
+    assert found == counted(graph, assignment, leaf_spine.leaf_of_worker)
 
 
 def communities(sizes, inside, between, seed=3):
@@ -96,9 +99,9 @@ GRAPHS = {
 }
 
 
-def check_racked(graph, assignment, workers, leaves):
+def check_leaf_parts(graph, assignment, workers, leaves):
     """The oracle: no more between leaves than with plain METIS, and shares as even."""
-    leaf_of = even_racks(workers, leaves, 1).leaf_of_worker
+    leaf_of = even_leaf_spine(workers, leaves, 1).leaf_of_worker
     shares = np.bincount(assignment, minlength=workers)
     assert len(shares) == workers
     assert shares.max() <= 1.1 * shares.mean()
@@ -111,21 +114,21 @@ def check_racked(graph, assignment, workers, leaves):
 @pytest.mark.parametrize(("workers", "leaves"), [(8, 2), (8, 4), (12, 3), (7, 3), (16, 4)])
 def test_never_more_between_leaves_than_metis(name, workers, leaves):
     graph = GRAPHS[name]
-    check_racked(graph, metis_racks(graph, workers, 0, leaves=leaves), workers, leaves)
+    check_leaf_parts(graph, metis_leaf_spine(graph, workers, 0, leaves=leaves), workers, leaves)
 
 
 def test_the_oracle_notices_workers_on_wrong_leaves():
-    racked = metis_racks(GRAPHS["digits"], 8, 0, leaves=2)
+    assignment = metis_leaf_spine(GRAPHS["digits"], 8, 0, leaves=2)
     with pytest.raises(AssertionError):
-        check_racked(GRAPHS["digits"], racked * 3 % 8, 8, 2)
+        check_leaf_parts(GRAPHS["digits"], assignment * 3 % 8, 8, 2)
     with pytest.raises(AssertionError):
-        check_racked(GRAPHS["digits"], np.where(racked == 7, 6, racked), 8, 2)
+        check_leaf_parts(GRAPHS["digits"], np.where(assignment == 7, 6, assignment), 8, 2)
 
 
 def test_somewhere_it_is_fewer():
-    graph, racks = GRAPHS["digits"], even_racks(8, 2, 1)
-    ways = metis_racks(graph, 8, 0, leaves=2), partition_workers(graph, 8, 0)
-    ours, theirs = (sum(counted(graph, way, racks.leaf_of_worker)[:2]) for way in ways)
+    graph, leaf_spine = GRAPHS["digits"], even_leaf_spine(8, 2, 1)
+    ways = metis_leaf_spine(graph, 8, 0, leaves=2), partition_workers(graph, 8, 0)
+    ours, theirs = (sum(counted(graph, way, leaf_spine.leaf_of_worker)[:2]) for way in ways)
     assert ours < 0.9 * theirs
 
 
@@ -136,8 +139,8 @@ def test_what_belongs_together_is_behind_one_leaf(monkeypatch, compared):
         monkeypatch.setattr(module, "MOST_COMPARED_EDGES", 0)
     together = [(a, b, 25) for a in range(8) for b in range(a) if a % 2 == b % 2]
     graph = communities([40] * 8, 400, together)
-    assignment = metis_racks(graph, 8, 0, leaves=2)
-    assert counted(graph, assignment, even_racks(8, 2, 1).leaf_of_worker) == (0, 0, 0)
+    assignment = metis_leaf_spine(graph, 8, 0, leaves=2)
+    assert counted(graph, assignment, even_leaf_spine(8, 2, 1).leaf_of_worker) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("compared", [True, False])
@@ -145,7 +148,7 @@ def test_what_belongs_together_is_behind_one_leaf(monkeypatch, compared):
 def test_shares_are_even_on_leaves_of_different_size(monkeypatch, compared, workers, leaves):
     if not compared:
         monkeypatch.setattr(module, "MOST_COMPARED_EDGES", 0)
-    shares = np.bincount(metis_racks(GRAPHS["random"], workers, 0, leaves=leaves))
+    shares = np.bincount(metis_leaf_spine(GRAPHS["random"], workers, 0, leaves=leaves))
     assert shares.max() <= 1.1 * shares.mean()
 
 
@@ -153,7 +156,7 @@ def test_shares_are_even_on_leaves_of_different_size(monkeypatch, compared, work
 def test_with_one_leaf_it_is_metis(seed):
     graph = GRAPHS["random"]
     expected = partition_workers(graph, 6, seed)
-    assert np.array_equal(metis_racks(graph, 6, seed, leaves=1), expected)
+    assert np.array_equal(metis_leaf_spine(graph, 6, seed, leaves=1), expected)
 
 
 @given(graphs(), st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), st.booleans())
@@ -163,54 +166,62 @@ def test_every_worker_gets_a_vertex(graph, workers, leaves, seed, compared):
     with pytest.MonkeyPatch.context() as patch:
         if not compared:
             patch.setattr(module, "MOST_COMPARED_EDGES", -1)
-        make = partial(metis_racks, leaves=leaves)
+        make = partial(metis_leaf_spine, leaves=leaves)
         check_everybody_has_a_vertex(make, graph, workers, seed)
 
 
 def test_plans_name_it_with_its_leaves():
     graph = GRAPHS["digits"]
-    plan = build_plan(graph, workers=4, slots=64, program="0", partition="metis-racks:2", seed=1)
-    assert plan.manifest.partition.method == "metis-racks:2"
-    assert np.array_equal(plan.assignment, metis_racks(graph, 4, 1, leaves=2))
+    plan = build_plan(
+        graph, workers=4, slots=64, program="0", partition="metis-leaf-spine:2", seed=1
+    )
+    assert plan.manifest.partition.method == "metis-leaf-spine:2"
+    assert np.array_equal(plan.assignment, metis_leaf_spine(graph, 4, 1, leaves=2))
 
 
-@pytest.mark.parametrize("name", ["metis-racks", "metis-racks:", "metis-racks:0", "metis-racks:x"])
+@pytest.mark.parametrize(
+    "name", ["metis-leaf-spine", "metis-leaf-spine:", "metis-leaf-spine:0", "metis-leaf-spine:x"]
+)
 def test_names_without_a_number_are_refused(name):
     with pytest.raises(PlannerError) as error:
         build_plan(GRAPHS["random"], workers=4, slots=64, program="0", partition=name)
-    assert "write it as metis-racks:2" in one_sentence(error)
+    assert "write it as metis-leaf-spine:2" in one_sentence(error)
 
 
 def test_more_leaves_than_workers_are_refused():
     with pytest.raises(PlannerError, match="5 leaves are too many for 4 workers"):
-        metis_racks(GRAPHS["random"], 4, 0, leaves=5)
+        metis_leaf_spine(GRAPHS["random"], 4, 0, leaves=5)
 
 
 def test_the_topology_says_how_many_leaves():
-    racks = even_racks(6, 3, 1)
-    assert on_racks("metis-racks", racks) == on_racks("metis-racks:3", racks) == "metis-racks:3"
-    assert on_racks("metis", racks) == "metis"
-    assert on_racks(None, racks) is None
-    assert on_racks("metis-racks:3", None) == "metis-racks:3"
+    leaf_spine = even_leaf_spine(6, 3, 1)
+    assert (
+        partition_for_leaf_spine("metis-leaf-spine", leaf_spine)
+        == partition_for_leaf_spine("metis-leaf-spine:3", leaf_spine)
+        == "metis-leaf-spine:3"
+    )
+    assert partition_for_leaf_spine("metis", leaf_spine) == "metis"
+    assert partition_for_leaf_spine(None, leaf_spine) is None
+    assert partition_for_leaf_spine("metis-leaf-spine:3", None) == "metis-leaf-spine:3"
     with pytest.raises(PlannerError, match="not for 3 leaves"):
-        on_racks("metis-racks:2", racks)
+        partition_for_leaf_spine("metis-leaf-spine:2", leaf_spine)
 
 
 def test_best_knows_the_leaves():
-    def choice(preset, racks):
-        return choose(preset, GRAPHS["random"], Situation(8, 50, racks=racks))
+    def choice(preset, leaf_spine):
+        return choose(preset, GRAPHS["random"], Situation(8, 50, leaf_spine=leaf_spine))
 
-    racked = choice("best", even_racks(8, 4, 2))
-    assert racked.partition == "metis-racks:4"
-    assert "4 leaves" in racked.because["partition"]
-    assert choice("best", even_racks(8, 1, 1)) == choice("best", None)
-    assert choice("paper", even_racks(8, 4, 2)) == choice("paper", None)
+    on_leaves = choice("best", even_leaf_spine(8, 4, 2))
+    assert on_leaves.partition == "metis-leaf-spine:4"
+    assert "4 leaves" in on_leaves.because["partition"]
+    assert choice("best", even_leaf_spine(8, 1, 1)) == choice("best", None)
+    assert choice("paper", even_leaf_spine(8, 4, 2)) == choice("paper", None)
 
 
-def slots_needed(plan, racks, direction):
+def slots_needed(plan, leaf_spine, direction):
     """Of each leaf and each spine, from what the workers await."""
-    leaf_of = racks.leaf_of_worker
-    leaves, spines = [{} for _ in range(racks.leaves)], [{} for _ in range(racks.spines)]
+    leaf_of = leaf_spine.leaf_of_worker
+    leaves, spines = [{} for _ in range(leaf_spine.leaves)], [{} for _ in range(leaf_spine.spines)]
     for block in plan.manifest.direction(direction).block_numbers:
         for part in plan.workers:
             for at in range(*part.receive_indptr[block - 1 : block + 1].tolist()):
@@ -219,12 +230,12 @@ def slots_needed(plan, racks, direction):
                 vertex = int(part.receive_vertex[at])
                 used = [leaves[leaf] for leaf in from_leaves]
                 if from_leaves != {leaf_of[part.worker]}:
-                    used.append(spines[vertex % racks.spines])
+                    used.append(spines[vertex % leaf_spine.spines])
                 for switch in used:
                     switch.setdefault(block, set()).add(vertex)
     return [
-        tuple(max(map(len, switch.values()), default=0) for switch in tier)
-        for tier in (leaves, spines)
+        tuple(max(map(len, switch.values()), default=0) for switch in switches)
+        for switches in (leaves, spines)
     ]
 
 
@@ -234,17 +245,17 @@ def slots_needed(plan, racks, direction):
 def test_the_report_counts_what_crosses(direction, send, leaves, spines):
     graph = random_graph(60, 300, 3, directed=True)
     plan = build_plan(graph, workers=6, slots=14, program="0", directions="both", send=send)
-    racks = even_racks(6, leaves, spines)
-    tiers = make_tiers(plan, racks)
-    check_tiers(plan, tiers)
+    leaf_spine = even_leaf_spine(6, leaves, spines)
+    parts = split_for_leaf_spine(plan, leaf_spine)
+    check_leaf_spine(plan, parts)
     boundary = boundary_of(graph, plan.assignment)
     edges = boundary if direction is Direction.FORWARD else boundary.transposed()
     record = plan.manifest.direction(direction)
     frames = Frames(FEATURE_FRAME_BYTES, 3)
-    found = report_tier_direction(tiers, record, edges, frames, BARRIER_FRAME_BYTES)
+    found = report_leaf_spine_direction(parts, record, edges, frames, BARRIER_FRAME_BYTES)
 
     features = np.random.default_rng(7).integers(-(2**40), 2**40, (graph.vertices, 3))
-    played = replay_tiers(plan, tiers, features, direction)
+    played = replay_leaf_spine(plan, parts, features, direction)
     up, down = int(played.partial_sums.sum()), int(played.sums_down.sum())
     load = found.ways["plan"]
     assert (load.packets_up, load.packets_down) == (up, down)
@@ -252,7 +263,7 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines):
     assert found.packets_max == max(played.partial_sums.max(), played.sums_down.max())
 
     around = graph if direction is Direction.FORWARD else turned(graph)
-    pairs, away, copies = counted(around, plan.assignment, racks.leaf_of_worker)
+    pairs, away, copies = counted(around, plan.assignment, leaf_spine.leaf_of_worker)
     once, host = found.ways["once"], found.ways["host"]
     assert (once.packets_up, once.packets_down) == (pairs, away)
     assert (host.packets_up, host.packets_down) == (copies, copies)
@@ -266,7 +277,7 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines):
     assert found.control_bytes == 2 * barriers * BARRIER_FRAME_BYTES
     whole = found.control_bytes + load.bytes_up + load.bytes_down
     assert found.control_share == pytest.approx(found.control_bytes / whole)
-    assert [found.leaf_slots, found.spine_slots] == slots_needed(plan, racks, direction)
+    assert [found.leaf_slots, found.spine_slots] == slots_needed(plan, leaf_spine, direction)
 
 
 def turned(graph):
