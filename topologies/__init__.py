@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Networks to run in: a star in Mininet or over loopback, with either switch."""
+"""Networks to run in: a star or a leaf-spine, in Mininet or over loopback, with either switch."""
 
 from switchgnn.topologies.background import BackgroundTraffic
 from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, choose

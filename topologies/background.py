@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""TCP flows between the workers, through the same links and the same switch."""
+"""TCP flows between the workers, through the same links and the same switches."""
 
 import sys
 from contextlib import ExitStack
@@ -14,9 +14,9 @@ _PROGRAM = (sys.executable, "-m", "switchgnn.topologies.tcp_flows")
 
 
 class BackgroundTraffic:
-    """So many flows from each worker to the next, as long as the context lasts.
+    """Flows from each worker to the next, as long as the context lasts.
 
-    The plan must be installed: the switch forwards by its tables.
+    The plan must be installed: the switches forward by its tables.
 
     Args:
         fabric: running, with hosts that have a network of their own.

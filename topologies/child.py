@@ -115,6 +115,10 @@ class Child:
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
         """Poll until ``ready()``.
 
+        Args:
+            ready: tells whether the process is ready.
+            seconds: after which it must be.
+
         Raises:
             FabricError: it exited or was not ready in time; with the end of its log.
         """

@@ -44,6 +44,9 @@ def choose(target: str, fabric: str) -> Choice:
         target: ``bmv2``, ``embedded`` or ``auto``.
         fabric: ``mininet``, ``loopback`` or ``auto``.
 
+    Returns:
+        The best switch and fabric that the machine has, of those that are asked for.
+
     Raises:
         FabricError: the machine lacks what was asked for, or the two do not go together.
     """
@@ -70,7 +73,20 @@ def choose(target: str, fabric: str) -> Choice:
 
 
 def build_fabric(kind: FabricKind, site: Site, folder: Path, *, cable_faults: str = "") -> Fabric:
-    """Return the fabric, not yet started; see ``Fabric`` for the arguments."""
+    """Return the fabric, not yet started.
+
+    Args:
+        kind: which network carries the packets.
+        site: what to build.
+        folder: for the logs of its processes.
+        cable_faults: as ``Fabric`` takes them.
+
+    Returns:
+        A fabric in Mininet or over loopback.
+
+    Raises:
+        FabricError: the fabric cannot build such a site, or the machine lacks what it needs.
+    """
     made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
     return made(site, folder, cable_faults)
 

@@ -53,7 +53,7 @@ class Fabric(ABC):
 
     @property
     def star(self) -> Star:
-        """The site, which must have one switch."""
+        """The site, which must be a star."""
         assert isinstance(self.site, Star)  # noqa: S101
         return self.site
 
@@ -84,10 +84,10 @@ class Fabric(ABC):
 
     @abstractmethod
     def wire_bytes(self) -> list[WireBytes] | None:
-        """Return bytes per worker as the interfaces count them; None if none does."""
+        """Return the bytes of each worker as the interfaces count them; None where none does."""
 
     def cable_bytes(self) -> list[WireBytes] | None:
-        """Return bytes per cable between switches, as ``wire_bytes`` those of workers."""
+        """Return the bytes of each cable between switches; None where nobody counts them."""
         return None
 
     def cable_injected(self) -> dict[str, int]:
@@ -105,7 +105,16 @@ class Fabric(ABC):
             relay.stop()
 
     def worker_child(self, worker: int, command: Sequence[str], *, name: str = "worker") -> Child:
-        """Return a process at the worker's end of its link, with piped input and output."""
+        """Return a process at the worker's end of its link, with piped input and output.
+
+        Args:
+            worker: its number.
+            command: program and arguments.
+            name: what messages and the log file call it.
+
+        Returns:
+            The process, not yet started.
+        """
         return Child(
             f"{name.capitalize()} {worker}",
             self.worker_command(worker, command),

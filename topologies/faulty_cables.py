@@ -52,17 +52,17 @@ class FaultyCables:
         self._faults = faults
 
     def start(self) -> None:
-        """Start it and wait until it carries frames.
+        """Start the relay and wait until it carries frames.
 
         Raises:
-            FabricError: it cannot have its ends.
+            FabricError: it cannot open the ends of its cables.
         """
         self._child.start()
         self._read()
         self.disturb(self._faults)
 
     def disturb(self, faults: str) -> None:
-        """From now on these faults; counts begin anew."""
+        """Put these faults on all cables from now on, and count anew."""
         self._ask(f"faults {faults}")
 
     def counts(self) -> dict[str, dict[str, Any]]:
@@ -71,7 +71,7 @@ class FaultyCables:
         return answer
 
     def stop(self) -> None:
-        """End it."""
+        """End the relay."""
         self._child.stop()
 
     def _ask(self, line: str) -> str:

@@ -23,7 +23,13 @@ _HOST = "127.0.0.1"
 
 
 class LoopbackFabric(Fabric):
-    """Embedded switches and the workers as processes; a datagram is a frame."""
+    """Embedded switches and the workers as processes; a datagram is a frame.
+
+    Args: as ``Fabric``.
+
+    Raises:
+        FabricError: the site has BMv2, or links with a limited bandwidth.
+    """
 
     def __init__(self, site: Site, folder: Path, cable_faults: str = "") -> None:
         if site.target is not Target.EMBEDDED:
@@ -97,7 +103,7 @@ class LoopbackFabric(Fabric):
         return list(command)
 
     def wire_bytes(self) -> list[WireBytes] | None:
-        """No interface counts here; the workers' sockets do."""
+        """Return None: no interface counts here, only the workers' sockets do."""
         return None
 
     def cable_bytes(self) -> list[WireBytes] | None:
@@ -112,7 +118,7 @@ def _udp(ours: int, theirs: int) -> str:
 
 
 def free_udp_ports(count: int) -> list[int]:
-    """Return so many different UDP ports that are free now."""
+    """Return ``count`` different UDP ports that are free now."""
     with contextlib.ExitStack() as stack:
         sockets = [
             stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))

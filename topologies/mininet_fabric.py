@@ -41,7 +41,13 @@ def mininet_missing() -> str | None:
 
 
 class MininetFabric(Fabric):
-    """Hosts and links by Mininet; the switches are processes in the root namespace."""
+    """Hosts and links by Mininet; the switches are processes in the root namespace.
+
+    Args: as ``Fabric``.
+
+    Raises:
+        FabricError: Mininet cannot be used here.
+    """
 
     def __init__(self, site: Site, folder: Path, cable_faults: str = "") -> None:
         reason = mininet_missing()
@@ -106,7 +112,7 @@ class MininetFabric(Fabric):
 
     @property
     def workers_have_hosts(self) -> bool:
-        """Each worker is a host of Mininet."""
+        """Whether each worker has a host of its own: here it has."""
         return True
 
     def wire_bytes(self) -> list[WireBytes] | None:

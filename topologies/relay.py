@@ -31,7 +31,7 @@ _COMMANDS = sys.stdin.fileno()
 _LONGEST_LINE = 1 << 16
 # Frames taken from one cable before another has its turn.
 _TURN = 64
-# A frame that nobody overtakes for so long goes on.
+# A delayed frame that no other has overtaken goes on after this time.
 _QUIET_SECONDS = 0.002
 
 
@@ -45,7 +45,7 @@ class _Way:
         self.disturb(Faults())
 
     def disturb(self, faults: Faults) -> None:
-        """From now on these faults; what waited for the old ones goes on."""
+        """Put these faults on the cable from now on; what waited for the old ones goes on."""
         if self.due is not None:
             self.release()
         self._faulty = FaultyDirection(faults, self._cable, self._direction)
@@ -68,13 +68,13 @@ class _Way:
         self.due = time.monotonic() + _QUIET_SECONDS if self._faulty.holds else None
 
     def release(self) -> None:
-        """Nobody overtakes what is delayed any more."""
+        """Give what is delayed, so that no later frame overtakes it."""
         self.due = None
         for frame in self._faulty.release():
             self._give(frame)
 
     def counts(self) -> dict[str, int]:
-        """The faults so far."""
+        """Return the faults so far."""
         return asdict(self._faulty.counts)
 
     def _give(self, frame: bytes) -> None:
@@ -104,7 +104,7 @@ class _Cable:
             way.disturb(faults)
 
     def counts(self) -> dict[str, Any]:
-        """What the upper switch would count, and the faults of either way."""
+        """Return what the upper switch would count, and the faults of either way."""
         return {
             "up": self.up.given,
             "down": self.down.taken,
@@ -114,7 +114,7 @@ class _Cable:
 
 
 class _Relay:
-    """All cables, and a parent to obey."""
+    """All cables; obeys the lines that the parent writes."""
 
     def __init__(self, cables: Sequence[_Cable]) -> None:
         self._cables = cables
@@ -134,7 +134,7 @@ class _Relay:
             self._release()
 
     def _milliseconds(self) -> float | None:
-        """Until the next delayed frame is due."""
+        """Return the time until the next delayed frame is due, or None."""
         dues = [way.due for way in self._ways.values() if way.due is not None]
         return max(0.0, min(dues) - time.monotonic()) * 1000 if dues else None
 

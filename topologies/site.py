@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be built: switches, the cables between them, and the workers' places."""
+"""What a fabric builds: switches, the cables between them, and the workers' places."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Cable(NamedTuple):
 
 
 def cable_name(leaf: int, spine: int) -> str:
-    """Return what the cable between the two is called."""
+    """Return the name of the cable between a leaf and a spine."""
     return f"l{leaf}s{spine}"
 
 
@@ -83,17 +83,17 @@ class Site(ABC):
         return len(self.places)
 
     def network_of(self, worker: int) -> Network:
-        """What is around the switch of a worker."""
+        """Return what is around the switch of a worker."""
         return self.switches[self.places[worker][0]].network
 
     def station(self, worker: int) -> Station:
-        """A worker as its switch sees it."""
+        """Return a worker as its switch sees it."""
         return self.network_of(worker).stations[self.places[worker][1]]
 
 
 @dataclass(frozen=True)
 class Star(Site):
-    """Workers around one switch.
+    """The site of a star: workers around one switch.
 
     Attributes:
         network: ports and addresses.
@@ -116,7 +116,7 @@ class Star(Site):
 
     @property
     def cables(self) -> tuple[Cable, ...]:
-        """None."""
+        """None: there is one switch."""
         return ()
 
     @property
@@ -127,7 +127,7 @@ class Star(Site):
 
 @dataclass(frozen=True)
 class LeafSpineSite(Site):
-    """Workers around leaves, each of which has a link to each spine.
+    """The site of a leaf-spine: workers around leaves, each with a link to each spine.
 
     Attributes:
         networks: ports and addresses.
@@ -169,5 +169,5 @@ class LeafSpineSite(Site):
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Leaf by leaf."""
+        """As the networks have them."""
         return self.networks.place

@@ -29,8 +29,8 @@ class Target(str, Enum):
 class TlsFolder:
     """Certificates (PEM) for P4Runtime, by fixed names in one folder.
 
-    ``ca.pem`` signs both sides; ``switch.pem`` with ``switch-key.pem`` and
-    ``controller.pem`` with ``controller-key.pem`` are theirs.
+    ``ca.pem`` signs both sides; ``switch.pem`` with ``switch-key.pem`` is the switch's,
+    ``controller.pem`` with ``controller-key.pem`` the controller's.
     """
 
     folder: Path
@@ -70,6 +70,9 @@ def switch_command(
         grpc_address: where it serves P4Runtime, ``HOST:PORT``.
         device_id: P4Runtime's device id.
         tls: certificates; the switch then wants one of its clients, too.
+
+    Returns:
+        Program and arguments.
     """
     if target is Target.EMBEDDED:
         return [
@@ -129,7 +132,19 @@ def switch_child(
     log: Path,
     tls: TlsFolder | None = None,
 ) -> Child:
-    """Return the switch as a child process, not yet started."""
+    """Return the switch as a child process, not yet started.
+
+    Args:
+        target: which switch.
+        ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
+        grpc_address: where it serves P4Runtime, ``HOST:PORT``.
+        device_id: P4Runtime's device id.
+        log: file for what it prints.
+        tls: certificates, or None for plain gRPC.
+
+    Returns:
+        The process; ``wait_until_serving`` waits for it once it is started.
+    """
     command = switch_command(
         target, ports=ports, grpc_address=grpc_address, device_id=device_id, tls=tls
     )

@@ -10,12 +10,15 @@ _RANKS = 2
 
 
 def engine_partition(partition: str | None, engine: str | None, ranks: int | None) -> str | None:
-    """The partition strategy that the options ask for; None: the preset's.
+    """Return the partition strategy that the options ask for.
 
     Args:
-        partition: of --partition.
-        engine: of --engine: metis is for every strategy of one process.
-        ranks: of --ranks.
+        partition: the value of --partition, or None.
+        engine: the value of --engine, or None: metis is for every strategy of one process.
+        ranks: the value of --ranks, or None.
+
+    Returns:
+        The name of the strategy; None: the preset chooses.
 
     Raises:
         PlannerError: an unknown engine, or options that contradict each other.

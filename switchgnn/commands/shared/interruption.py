@@ -22,11 +22,11 @@ class Interruption:
         self._before: dict[signal.Signals, Any] = {}
 
     def at_once(self) -> None:
-        """From now on the first signal raises ``KeyboardInterrupt``."""
+        """Let the first signal raise ``KeyboardInterrupt`` from now on."""
         self._at_once = True
 
     def later(self) -> None:
-        """From now on a signal is only noted."""
+        """Only note signals from now on."""
         self._at_once = False
 
     def __enter__(self) -> "Interruption":

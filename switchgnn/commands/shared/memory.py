@@ -30,7 +30,7 @@ class PeakMemory:
         self.before = _status("VmRSS") or _process_peak()
 
     def peak(self) -> int:
-        """The most bytes held since."""
+        """Return the most bytes held since."""
         return (_status("VmHWM") if self.forgot else None) or _process_peak()
 
 

@@ -42,7 +42,7 @@ class Task(Protocol):
 
 
 class WorkerError(SwitchGNNError):
-    """A worker process failed; its own words."""
+    """A worker process failed; the message is its own."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,9 @@ def run_workers(
         tasks: one per worker, in order.
         progress: called with (steps done by all, steps of all).
         command: starts a worker; benchmarks have variants.
+
+    Returns:
+        What each worker reported, in order.
 
     Raises:
         WorkerError: a worker failed, died or fell silent; the others are stopped.

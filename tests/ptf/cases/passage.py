@@ -4,6 +4,14 @@
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.leaf_spine_test import (
+    ABOVE,
+    PARTIAL,
+    LeafTest,
+    SpineTest,
+    from_above,
+    sum_from_above,
+)
 from tests.ptf.switchgnn_ptf.packets import (
     ack_of,
     done,
@@ -17,14 +25,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     resigned,
 )
 from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
-from tests.ptf.switchgnn_ptf.tier_test import (
-    ABOVE,
-    PARTIAL,
-    LeafTest,
-    SpineTest,
-    from_above,
-    sum_from_above,
-)
 
 SOURCES = {101: 0, 102: 1}
 QUIET = {"passes": {}, "completed": {}}

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""tier.p4: the barrier, notices and broadcasts of a switch that is one of several."""
+"""tier.p4: the barrier, notices and broadcasts of a leaf or a spine."""
 
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
 from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, ELSEWHERE, LEAF, LeafTest
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     WORKERS,
@@ -20,7 +21,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     station,
 )
 from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
-from tests.ptf.switchgnn_ptf.tier_test import ABOVE, ELSEWHERE, LEAF, LeafTest
 
 PORTS_BELOW = (1, 2, 3)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The base classes of the cases in which the switch is one of several."""
+"""The base classes of the cases in which the switch is a leaf or a spine."""
 
 from typing import Any
 
