@@ -36,7 +36,7 @@ class Situation:
         slots: the aggregators of the switch.
         link_rate: packets per second on each worker's link; None: not known.
         recirculation_rate: passes per second that the switch can make; None: not known.
-        leaf_spine: the leaves that the workers hang on; None: a star around one switch.
+        leaf_spine: the leaves that the workers are attached to; None: a star around one switch.
     """
 
     workers: int

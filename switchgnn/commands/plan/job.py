@@ -59,7 +59,7 @@ class PlanOptions:
         seed: for partition, blocks and order.
         link_rate: packets per second on each worker's link, or None.
         recirculation_rate: passes per second that the switch can make, or None.
-        leaf_spine: the leaves that the workers hang on, and spines; None: a star around one switch.
+        leaf_spine: the leaves that the workers are attached to, and the spines; None: a star.
     """
 
     graph: str

@@ -44,7 +44,7 @@ def make_site(
 
     Args:
         workers: their number.
-        leaf_spine: which leaf each worker hangs on, and the spines; None: a star.
+        leaf_spine: which leaf each worker is attached to, and the spines; None: a star.
         target: which switch runs the program.
         grpc_port: where the first switch serves P4Runtime, the others behind it; 0: anywhere.
         bandwidth: Mbit/s of each link, or None.

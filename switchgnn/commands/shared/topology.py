@@ -23,11 +23,13 @@ class Topology(str, Enum):
 TopologyOption = Annotated[Topology, typer.Option(help="One switch, or leaves below spines.")]
 LeavesOption = Annotated[
     int | None,
-    typer.Option(min=1, help=f"Switches that the workers hang on; default: {_LEAVES}."),
+    typer.Option(min=1, help=f"Switches that the workers are attached to; default: {_LEAVES}."),
 ]
 PlanLeavesOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Switches that the workers hang on; default: one, and no spines."),
+    typer.Option(
+        min=1, help="Switches that the workers are attached to; default: one, and no spines."
+    ),
 ]
 SpinesOption = Annotated[
     int | None, typer.Option(min=1, help=f"Switches above the leaves; default: {_SPINES}.")

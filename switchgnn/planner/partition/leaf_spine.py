@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A leaf-spine: workers that hang on several switches, leaves, with spines above them."""
+"""A leaf-spine: workers attached to several switches, the leaves, with spines above them."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from switchgnn.planner.errors import PlannerError
 
 @dataclass(frozen=True)
 class LeafSpine:
-    """A leaf-spine: which worker hangs on which leaf; every leaf has a link to every spine.
+    """A leaf-spine: which leaf each worker is attached to; every leaf has a link to every spine.
 
     Attributes:
         leaf_of_worker: the leaf of each worker; a leaf's workers have numbers in a row.

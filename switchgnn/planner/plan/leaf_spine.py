@@ -67,7 +67,7 @@ class LeafSpineParts:
     """The parts of all switches of a leaf-spine.
 
     Attributes:
-        leaf_spine: who hangs where.
+        leaf_spine: which leaf each worker is attached to, and the spines.
         leaves: one part per leaf, in order.
         spines: one part per spine, in order.
     """

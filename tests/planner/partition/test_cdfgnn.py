@@ -69,10 +69,10 @@ def check_steps(graph, leaf_spine, gamma, stream):
             then = placed.copy()
             then[v, worker] = 1
             between_workers = copies(then) - copies(placed)
-            between_leaves = copies(then @ behind) - copies(placed @ behind)
+            crossing = copies(then @ behind) - copies(placed @ behind)
             share = work[worker] / (max(1, len(source)) / workers)
             share += held[worker] / (vertices / workers)
-            scores[worker] = (1 - gamma) * between_workers + gamma * between_leaves
+            scores[worker] = (1 - gamma) * between_workers + gamma * crossing
             scores[worker] += max(1, beside[v].sum()) * share
         chosen = stream.assignment[v]
         assert scores[chosen] == pytest.approx(stream.score[v], abs=1e-9)
@@ -238,7 +238,7 @@ def test_compiled_and_interpreted_are_the_same(monkeypatch):
     assert np.array_equal(machine.score, interpreted.score)
 
 
-def test_gamma_moves_copies_from_between_leaves_to_below_them():
+def test_gamma_moves_copies_from_crossings_to_below_leaves():
     """The paper's claim for its default of 0.1, over ten seeds."""
     leaf = np.array(even_leaf_spine(8, 2, 1).leaf_of_worker)
 

@@ -112,7 +112,7 @@ def check_leaf_parts(graph, assignment, workers, leaves):
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize(("workers", "leaves"), [(8, 2), (8, 4), (12, 3), (7, 3), (16, 4)])
-def test_never_more_between_leaves_than_metis(name, workers, leaves):
+def test_never_more_crossings_than_metis(name, workers, leaves):
     graph = GRAPHS[name]
     check_leaf_parts(graph, metis_leaf_spine(graph, workers, 0, leaves=leaves), workers, leaves)
 
