@@ -21,7 +21,7 @@ class Series:
         system: one of SYSTEMS in `run/simulate_job.py`.
         memory: the switch's in place of the scale's: as 10MB, or `unlimited`.
         order: a key of ORDER_STRATEGIES in place of the system's.
-        congestion_control: see StarOptions.
+        congestion_control: see NetworkOptions.
         whole_features: a slot holds a whole feature of the graph's, as the paper counts memory.
     """
 

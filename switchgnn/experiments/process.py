@@ -29,7 +29,7 @@ from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Situation, slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
-from switchgnn.simulator import LeafSpine, StarOptions
+from switchgnn.simulator import LeafSpine, NetworkOptions
 from switchgnn.simulator.job import HOSTS_ALONE, SimulateOptions, simulate_job
 
 _FAILED = 2
@@ -64,7 +64,7 @@ def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
         layers=point.layers,
         features=point.features,
         seed=point.seed,
-        star=StarOptions(
+        network=NetworkOptions(
             bandwidth=point.bandwidth,
             delay=point.delay,
             congestion_control=point.congestion_control,

@@ -34,7 +34,7 @@ def compiled_models() -> Path:
     """
     wheel, compiler = find_wheel(), find_compiler()
     folder = _cache_folder()
-    program = folder / f"star-{_digest(wheel, compiler)}"
+    program = folder / f"models-{_digest(wheel, compiler)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(program.with_suffix(".lock")):

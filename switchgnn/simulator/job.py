@@ -28,9 +28,9 @@ from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.simulator import (
     BIN_SIZE,
     LeafSpine,
+    NetworkOptions,
+    SimulationRun,
     SimulatorError,
-    StarOptions,
-    StarRun,
     bins_of,
     compute_seconds,
     copies_of_edges,
@@ -38,7 +38,7 @@ from switchgnn.simulator import (
     host_setup,
     overlapped_seconds,
     plan_setup,
-    run_star,
+    run_simulation,
 )
 from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.exchange_setup import Setup
@@ -74,9 +74,9 @@ class SimulateOptions:
         system: one of SYSTEMS; with a plan one of HOSTS_ALONE, or None for the plan's own.
         layers: exchanges in an epoch.
         features: width F of what is exchanged.
-        seed: for partition, blocks and order; the background's is in `star`.
-        star: links, switches and hosts.
-        leaf_spine: in place of the star's one switch; None: a star.
+        seed: for partition, blocks and order; the background's is in `network`.
+        network: links, switches and hosts.
+        leaf_spine: leaves and spines; None: a star, one switch with all workers.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
         asked: what takes the place of the system's strategies; the preset is the system's.
         bin_size: vertices of a bin of G3, or None for its own.
@@ -90,7 +90,7 @@ class SimulateOptions:
     layers: int
     features: int
     seed: int
-    star: StarOptions
+    network: NetworkOptions
     leaf_spine: LeafSpine | None = None
     slot_features: int | None = None
     asked: Asked = field(default_factory=Asked)
@@ -136,7 +136,7 @@ class SimulateReport:
 
     options: SimulateOptions
     subject: Subject
-    run: StarRun
+    run: SimulationRun
     compute_seconds: float
 
     @property
@@ -172,7 +172,7 @@ class SimulateReport:
         inside = self.run.inside
         between = (*inside.bytes_up, *inside.bytes_down) if inside else ()
         most = max(*self.run.bytes_up, *self.run.bytes_down, *between)
-        return most * _BITS / (self.options.star.bandwidth * _MEGA)
+        return most * _BITS / (self.options.network.bandwidth * _MEGA)
 
     @property
     def aggregation_bits_per_second(self) -> float:
@@ -206,7 +206,7 @@ class SimulateReport:
             "layers": options.layers,
             "features": options.features,
             "seed": options.seed,
-            "star": asdict(options.star),
+            "network": asdict(options.network),
             **self._tiers(),
             "epoch_seconds": self.epoch_seconds,
             "communication_seconds": self.communication_seconds,
@@ -262,7 +262,7 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     compiled_models()  # or say what is missing, before minutes of planning
     subject = _subject(options, tell)
     tell("simulate")
-    run = run_star(subject.setup, options.star, leaf_spine=options.leaf_spine)
+    run = run_simulation(subject.setup, options.network, leaf_spine=options.leaf_spine)
     computing = compute_seconds(
         subject.vertices,
         subject.additions + _received(run, subject.setup),
@@ -281,7 +281,7 @@ def _check_slots(options: SimulateOptions) -> None:
 
 
 def _check_background(options: SimulateOptions) -> None:
-    if options.leaf_spine is not None and options.star.background_load:
+    if options.leaf_spine is not None and options.network.background_load:
         raise SimulatorError(
             "Background traffic has a model in a star only: leave out --background-load, or "
             "--topology leaf-spine."
@@ -348,7 +348,7 @@ def _hosts_alone(
 
 
 def _copied(options: SimulateOptions, copies: NDArray[np.int64]) -> Setup:
-    return host_setup(copies, fragments_of(options.features), options.star.pace)
+    return host_setup(copies, fragments_of(options.features), options.network.pace)
 
 
 def _alone(
@@ -427,7 +427,7 @@ def _additions(plan: Plan) -> float:
     return (manifest.graph.edges - travel + partial) / manifest.workers
 
 
-def _received(run: StarRun, setup: Setup) -> float:
+def _received(run: SimulationRun, setup: Setup) -> float:
     """Sums that a worker adds to its own on average, and features that found no slot."""
     if setup.host_based:
         return 0.0

@@ -19,7 +19,7 @@ FULL_FRAME_BYTES = 1_500
 
 
 @dataclass(frozen=True)
-class StarOptions:
+class NetworkOptions:
     """Links, switch and hosts of a star.
 
     Attributes:

@@ -17,7 +17,7 @@ from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.flow_sizes import flow_size_arrays
 from switchgnn.simulator.leaf_spine import InsideLinks, LeafSpine
-from switchgnn.simulator.options import PICOSECONDS, StarOptions
+from switchgnn.simulator.options import PICOSECONDS, NetworkOptions
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class StarRun:
+class SimulationRun:
     """What one exchange took; tuples have one number per worker.
 
     Attributes:
@@ -136,13 +136,13 @@ class StarRun:
         return max(self.finished) / PICOSECONDS
 
 
-def run_star(
+def run_simulation(
     setup: Setup,
-    options: StarOptions,
+    options: NetworkOptions,
     *,
     leaf_spine: LeafSpine | None = None,
     trace: bool = False,
-) -> StarRun:
+) -> SimulationRun:
     """Simulate one exchange.
 
     Args:
@@ -186,7 +186,7 @@ def run_star(
     return _decode(json.loads(result.stdout))
 
 
-def _decode(told: dict[str, Any]) -> StarRun:
+def _decode(told: dict[str, Any]) -> SimulationRun:
     series = Series(
         seconds=tuple(at / PICOSECONDS for at in told["series_at"]),
         queue_bytes=tuple(told["series_queue_bytes"]),
@@ -199,10 +199,15 @@ def _decode(told: dict[str, Any]) -> StarRun:
         Arrival(at, bool(at_switch), *rest)
         for at, at_switch, *rest in zip(*columns, told["trace_count"], strict=True)
     )
-    kept = {field.name for field in fields(StarRun)} - {"series", "trace", "inside", "background"}
+    kept = {field.name for field in fields(SimulationRun)} - {
+        "series",
+        "trace",
+        "inside",
+        "background",
+    }
     values = {name: told[name] for name in kept}
     values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
-    return StarRun(
+    return SimulationRun(
         **values,
         series=series,
         trace=trace,

@@ -14,7 +14,13 @@ from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.presets import Situation
-from switchgnn.simulator import StarOptions, copies_of_plan, host_setup, plan_setup, run_star
+from switchgnn.simulator import (
+    NetworkOptions,
+    copies_of_plan,
+    host_setup,
+    plan_setup,
+    run_simulation,
+)
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
 
 WORKERS, SLOTS, WIDTH = 3, 16, 70
@@ -60,7 +66,7 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset):
         program=load_program().digest,
         seed=0,
     )
-    run = run_star(plan_setup(plan, FRAGMENTS), StarOptions(window=PACE.window))
+    run = run_simulation(plan_setup(plan, FRAGMENTS), NetworkOptions(window=PACE.window))
     report = emulated(asked)
     assert report.exact
     assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
@@ -76,7 +82,7 @@ def test_the_bytes_between_hosts_are_those_of_the_transport():
     graph = load_graph("karate")
     plan = build_plan(graph, workers=WORKERS, slots=SLOTS, program=load_program().digest)
     copies = copies_of_plan(plan)
-    run = run_star(host_setup(copies, FRAGMENTS, PACE), StarOptions(window=PACE.window))
+    run = run_simulation(host_setup(copies, FRAGMENTS, PACE), NetworkOptions(window=PACE.window))
     features = np.ones((graph.vertices, WIDTH), dtype=np.float32)
     parts = parts_of(plan.assignment, WORKERS)
     schedules = copy_schedules(graph, plan.assignment, workers=WORKERS)

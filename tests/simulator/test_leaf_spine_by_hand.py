@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.simulator import LeafSpine, SimulatorError, StarOptions, host_setup, run_star
+from switchgnn.simulator import (
+    LeafSpine,
+    NetworkOptions,
+    SimulatorError,
+    host_setup,
+    run_simulation,
+)
 
 from .scenes import Row, Sent, acks_at_workers, arrivals, scene
 
@@ -23,7 +29,7 @@ ACROSS = 3 * (FEATURE + DELAY)
 
 def simulated(setup, *, leaves=2, spines=1, **options):
     leaf_spine = LeafSpine(leaves, spines)
-    return run_star(setup, StarOptions(**options), leaf_spine=leaf_spine, trace=True)
+    return run_simulation(setup, NetworkOptions(**options), leaf_spine=leaf_spine, trace=True)
 
 
 def at_workers(run, *kinds):
@@ -162,7 +168,7 @@ def test_a_strawman_without_slots_at_either_leaf_passes_on_what_came():
 
 
 def test_hosts_alone_send_through_a_spine():
-    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, StarOptions().pace))
+    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, NetworkOptions().pace))
     there = 4 * (FEATURE + DELAY)
     assert run.finished == (there + 4 * (ACK + DELAY), there)
     assert run.inside.frames_up == run.inside.frames_down == (1, 1)
@@ -170,7 +176,7 @@ def test_hosts_alone_send_through_a_spine():
 
 
 def test_hosts_of_a_rack_need_no_spine():
-    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, StarOptions().pace), leaves=1)
+    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, NetworkOptions().pace), leaves=1)
     assert run.finished == (2 * (FEATURE + DELAY) + 2 * (ACK + DELAY), 2 * (FEATURE + DELAY))
     assert sum(run.inside.frames_up) == 0
 
@@ -221,4 +227,4 @@ def test_a_full_buffer_between_switches_ends_the_simulation():
 )
 def test_what_cannot_be_is_refused_in_a_sentence(leaf_spine, told):
     with pytest.raises(SimulatorError, match=told):
-        run_star(scene(2, [], []), StarOptions(), leaf_spine=leaf_spine)
+        run_simulation(scene(2, [], []), NetworkOptions(), leaf_spine=leaf_spine)

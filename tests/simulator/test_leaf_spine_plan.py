@@ -14,11 +14,11 @@ from switchgnn.host.wire.header import Kind
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.simulator import (
     LeafSpine,
-    StarOptions,
+    NetworkOptions,
     copies_of_plan,
     host_setup,
     plan_setup,
-    run_star,
+    run_simulation,
 )
 
 PROGRAM = "0" * 64
@@ -31,7 +31,7 @@ KINDS = {
 }
 STRAWMAN = {"blocks": "strawman", "order": "random"}
 # No marks: notices depend on the moment.
-QUIET = StarOptions(ecn_threshold=None)
+QUIET = NetworkOptions(ecn_threshold=None)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def on_host_links(run):
 def test_links_carry_what_the_plan_says(plan, leaves):
     spines, fragments = 3, 2
     setup = plan_setup(plan, fragments)
-    run = run_star(setup, QUIET, leaf_spine=LeafSpine(leaves, spines))
+    run = run_simulation(setup, QUIET, leaf_spine=LeafSpine(leaves, spines))
     pairs = fragments * partial_sums(plan, leaves)
     up = np.array(run.inside.sums_up).reshape(leaves, spines)
     assert np.array_equal(up.sum(axis=1), pairs.sum(axis=0))
@@ -106,7 +106,7 @@ def test_links_carry_what_the_plan_says(plan, leaves):
     )
     # A spine sends on what it gets.
     assert np.array_equal(down.sum(axis=0), up.sum(axis=0))
-    star = run_star(setup, QUIET)
+    star = run_simulation(setup, QUIET)
     assert on_host_links(run) == on_host_links(star)
     assert run.contributions == star.contributions + pairs.sum()
     assert run.max_slots <= plan.manifest.slots
@@ -119,9 +119,9 @@ def test_whole_features_need_the_slots_of_a_fragment(graph, kind):
     """All fragments together: as many frames, a slot for all of them, and one barrier."""
     plan, fragments = planned(graph, **kind), 3
     network = LeafSpine(3, 2)
-    apart = run_star(plan_setup(plan, fragments), QUIET, leaf_spine=network)
+    apart = run_simulation(plan_setup(plan, fragments), QUIET, leaf_spine=network)
     setup = plan_setup(plan, fragments, whole_features=True)
-    run = run_star(setup, QUIET, leaf_spine=network)
+    run = run_simulation(setup, QUIET, leaf_spine=network)
     assert run.features_up == apart.features_up
     assert run.max_slots <= plan.manifest.slots
     if kind is STRAWMAN:
@@ -135,7 +135,7 @@ def test_whole_features_need_the_slots_of_a_fragment(graph, kind):
 def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
     """All of its partial sums, in every fragment; and a spine has its share of the rows."""
     leaves, spines = 3, 4
-    run = run_star(
+    run = run_simulation(
         plan_setup(planned(graph, slots=4_000), 2),
         QUIET,
         leaf_spine=LeafSpine(leaves, spines),
@@ -153,7 +153,9 @@ def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
 
 
 def test_every_sum_comes_once_a_fragment_and_is_complete(plan):
-    run = run_star(plan_setup(plan, 2), StarOptions(), leaf_spine=LeafSpine(3, 2), trace=True)
+    run = run_simulation(
+        plan_setup(plan, 2), NetworkOptions(), leaf_spine=LeafSpine(3, 2), trace=True
+    )
     came = [each for each in run.trace if each.kind == Kind.SUM and not each.at_switch]
     expected = plan.switch.result_expected
     assert sorted(each.id for each in came) == sorted([*range(len(expected))] * 2)
@@ -166,9 +168,9 @@ def test_hosts_alone_send_between_racks_what_other_racks_need(graph, leaves):
     spines, fragments = 4, 3
     plan = planned(graph)
     copies = rows_per_pair(copy_schedules(graph, plan.assignment, workers=WORKERS))
-    options = StarOptions()
+    options = NetworkOptions()
     setup = host_setup(copies, fragments, options.pace)
-    run = run_star(setup, options, leaf_spine=LeafSpine(leaves, spines))
+    run = run_simulation(setup, options, leaf_spine=LeafSpine(leaves, spines))
     leaf = leaf_of(np.arange(WORKERS), leaves)
     data = np.zeros((leaves, spines), dtype=np.int64)
     acks = np.zeros((leaves, spines), dtype=np.int64)
@@ -181,14 +183,14 @@ def test_hosts_alone_send_between_racks_what_other_racks_need(graph, leaves):
     assert np.array_equal(np.reshape(run.inside.features_up, data.shape), data)
     assert np.array_equal(np.reshape(run.inside.bytes_up, data.shape), 188 * data + 60 * acks)
     assert sum(run.inside.bytes_down) == sum(run.inside.bytes_up)
-    assert on_host_links(run) == on_host_links(run_star(setup, options))
+    assert on_host_links(run) == on_host_links(run_simulation(setup, options))
 
 
 @pytest.mark.parametrize("slots", [8, 40, 400])
 def test_the_strawmans_contributions_all_arrive(graph, slots):
     plan = planned(graph, **STRAWMAN, slots=slots)
     setup = plan_setup(plan, 2)
-    run = run_star(setup, StarOptions(), leaf_spine=LeafSpine(3, 2), trace=True)
+    run = run_simulation(setup, NetworkOptions(), leaf_spine=LeafSpine(3, 2), trace=True)
     got = np.zeros(len(plan.switch.result_expected), dtype=np.int64)
     for each in run.trace:
         if not each.at_switch and each.kind in (Kind.SUM, Kind.FEATURE):
@@ -196,7 +198,7 @@ def test_the_strawmans_contributions_all_arrive(graph, slots):
             assert each.worker == plan.switch.result_worker[each.id]
     assert np.array_equal(got, 2 * plan.switch.result_expected.astype(np.int64))
     assert run.max_slots <= slots
-    star = run_star(setup, StarOptions())
+    star = run_simulation(setup, NetworkOptions())
     assert run.features_up == star.features_up
     # What is added at the other leaf is a contribution there.
     across = sum(run.inside.sums_up) + sum(run.inside.features_up)
@@ -205,7 +207,7 @@ def test_the_strawmans_contributions_all_arrive(graph, slots):
 
 
 NETWORKS = st.builds(
-    StarOptions,
+    NetworkOptions,
     bandwidth=st.sampled_from([10.0, 1e3, 1e5]),
     delay=st.sampled_from([0.0, 0.5, 50.0]),
     ecn_threshold=st.sampled_from([None, 0, 1, 5, 50]),
@@ -233,27 +235,27 @@ def test_no_network_changes_what_is_sent(options, workers, leaves, spines, kind,
     graph = load_graph(f"random:{rng.integers(35, 150)}:{rng.integers(50, 500)}:{seed}")
     plan = planned(graph, workers, **kind)
     network = LeafSpine(min(leaves, workers), spines)
-    run = run_star(plan_setup(plan, 1), options, leaf_spine=network)
+    run = run_simulation(plan_setup(plan, 1), options, leaf_spine=network)
     assert run.features_up == plan.manifest.directions["forward"].prediction.packets_up
     if kind is not STRAWMAN:
         assert run.sums_down == plan.manifest.directions["forward"].prediction.packets_down
         assert sum(run.inside.sums_up) == partial_sums(plan, network.leaves).sum()
     assert run.max_slots <= plan.manifest.slots
     copies = copies_of_plan(plan)
-    run = run_star(host_setup(copies, 1, options.pace), options, leaf_spine=network)
+    run = run_simulation(host_setup(copies, 1, options.pace), options, leaf_spine=network)
     assert run.features_down == tuple(copies.sum(axis=0))
 
 
 @pytest.mark.parametrize("system", ["plan", "hosts"])
 def test_the_same_is_simulated_again(graph, system):
     plan = planned(graph)
-    options = StarOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
+    options = NetworkOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
     setup = plan_setup(plan, 2)
     if system == "hosts":
         setup = host_setup(copies_of_plan(plan), 2, options.pace)
     first, second = (
         replace(
-            run_star(setup, options, leaf_spine=LeafSpine(3, 2), trace=True),
+            run_simulation(setup, options, leaf_spine=LeafSpine(3, 2), trace=True),
             wall_seconds=0,
             peak_memory_bytes=0,
         )
@@ -267,10 +269,10 @@ def test_queues_are_those_of_all_switches():
     """Three senders fill one uplink; each frame has a receiver whose queue is empty."""
     copies = np.zeros((6, 6), dtype=np.int64)
     copies[[0, 1, 2], [3, 4, 5]] = 200
-    options = StarOptions(delay=0.0, ecn_threshold=None, congestion_control=False)
+    options = NetworkOptions(delay=0.0, ecn_threshold=None, congestion_control=False)
     setup = host_setup(copies, 1, options.pace)
-    assert run_star(setup, options).max_port_queue_bytes == 188
-    run = run_star(setup, options, leaf_spine=LeafSpine(2, 1))
+    assert run_simulation(setup, options).max_port_queue_bytes == 188
+    run = run_simulation(setup, options, leaf_spine=LeafSpine(2, 1))
     # When the last three come, 199 have left.
     assert run.max_port_queue_bytes == (3 * 200 - 199) * 188
     # One more is at the spine, and one on its way down.

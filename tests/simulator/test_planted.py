@@ -95,84 +95,100 @@ def pace(patch):
 
 MISTAKES = {
     "a pass goes on behind a sum that leaves": (
-        ("switch.cc", "left = true;\n            break;", "left = true;"),
+        ("switches/switch.cc", "left = true;\n            break;", "left = true;"),
         by_hand("test_sums_that_complete_together_queue"),
     ),
     "frames do not wait for each other": (
-        ("link.cc", "begins = std::max(free_at_, now)", "begins = now"),
+        ("network/link.cc", "begins = std::max(free_at_, now)", "begins = now"),
         by_hand("test_a_link_sends_one_after_another"),
     ),
     "a link that has become idle counts as busy": (
-        ("queue_meter.h", "                --busy_;\n", ""),
+        ("network/queue_meter.h", "                --busy_;\n", ""),
         by_hand("test_a_link_sends_one_after_another"),
     ),
     "the loop's first pass takes no time": (
-        ("loop.h", "        Picoseconds at = now;", "        Picoseconds at = now - service_;"),
+        (
+            "switches/loop.h",
+            "        Picoseconds at = now;",
+            "        Picoseconds at = now - service_;",
+        ),
         by_hand("test_recirculation_serves_one_packet_after_another"),
     ),
     "sums leave a step early": (
-        ("slots.cc", "row.added < row.expected", "row.added + 1 < row.expected"),
+        ("switches/slots.cc", "row.added < row.expected", "row.added + 1 < row.expected"),
         lambda patch: test_closed_forms.test_a_star_takes_n_steps_with_its_centre_first(10),
     ),
     "the strawman never takes a slot back": (
-        ("slots.cc", "        ++free_[rows_[row].pool];\n", ""),
+        ("switches/slots.cc", "        ++free_[rows_[row].pool];\n", ""),
         game,
     ),
     "all fragments add to the first one's sum": (
-        ("schedule.h", "* together + packet % together", "* together"),
+        ("base/schedule.h", "* together + packet % together", "* together"),
         by_hand_whole,
     ),
     "an acknowledgement has the bytes of a frame with its checksum": (
-        ("packet.h", "return 60;", "return 64;"),
+        ("network/packet.h", "return 60;", "return 64;"),
         prediction,
     ),
     "a notice does not halve the window": (
-        ("congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
+        ("hosts/congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
         pace,
     ),
     "a leaf waits for the contributions of all racks": (
-        ("leaf_spine.cc", "        if (racks.LeafOf(worker[row]) == leaf)\n", ""),
+        ("switches/leaf_spine.cc", "        if (racks.LeafOf(worker[row]) == leaf)\n", ""),
         across("test_two_levels_add_up"),
     ),
     "a partial sum counts as one contribution": (
-        ("leaf.cc", "Add(packet.id, packet, now)", "Add(packet.id, {.kind = packet.kind}, now)"),
+        (
+            "switches/leaf.cc",
+            "Add(packet.id, packet, now)",
+            "Add(packet.id, {.kind = packet.kind}, now)",
+        ),
         across("test_two_levels_add_up"),
     ),
     "a partial sum takes no pass": (
-        ("leaf.cc", "    ++tally_.passes;\n", ""),
+        ("switches/leaf.cc", "    ++tally_.passes;\n", ""),
         across("test_two_levels_add_up"),
     ),
     "a slot forgets the mark of what was added": (
-        ("leaf.cc", "        marked_.insert(packet.id);\n", ""),
+        ("switches/leaf.cc", "        marked_.insert(packet.id);\n", ""),
         across("test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down"),
     ),
     "the first leaf that is done lets all go on": (
-        ("spine.cc", "++done_ < down_.size()", "++done_ < 1"),
+        ("switches/spine.cc", "++done_ < down_.size()", "++done_ < 1"),
         on_links,
     ),
     "all rows go over one spine": (
-        ("leaf.cc", "uplinks_.Send(sent, packet.id, now)", "uplinks_.Send(sent, 0, now)"),
+        ("switches/leaf.cc", "uplinks_.Send(sent, packet.id, now)", "uplinks_.Send(sent, 0, now)"),
         by_spine,
     ),
     "a receiver's answers take the spine of what it answers": (
-        ("leaf.cc", "uint64_t{packet.worker} << 32 | packet.id", "packet.worker ^ packet.id"),
+        (
+            "switches/leaf.cc",
+            "uint64_t{packet.worker} << 32 | packet.id",
+            "packet.worker ^ packet.id",
+        ),
         between_racks,
     ),
     "what found no slot is not tried again": (
-        ("leaf.cc", "    case Kind::FEATURE:\n", ""),
+        ("switches/leaf.cc", "    case Kind::FEATURE:\n", ""),
         across("test_a_strawman_tries_at_both_leaves"),
     ),
     "a full queue loses acknowledgements": (
-        ("packet.h", "kind == Kind::SUM || kind", "kind == Kind::ACK || kind == Kind::SUM || kind"),
+        (
+            "network/packet.h",
+            "kind == Kind::SUM || kind",
+            "kind == Kind::ACK || kind == Kind::SUM || kind",
+        ),
         losses("test_control_packets_are_not_lost"),
     ),
     "sums of the block before are taken for those of this one": (
-        ("switch.cc", "        left_sums_->Clear();\n", ""),
+        ("switches/switch.cc", "        left_sums_->Clear();\n", ""),
         losses("test_slots_forget_the_fragment_before"),
     ),
     "a time-out is not put off by what comes": (
         (
-            "recaller.cc",
+            "hosts/recaller.cc",
             "    AskNext(now);\n    timer_->SetTo(Due(now));\n}\n\nvoid\nRecaller::N",
             "    AskNext(now);\n}\n\nvoid\nRecaller::N",
         ),
@@ -180,26 +196,30 @@ MISTAKES = {
     ),
     "an acknowledgement is for all frames of its run": (
         (
-            "resender.cc",
+            "hosts/resender.cc",
             "std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing))",
             "run.length",
         ),
         losses("test_a_lost_copy_is_sent_again"),
     ),
     "a sum that comes twice counts twice": (
-        ("worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),
+        ("hosts/worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "the background counts as the exchange": (
-        ("link.cc", "kind < kExchangeKinds", "kind < kKinds"),
+        ("network/link.cc", "kind < kExchangeKinds", "kind < kKinds"),
         background("test_the_exchange_is_counted_without_it", "hosts"),
     ),
     "each host draws for its own and for all": (
-        ("background.cc", "options_.load * static_cast", "2 * options_.load * static_cast"),
+        (
+            "background/background.cc",
+            "options_.load * static_cast",
+            "2 * options_.load * static_cast",
+        ),
         load,
     ),
     "sizes are those of the points": (
-        ("flow_sizes.h", "std::llround(bytes)", "std::llround(bytes_[i])"),
+        ("background/flow_sizes.h", "std::llround(bytes)", "std::llround(bytes_[i])"),
         sizes,
     ),
 }

@@ -20,7 +20,7 @@ from switchgnn.commands.shared.strategies import (
 )
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.presets import slots_of_memory
-from switchgnn.simulator import BIN_SIZE, LeafSpine, SimulatorError, StarOptions
+from switchgnn.simulator import BIN_SIZE, LeafSpine, NetworkOptions, SimulatorError
 from switchgnn.simulator.job import (
     HOSTS_ALONE,
     SYSTEMS,
@@ -29,7 +29,7 @@ from switchgnn.simulator.job import (
     simulate_job,
 )
 
-_DEFAULT = StarOptions()
+_DEFAULT = NetworkOptions()
 _STAR, _LEAF_SPINE = "star", "leaf-spine"
 _FABRIC = LeafSpine()
 _MICRO, _GIGA = 1e-6, 1e9
@@ -141,7 +141,7 @@ def simulate(
         layers=layers,
         features=features,
         seed=seed,
-        star=StarOptions(
+        network=NetworkOptions(
             bandwidth=bandwidth,
             delay=delay,
             overhead=overhead,
@@ -204,10 +204,10 @@ def _overlap(report: SimulateReport) -> str:
 
 def _text(report: SimulateReport) -> str:
     run, subject = report.run, report.subject
-    star = report.options.star
+    network = report.options.network
     lines = [
         f"{subject.graph}: {subject.system}, {subject.setup.workers} workers {_around(report)}, "
-        f"{star.bandwidth / 1e3:g} Gbit/s, {star.delay:g} µs",
+        f"{network.bandwidth / 1e3:g} Gbit/s, {network.delay:g} µs",
         f"One layer of {report.options.features} features: {run.seconds / _MICRO:,.1f} µs; the "
         f"busiest link alone takes {report.busiest_link_seconds / _MICRO:,.1f} µs",
         f"{report.bytes:,} bytes on all links; the longest queue of a port "
@@ -225,7 +225,7 @@ def _text(report: SimulateReport) -> str:
             f"{run.max_slots:,} of {subject.slots:,} slots in use, in {subject.setup.blocks:,} "
             "blocks"
         )
-    if star.buffer is not None:
+    if network.buffer is not None:
         lines.append(
             f"{run.lost:,} packets lost; {run.recalled:,} questions, {run.sent_again:,} packets "
             "sent again"

@@ -21,9 +21,9 @@ main(int count, char** words)
     try
     {
         ns3::Time::SetResolution(ns3::Time::PS);
-        Star star(ParseOptions(count, words));
-        star.Run();
-        star.Report(std::cout);
+        Simulation simulation(ParseOptions(count, words));
+        simulation.Run();
+        simulation.Report(std::cout);
         ns3::Simulator::Destroy();
     }
     catch (const std::exception& error)

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Workers around a fabric: one switch, or leaves and spines.
-#ifndef SWITCHGNN_STAR_H
-#define SWITCHGNN_STAR_H
+#ifndef SWITCHGNN_SIMULATION_H
+#define SWITCHGNN_SIMULATION_H
 
 #include "background/background.h"
 #include "network/fabric.h"
@@ -16,10 +16,10 @@
 #include <optional>
 #include <ostream>
 
-class Star
+class Simulation
 {
   public:
-    explicit Star(const Options& options);
+    explicit Simulation(const Options& options);
 
     /// Exchange once, and stop when all are through.
     void Run();

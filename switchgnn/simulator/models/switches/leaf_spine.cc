@@ -10,7 +10,7 @@ namespace
 /// The contributions to each row at a leaf. Where its worker hangs these are all of the row's, some
 /// of them added elsewhere; at other leaves, those that come from there.
 std::vector<uint16_t>
-ExpectedAt(uint32_t leaf, const Racks& racks, const Arrays& arrays, const Schedule& schedule)
+ExpectedAt(uint32_t leaf, const LeafTier& tier, const Arrays& arrays, const Schedule& schedule)
 {
     const auto expected = arrays.Get<uint16_t>("row_expected");
     const auto worker = arrays.Get<uint8_t>("row_worker");
@@ -22,7 +22,7 @@ ExpectedAt(uint32_t leaf, const Racks& racks, const Arrays& arrays, const Schedu
             here[word & ~Schedule::kLastOfPass] += added;
         }
     };
-    for (uint32_t sender = racks.FirstOf(leaf); sender < racks.FirstOf(leaf + 1); ++sender)
+    for (uint32_t sender = tier.FirstOf(leaf); sender < tier.FirstOf(leaf + 1); ++sender)
     {
         for (uint32_t block = 0; block < schedule.blocks; ++block)
         {
@@ -35,7 +35,7 @@ ExpectedAt(uint32_t leaf, const Racks& racks, const Arrays& arrays, const Schedu
     }
     for (size_t row = 0; row < here.size(); ++row)
     {
-        if (racks.LeafOf(worker[row]) == leaf)
+        if (tier.LeafOf(worker[row]) == leaf)
         {
             here[row] = expected[row];
         }
@@ -49,16 +49,16 @@ LeafSpine::LeafSpine(const Options& options,
                      const Schedule* schedule,
                      Trace& trace)
     : Fabric(options.workers + size_t{2} * options.leaves * options.spines),
-      racks_{options.workers, options.leaves}
+      tier_{options.workers, options.leaves}
 {
     for (uint32_t leaf = 0; leaf < options.leaves; ++leaf)
     {
-        uplinks_.push_back(std::make_unique<Uplinks>(racks_, leaf));
+        uplinks_.push_back(std::make_unique<Uplinks>(tier_, leaf));
         AddLeaf(options, arrays, schedule, *uplinks_.back());
     }
     for (uint32_t spine = 0; spine < options.spines; ++spine)
     {
-        spines_.push_back(std::make_unique<Spine>(racks_, spine, options.host_based));
+        spines_.push_back(std::make_unique<Spine>(tier_, spine, options.host_based));
     }
     Connect(options.down, trace);
 }
@@ -75,7 +75,7 @@ LeafSpine::AddLeaf(const Options& options,
         return;
     }
     const auto leaf = static_cast<uint32_t>(leaves_.size());
-    const auto expected = ExpectedAt(leaf, racks_, arrays, *schedule);
+    const auto expected = ExpectedAt(leaf, tier_, arrays, *schedule);
     slots_.push_back(
         std::make_unique<Slots>(arrays, expected, options.pools, options.together));
     auto adding =
@@ -92,7 +92,7 @@ LeafSpine::Connect(const LinkOptions& options, Trace& trace)
     {
         for (size_t spine = 0; spine < spines_.size(); ++spine)
         {
-            const auto port = static_cast<uint32_t>(racks_.workers + up_.size());
+            const auto port = static_cast<uint32_t>(tier_.workers + up_.size());
             const auto back = static_cast<uint32_t>(port + links);
             up_.push_back(ns3::Create<Link>(options, *spines_[spine], port, &meter, trace));
             down_.push_back(ns3::Create<Link>(options, *leaves_[leaf], back, &meter, trace));

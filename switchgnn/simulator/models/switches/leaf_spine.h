@@ -24,12 +24,12 @@ class LeafSpine : public Fabric
 
     Receiver& EdgeOf(uint32_t worker) override
     {
-        return *leaves_[racks_.LeafOf(worker)];
+        return *leaves_[tier_.LeafOf(worker)];
     }
 
     void Attach(uint32_t worker, Link& down) override
     {
-        leaves_[racks_.LeafOf(worker)]->Attach(down);
+        leaves_[tier_.LeafOf(worker)]->Attach(down);
     }
 
     Tally Count() const override;
@@ -41,7 +41,7 @@ class LeafSpine : public Fabric
                  Uplinks& uplinks);
     void Connect(const LinkOptions& options, Trace& trace);
 
-    Racks racks_;
+    LeafTier tier_;
     std::vector<std::unique_ptr<Uplinks>> uplinks_;
     std::vector<std::unique_ptr<Slots>> slots_;
     std::vector<std::unique_ptr<Switch>> leaves_;

@@ -3,8 +3,8 @@
 
 #include "switches/spine.h"
 
-Spine::Spine(const Racks& racks, uint32_t number, bool host_based)
-    : racks_(racks),
+Spine::Spine(const LeafTier& tier, uint32_t number, bool host_based)
+    : tier_(tier),
       number_(number),
       host_based_(host_based)
 {
@@ -23,7 +23,7 @@ Spine::Receive(const Packet& packet, uint32_t, Picoseconds now)
         break;
     default:
         const uint32_t worker = host_based_ ? packet.id : packet.worker;
-        down_[racks_.LeafOf(worker)]->Send(packet, now);
+        down_[tier_.LeafOf(worker)]->Send(packet, now);
     }
 }
 
@@ -46,7 +46,7 @@ Spine::TellOthers(const Packet& notice, Picoseconds now)
 {
     for (uint32_t leaf = 0; leaf < down_.size(); ++leaf)
     {
-        if (leaf != racks_.LeafOf(notice.worker))
+        if (leaf != tier_.LeafOf(notice.worker))
         {
             down_[leaf]->Send({.kind = Kind::NOTICE}, now);
         }

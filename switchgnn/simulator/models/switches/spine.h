@@ -11,7 +11,7 @@ class Spine : public Receiver
 {
   public:
     /// host_based: packets are frames between hosts, or else sums and features.
-    Spine(const Racks& racks, uint32_t number, bool host_based);
+    Spine(const LeafTier& tier, uint32_t number, bool host_based);
 
     /// Attach the link down to a leaf; in the order of leaves.
     void Attach(Link& down)
@@ -31,7 +31,7 @@ class Spine : public Receiver
     /// Hand a worker's notice on to the leaves that it does not hang on.
     void TellOthers(const Packet& notice, Picoseconds now);
 
-    Racks racks_;
+    LeafTier tier_;
     uint32_t number_;
     bool host_based_;
     std::vector<Link*> down_;

@@ -6,7 +6,9 @@
 AddingSwitch::AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service)
     : slots_(slots),
       schedule_(schedule),
-      loop_(ns3::Create<Loop>(*this, service)),
+      loop_(ns3::Create<Loop>(
+          [this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
+          service)),
       outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker, Picoseconds now) {
           Send(packet, worker, now);
       }))

@@ -38,7 +38,7 @@ class PlainSwitch : public Switch
     }
 };
 
-class AddingSwitch : public Switch, public PassMaker
+class AddingSwitch : public Switch
 {
   public:
     AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service);
@@ -99,7 +99,8 @@ class AddingSwitch : public Switch, public PassMaker
     Tally tally_;
 
   private:
-    bool Pass(Circling& circling, Picoseconds at) override;
+    /// Make a pass; tell whether another one is needed.
+    bool Pass(Circling& circling, Picoseconds at);
     void Take(const Packet& packet, Picoseconds now);
     /// Add until the pass ends; tell whether something left.
     bool Contribute(Circling& circling, Picoseconds at);

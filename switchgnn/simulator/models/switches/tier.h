@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Which leaf a worker hangs on, and how a leaf reaches the others.
-#ifndef SWITCHGNN_RACKS_H
-#define SWITCHGNN_RACKS_H
+#ifndef SWITCHGNN_TIER_H
+#define SWITCHGNN_TIER_H
 
 #include "network/link.h"
 
 #include <vector>
 
 /// Workers in a row, as evenly as can be.
-struct Racks
+struct LeafTier
 {
     uint32_t workers;
     uint32_t leaves;
@@ -31,11 +31,11 @@ struct Racks
 class Uplinks
 {
   public:
-    Uplinks(const Racks& racks, uint32_t leaf)
+    Uplinks(const LeafTier& tier, uint32_t leaf)
         : leaf_(leaf),
-          workers_(racks.workers),
-          first_(racks.FirstOf(leaf)),
-          behind_(racks.FirstOf(leaf + 1))
+          workers_(tier.workers),
+          first_(tier.FirstOf(leaf)),
+          behind_(tier.FirstOf(leaf + 1))
     {
     }
 
