@@ -10,8 +10,8 @@ from switchgnn.byte_sizes import parse_bytes
 from switchgnn.experiments.description import LEAST, MOST, UNLIMITED, Figure, ScaledGraph, Series
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
-from switchgnn.simulator import BIN_SIZE, LeafSpine
-from switchgnn.simulator.job import G3, HOSTS_ALONE
+from switchgnn.simulator import BIN_SIZE, SPINE, LeafSpine
+from switchgnn.simulator.request import G3, HOSTS_ALONE
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,7 @@ def _point(
         window=figure.window,
         leaves=leaf_spine.leaves if leaf_spine else 0,
         spines=leaf_spine.spines if leaf_spine else 0,
+        completion=leaf_spine.completion if leaf_spine else SPINE,
         slot_features=graph.feature if series.whole_features and not alone else None,
         bin_size=max(1, round(BIN_SIZE * graph.shrink)) if series.system == G3 else None,
     )

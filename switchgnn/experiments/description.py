@@ -18,7 +18,7 @@ class Series:
 
     Attributes:
         label: what the legend calls it.
-        system: one of SYSTEMS in `run/simulate_job.py`.
+        system: one of SYSTEMS in `simulator/request.py`.
         memory: the switch's in place of the scale's: as 10MB, or `unlimited`.
         order: a key of ORDER_STRATEGIES in place of the system's.
         congestion_control: see NetworkOptions.

@@ -15,7 +15,7 @@ from switchgnn.experiments.draw import KINDS
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
 from switchgnn.simulator import LeafSpine, SimulatorError
-from switchgnn.simulator.job import SYSTEMS
+from switchgnn.simulator.request import SYSTEMS
 
 FOLDER = Path(__file__).parent / "figures"
 # A sentence for who reads the file; JSON has no comments.

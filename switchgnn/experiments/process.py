@@ -30,7 +30,8 @@ from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Situation, slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.simulator import LeafSpine, NetworkOptions
-from switchgnn.simulator.job import HOSTS_ALONE, SimulateOptions, simulate_job
+from switchgnn.simulator.job import simulate_job
+from switchgnn.simulator.request import HOSTS_ALONE, SimulateOptions
 
 _FAILED = 2
 _PR_SET_PDEATHSIG = 1
@@ -74,7 +75,9 @@ def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
             background_load=point.background,
             background_seed=point.seed,
         ),
-        leaf_spine=LeafSpine(point.leaves, point.spines) if point.leaves else None,
+        leaf_spine=LeafSpine(point.leaves, point.spines, point.completion)
+        if point.leaves
+        else None,
         slot_features=point.slot_features,
         asked=Asked() if planned else Asked(assignment=partition),
         bin_size=point.bin_size,

@@ -12,13 +12,16 @@ from switchgnn.simulator.compute import compute_seconds
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import copies_of_edges, copies_of_plan, host_setup
-from switchgnn.simulator.leaf_spine import InsideLinks, LeafSpine
+from switchgnn.simulator.leaf_spine import COMPLETIONS, LEAF, SPINE, InsideLinks, LeafSpine
 from switchgnn.simulator.options import NetworkOptions
 from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.simulation import SimulationRun, run_simulation
 
 __all__ = [
     "BIN_SIZE",
+    "COMPLETIONS",
+    "LEAF",
+    "SPINE",
     "BackgroundRun",
     "InsideLinks",
     "LeafSpine",

@@ -13,8 +13,10 @@ from switchgnn.host.wire.header import Kind
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.partition.leaf_spine import even_racks
 from switchgnn.planner.presets import Situation
 from switchgnn.simulator import (
+    LeafSpine,
     NetworkOptions,
     copies_of_plan,
     host_setup,
@@ -31,8 +33,8 @@ PACE = Pace(window=16, shortest_timeout=1.0)
 TRIES = 10
 
 
-def emulated(asked):
-    """One exchange on the embedded switch in which nothing was repeated."""
+def emulated(asked, **more):
+    """One exchange on embedded switches in which nothing was repeated."""
     options = RunOptions(
         graph="karate",
         workers=WORKERS,
@@ -47,6 +49,7 @@ def emulated(asked):
         ecn_threshold=1_000,
         pace=PACE,
         asked=asked,
+        **more,
     )
     for _ in range(TRIES):
         report = run_job(options, lambda *_: None)
@@ -75,6 +78,34 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset):
     assert run.sums_down == tuple(each.sums_received for each in report.per_worker)
     assert sum(run.frames_up) == report.frames_up
     assert sum(run.frames_down) == report.frames_down
+    assert run.contributions == report.contributions
+
+
+def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches():
+    """A relay, which injects nothing, counts the frames of all cables."""
+    asked, racks = Asked("paper"), even_racks(WORKERS, 2, 2)
+    graph, situation = load_graph("karate"), Situation(WORKERS, SLOTS, racks=racks)
+    plan = build_chosen(
+        graph,
+        choose_asked(asked, graph, situation),
+        situation,
+        program=load_program().digest,
+        seed=0,
+    )
+    network = LeafSpine(2, 2)
+    run = run_simulation(
+        plan_setup(plan, FRAGMENTS, leaf_spine=network),
+        NetworkOptions(window=PACE.window),
+        leaf_spine=network,
+    )
+    report = emulated(asked, racks=racks, faults="cables.loss=0")
+    assert report.exact
+    assert report.tiers is not None
+    assert sum(run.inside.sums_up) == report.tiers.partial_sums
+    assert sum(run.inside.bytes_up) == report.tiers.bytes_up == report.tiers.planned_bytes_up
+    assert sum(run.inside.bytes_down) == report.tiers.bytes_down == report.tiers.planned_bytes_down
+    assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
+    assert run.bytes_down == tuple(each.bytes_down for each in report.per_worker)
     assert run.contributions == report.contributions
 
 

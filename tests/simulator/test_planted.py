@@ -14,6 +14,8 @@ from . import (
     test_background,
     test_by_hand,
     test_closed_forms,
+    test_leaf_completion_by_hand,
+    test_leaf_completion_plan,
     test_leaf_spine_by_hand,
     test_leaf_spine_plan,
     test_losses,
@@ -34,18 +36,24 @@ def across(name):
     return lambda patch: getattr(test_leaf_spine_by_hand, name)()
 
 
-def between_racks(patch):
+def variant(name):
+    """Leaves complete sums."""
+    return lambda patch: getattr(test_leaf_completion_by_hand, name)()
+
+
+def between_leaves(patch):
     module = test_leaf_spine_plan
-    module.test_hosts_alone_send_between_racks_what_other_racks_need(small(), 3)
+    module.test_hosts_alone_send_between_leaves_what_other_leaves_need(small(), 3)
 
 
 def by_spine(patch):
-    test_leaf_spine_plan.test_a_row_goes_over_the_spine_that_its_number_leads_to(small())
+    module = test_leaf_completion_plan
+    module.test_a_row_goes_over_the_spine_that_its_number_leads_to(small())
 
 
 def on_links(patch):
     module = test_leaf_spine_plan
-    module.test_links_carry_what_the_plan_says(module.planned(small()), 3)
+    module.test_links_carry_what_the_planner_predicts(module.planned(small()), 3)
 
 
 def small():
@@ -134,33 +142,74 @@ MISTAKES = {
         ("hosts/congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
         pace,
     ),
-    "a leaf waits for the contributions of all racks": (
-        ("switches/leaf_spine.cc", "        if (racks.LeafOf(worker[row]) == leaf)\n", ""),
-        across("test_two_levels_add_up"),
+    "a leaf keeps its part of a sum to itself when the worker is its own": (
+        (
+            "switches/leaf_spine.cc",
+            "from[tier_.LeafOf(worker[row])][row] != expected[row]",
+            "from[tier_.LeafOf(worker[row])][row] == 0",
+        ),
+        on_links,
     ),
-    "a partial sum counts as one contribution": (
+    "all sums go over a spine": (
+        ("switches/leaf.cc", "!part || !routes_.Crosses(packet.id)", "!part"),
+        on_links,
+    ),
+    "spines take turns by rows": (
+        (
+            "switches/sum_routes.h",
+            "vertex_[row / together_] % spines_",
+            "row / together_ % spines_",
+        ),
+        on_links,
+    ),
+    "a part counts as one contribution": (
+        (
+            "switches/spine.cc",
+            "Add(packet.id, packet, leaving)",
+            "Add(packet.id, {.kind = packet.kind}, leaving)",
+        ),
+        across("test_both_leaves_send_their_part_to_the_spine"),
+    ),
+    "a part takes no pass": (
+        ("switches/spine.cc", "    ++adder_.tally.passes;\n", ""),
+        across("test_both_leaves_send_their_part_to_the_spine"),
+    ),
+    "a sum from a spine is added at the leaf": (
         (
             "switches/leaf.cc",
-            "Add(packet.id, packet, now)",
-            "Add(packet.id, {.kind = packet.kind}, now)",
+            "    SendDown(packet, adder_.WorkerOf(packet.id), now);",
+            "    Add(packet.id, packet, now);",
         ),
-        across("test_two_levels_add_up"),
+        across("test_both_leaves_send_their_part_to_the_spine"),
     ),
-    "a partial sum takes no pass": (
-        ("switches/leaf.cc", "    ++tally_.passes;\n", ""),
-        across("test_two_levels_add_up"),
+    "a sum loses the mark of its last part": (
+        ("switches/adder.h", ".ecn = packet.ecn, ", ""),
+        across("test_a_mark_on_the_last_part_reaches_the_worker_and_slows_everybody_down"),
     ),
-    "a slot forgets the mark of what was added": (
-        ("switches/leaf.cc", "        marked_.insert(packet.id);\n", ""),
-        across("test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down"),
+    "a leaf tells its own workers of a notice at once": (
+        (
+            "switches/leaf.cc",
+            "uplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE",
+            "TellAll(Kind::NOTICE, now);\nuplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE",
+        ),
+        across("test_a_mark_on_the_last_part_reaches_the_worker_and_slows_everybody_down"),
     ),
     "the first leaf that is done lets all go on": (
         ("switches/spine.cc", "++done_ < down_.size()", "++done_ < 1"),
         on_links,
     ),
-    "all rows go over one spine": (
-        ("switches/leaf.cc", "uplinks_.Send(sent, packet.id, now)", "uplinks_.Send(sent, 0, now)"),
-        by_spine,
+    "what found no slot at the leaf is not tried at the spine": (
+        (
+            "switches/spine.cc",
+            "    ++adder_.tally.passes;\n",
+            "    if (packet.kind == Kind::FEATURE)\n"
+            "    {\n"
+            "        SendToLeafOf(adder_.WorkerOf(packet.id), packet, now);\n"
+            "        return;\n"
+            "    }\n"
+            "    ++adder_.tally.passes;\n",
+        ),
+        across("test_a_strawman_tries_at_leaf_and_spine"),
     ),
     "a receiver's answers take the spine of what it answers": (
         (
@@ -168,11 +217,35 @@ MISTAKES = {
             "uint64_t{packet.worker} << 32 | packet.id",
             "packet.worker ^ packet.id",
         ),
-        between_racks,
+        between_leaves,
     ),
-    "what found no slot is not tried again": (
-        ("switches/leaf.cc", "    case Kind::FEATURE:\n", ""),
-        across("test_a_strawman_tries_at_both_leaves"),
+    "a leaf that completes sums waits for the contributions of all leaves": (
+        (
+            "switches/leaf_spine.cc",
+            "            if (tier_.LeafOf(worker[row]) == leaf)\n",
+            "",
+        ),
+        variant("test_two_levels_add_up"),
+    ),
+    "a partial sum counts as one contribution where leaves complete": (
+        (
+            "switches/completing_leaf.cc",
+            "Add(packet.id, packet, now)",
+            "Add(packet.id, {.kind = packet.kind}, now)",
+        ),
+        variant("test_two_levels_add_up"),
+    ),
+    "a slot forgets the mark of what was added": (
+        ("switches/completing_leaf.cc", "        marked_.insert(packet.id);\n", ""),
+        variant("test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down"),
+    ),
+    "all rows go over one spine where leaves complete": (
+        (
+            "switches/completing_leaf.cc",
+            "uplinks_.SendByKey(packet.id, sent, now)",
+            "uplinks_.SendByKey(0, sent, now)",
+        ),
+        by_spine,
     ),
     "a full queue loses acknowledgements": (
         (

@@ -7,11 +7,12 @@
 #define SWITCHGNN_LEAF_SPINE_H
 
 #include "network/fabric.h"
-#include "switches/leaf.h"
 #include "options.h"
+#include "switches/leaf.h"
 #include "switches/spine.h"
 
 #include <memory>
+#include <optional>
 
 class LeafSpine : public Fabric
 {
@@ -35,19 +36,25 @@ class LeafSpine : public Fabric
     Tally Count() const override;
 
   private:
-    void AddLeaf(const Options& options,
-                 const Arrays& arrays,
-                 const Schedule* schedule,
-                 Uplinks& uplinks);
+    void AddPlainSwitches(const Options& options);
+    /// Add the switches of the P4 program, whose spines complete sums.
+    void AddProgram(const Options& options, const Arrays& arrays, const Schedule& schedule);
+    /// Add the switches of the variant in which leaves complete sums.
+    void AddVariant(const Options& options, const Arrays& arrays, const Schedule& schedule);
+    Slots& AddSlots(const Options& options,
+                    const Arrays& arrays,
+                    std::span<const uint16_t> expected);
     void Connect(const LinkOptions& options, Trace& trace);
 
     LeafTier tier_;
+    std::optional<SumRoutes> routes_;
     std::vector<std::unique_ptr<Uplinks>> uplinks_;
     std::vector<std::unique_ptr<Slots>> slots_;
     std::vector<std::unique_ptr<Switch>> leaves_;
-    // The same as leaves_, if they add.
-    std::vector<AddingLeaf*> adding_;
     std::vector<std::unique_ptr<Spine>> spines_;
+    // Those of the leaves and of the spines that add.
+    std::vector<const AddingLeaf*> adding_leaves_;
+    std::vector<const AddingSpine*> adding_spines_;
 };
 
 #endif
