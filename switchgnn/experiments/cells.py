@@ -38,12 +38,15 @@ class Cell:
 
 
 def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
-    """All cells of a figure at a scale.
+    """Return all cells of a figure at a scale.
 
     Args:
         figure: the description.
         scale: the name of one that it has.
         seeds: how many, in place of the scale's.
+
+    Returns:
+        The cells, graph by graph.
 
     Raises:
         ExperimentError: it has no such scale.
@@ -122,7 +125,7 @@ WHERE = ("graph", "workers", "memory", "recirculation", "background")
 
 
 def select(cells: Sequence[Cell], where: Mapping[str, str | int] | None) -> list[Cell]:
-    """Those cells for which all holds; see Panel."""
+    """Return those cells for which all of `where` holds; see Panel."""
     chosen = list(cells)
     for name, wanted in (where or {}).items():
         values = ascending(name, cells)
@@ -135,7 +138,7 @@ def select(cells: Sequence[Cell], where: Mapping[str, str | int] | None) -> list
 
 
 def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
-    """What the cells have there, without doubles; graphs in the order of the description."""
+    """Return what the cells have there, each once; graphs in the order of the description."""
     values = list(dict.fromkeys(getattr(cell, name) for cell in cells))
     if name == "memory":
         return sorted(values, key=lambda it: parse_bytes("memory", it))

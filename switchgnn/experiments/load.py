@@ -18,7 +18,7 @@ from switchgnn.simulator import LeafSpine, SimulatorError
 from switchgnn.simulator.request import SYSTEMS
 
 FOLDER = Path(__file__).parent / "figures"
-# A sentence for who reads the file; JSON has no comments.
+# A sentence for people who read the file; JSON has no comments.
 _COMMENT = "about"
 _GIVE = ("saved", "times")
 _TIME = "time"
@@ -27,7 +27,7 @@ _Record = TypeVar("_Record")
 
 
 def known_figures(folder: Path = FOLDER) -> list[str]:
-    """The names of all figures, in the paper's order."""
+    """Return the names of all figures, in the paper's order."""
     names = [path.stem for path in folder.glob("*.json")]
     return sorted(names, key=lambda name: (not name.startswith("figure"), len(name), name))
 

@@ -81,23 +81,23 @@ class Point:
 
     @property
     def name(self) -> str:
-        """Of its result file: no two points have the same."""
+        """Return the name of its result file: no two points have the same."""
         graph = self.graph.replace(":", "-").replace("/", "-")
         return f"{graph}-{self.workers}-{self.system}-{_digest(asdict(self))}"
 
     @property
     def plan_name(self) -> str:
-        """Points with the same one are simulated with the same plan."""
+        """Return a name that points share if they are simulated with the same plan."""
         return _digest({name: it for name, it in asdict(self).items() if name not in _NETWORK})
 
     @property
     def partition(self) -> str:
-        """A key of PARTITION_STRATEGIES."""
+        """Return a key of PARTITION_STRATEGIES."""
         return HOSTS_ALONE.get(self.system, _METIS)
 
     @property
     def partition_name(self) -> str:
-        """Points with the same one have the same vertices on the same workers."""
+        """Return a name that points share if workers hold the same vertices."""
         return _digest({name: getattr(self, name) for name in _PARTITION})
 
     def __str__(self) -> str:

@@ -19,6 +19,9 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
         options: what to simulate.
         tell: called with a few words at the start of each step.
 
+    Returns:
+        What was simulated, and what an epoch takes.
+
     Raises:
         SwitchGNNError: with a sentence for the user.
     """

@@ -19,7 +19,7 @@ from switchgnn.simulator.leaf_spine import SPINE, LeafSpine
 
 # The highest bit of a contribution: the pass ends behind it.
 LAST_OF_PASS = 1 << 31
-# So many table entries are looked at together: their additions fit a few tens of megabytes.
+# Table entries that are looked at together: their additions fit a few tens of megabytes.
 _TOGETHER = 1 << 18
 
 

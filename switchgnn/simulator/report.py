@@ -34,34 +34,34 @@ class SimulateReport:
 
     @property
     def communication_seconds(self) -> float:
-        """Of an epoch."""
+        """Return the seconds of an epoch in which workers exchange."""
         return self.options.layers * self.run.seconds
 
     @property
     def overlapped_seconds(self) -> float:
-        """Of an epoch, what bins save by computing while they send."""
+        """Return what bins save of an epoch by computing while they send."""
         communication = self.communication_seconds
         return overlapped_seconds(self.compute_seconds, communication, self.subject.bins)
 
     @property
     def epoch_seconds(self) -> float:
-        """Communication and computing, one after the other but for what overlaps."""
+        """Return communication and computing, one after the other but for what overlaps."""
         return self.communication_seconds + self.compute_seconds - self.overlapped_seconds
 
     @property
     def bytes(self) -> int:
-        """Of one exchange, on all links, both ways."""
+        """Return the bytes of one exchange on all links, both ways."""
         inside = self.run.inside
         return self.host_link_bytes + (inside.bytes if inside else 0)
 
     @property
     def host_link_bytes(self) -> int:
-        """The same without links between switches."""
+        """Return the same without links between switches."""
         return sum(self.run.bytes_up) + sum(self.run.bytes_down)
 
     @property
     def busiest_link_seconds(self) -> float:
-        """What one exchange takes at least: the bytes of the fullest link over its rate."""
+        """Return what one exchange takes at least: bytes of the fullest link over its rate."""
         inside = self.run.inside
         between = (*inside.bytes_up, *inside.bytes_down) if inside else ()
         most = max(*self.run.bytes_up, *self.run.bytes_down, *between)
@@ -69,16 +69,16 @@ class SimulateReport:
 
     @property
     def aggregation_bits_per_second(self) -> float:
-        """Frames of sums that leave the switch, over the time of an exchange."""
+        """Return the bits of sums that leave for workers, over the time of an exchange."""
         return self._bits_per_second(self.run.sums)
 
     @property
     def total_bits_per_second(self) -> float:
-        """The same with features that leave it as they came."""
+        """Return the same with features that leave as they came."""
         return self._bits_per_second(self.run.sums + sum(self.run.features_down))
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain data; docs/simulator.md says what is what."""
+        """Return the report as plain data; docs/simulator.md says what is what."""
         run, subject, options = self.run, self.subject, self.options
         series = {name: list(values) for name, values in vars(run.series).items()}
         plain = {
@@ -100,7 +100,7 @@ class SimulateReport:
             "features": options.features,
             "seed": options.seed,
             "network": asdict(options.network),
-            **self._tiers(),
+            **self._leaf_spine(),
             "epoch_seconds": self.epoch_seconds,
             "communication_seconds": self.communication_seconds,
             "compute_seconds": self.compute_seconds,
@@ -117,8 +117,8 @@ class SimulateReport:
             "series": series,
         }
 
-    def _tiers(self) -> dict[str, Any]:
-        """What a star has nothing of."""
+    def _leaf_spine(self) -> dict[str, Any]:
+        """What is told of a leaf-spine only."""
         network, inside = self.options.leaf_spine, self.run.inside
         if network is None or inside is None:
             return {}

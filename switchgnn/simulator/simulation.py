@@ -135,7 +135,7 @@ class SimulationRun:
 
     @property
     def seconds(self) -> float:
-        """Until the last worker was through."""
+        """Return the time until the last worker was through."""
         return max(self.finished) / PICOSECONDS
 
 
@@ -153,6 +153,9 @@ def run_simulation(
         options: links, switches and hosts.
         leaf_spine: leaves and spines; None: a star.
         trace: list all arrivals.
+
+    Returns:
+        What it took, and what was counted.
 
     Raises:
         SimulatorError: ns-3 or a compiler is missing, the network cannot be, or the simulation

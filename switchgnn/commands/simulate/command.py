@@ -45,7 +45,7 @@ def simulate(
         int | None,
         typer.Option(
             min=1,
-            help="A slot holds a whole feature of so many numbers, 4 bytes each, as the paper "
+            help="A slot holds a whole feature of this many numbers, 4 bytes each, as the paper "
             "counts; default: a slot holds a fragment.",
         ),
     ] = None,

@@ -27,7 +27,7 @@ struct Options
     /// The file of the arrays.
     std::string arrays;
     uint32_t workers;
-    /// Of a leaf-spine; 0 for a star.
+    /// Numbers of leaves and spines; 0 for a star.
     uint32_t leaves;
     uint32_t spines;
     Completion completion;

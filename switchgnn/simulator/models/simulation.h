@@ -6,11 +6,11 @@
 #define SWITCHGNN_SIMULATION_H
 
 #include "background/background.h"
+#include "base/series.h"
+#include "hosts/peer.h"
+#include "hosts/worker.h"
 #include "network/fabric.h"
 #include "options.h"
-#include "hosts/peer.h"
-#include "base/series.h"
-#include "hosts/worker.h"
 
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The star's fabric: a switch that all workers have a link to.
+// A star: one switch that all workers have a link to.
 #ifndef SWITCHGNN_STAR_H
 #define SWITCHGNN_STAR_H
 
