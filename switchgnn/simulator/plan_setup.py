@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan as the arrays of a simulation."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from switchgnn.simulator.leaf_spine import SPINE, LeafSpine
 LAST_OF_PASS = 1 << 31
 # Table entries that are looked at together: their additions fit a few tens of megabytes.
 _TOGETHER = 1 << 18
+# Table entries that are shared out to leaves together, in whole blocks: that takes up to 1.2 GB.
+_ENTRIES_SHARED = 1 << 21
 
 
 def plan_setup(
@@ -55,34 +58,14 @@ def plan_setup(
     inside = slice(
         *np.searchsorted(plan.switch.result_block, [first, record.last_block + 1]).tolist()
     )
-    switches, of_worker = _switches(plan, leaf_spine)
-    rows = _Rows(plan.switch, inside)
+    passes, of_worker = _passes_of_workers(plan, direction, leaf_spine, _Rows(plan.switch, inside))
     arrays = {
         **_row_arrays(plan, inside, first, blocks),
-        **_packet_arrays(
-            plan,
-            direction,
-            [_passes(replace(plan, switch=switch), direction, rows) for switch in switches],
-            of_worker,
-        ),
+        **_packet_arrays(plan, direction, passes, of_worker),
     }
     pools = _pools(manifest.slots) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
     return Setup(manifest.workers, False, arrays, blocks, rounds, pools, together)
-
-
-def _switches(
-    plan: Plan, leaf_spine: LeafSpine | None
-) -> tuple[Sequence[SwitchPart], Sequence[int]]:
-    """The tables of the switches that workers hang on, and the switch of each worker."""
-    one = [0] * plan.manifest.workers
-    if leaf_spine is None:
-        return [plan.switch], one
-    racks = leaf_spine.racks(plan.manifest.workers)
-    # The planner shares no strawman's plan out, which has pools in place of slots of its own.
-    if leaf_spine.completion != SPINE or plan.manifest.strawman:
-        return [plan.switch], one
-    return [leaf.switch for leaf in make_tiers(plan, racks).leaves], racks.leaf_of_worker
 
 
 def _pools(slots: int) -> tuple[int, ...]:
@@ -139,6 +122,59 @@ class _Passes:
     key: NDArray[np.int64]
     indptr: NDArray[np.int64]
     contribution: NDArray[np.uint32]
+
+
+def _passes_of_workers(
+    plan: Plan, direction: Direction, leaf_spine: LeafSpine | None, rows: _Rows
+) -> tuple[Sequence[_Passes], Sequence[int]]:
+    """The passes of the switches that workers hang on, and the switch of each worker."""
+    one = [0] * plan.manifest.workers
+    if leaf_spine is None:
+        return [_passes(plan, direction, rows)], one
+    racks = leaf_spine.racks(plan.manifest.workers)
+    # The planner shares no strawman's plan out, which has pools in place of slots of its own.
+    shared = leaf_spine.completion == SPINE and not plan.manifest.strawman
+    if not (shared and plan.manifest.direction(direction).block_numbers):
+        return [_passes(plan, direction, rows)], one
+    of_leaf: list[list[_Passes]] = [[] for _ in range(racks.leaves)]
+    for some in _groups_of_blocks(plan, direction):
+        for leaf in make_tiers(some, racks).leaves:
+            here = _passes(replace(some, switch=leaf.switch), direction, rows)
+            of_leaf[leaf.number].append(here)
+    return [_joined(passes) for passes in of_leaf], racks.leaf_of_worker
+
+
+def _groups_of_blocks(plan: Plan, direction: Direction) -> Iterator[Plan]:
+    """The plan with the tables of some blocks at a time, which are shared out block by block."""
+    switch, numbers = plan.switch, plan.manifest.direction(direction).block_numbers
+    ends = np.searchsorted(switch.entry_block, numbers, side="right").tolist()
+    low = 0
+    while low < len(numbers):
+        begin = ends[low - 1] if low else int(np.searchsorted(switch.entry_block, numbers[0]))
+        high = max(low + 1, bisect_right(ends, begin + _ENTRIES_SHARED))
+        yield replace(plan, switch=_with_blocks(switch, numbers[low], numbers[high - 1]))
+        low = high
+
+
+def _with_blocks(switch: SwitchPart, first: int, last: int) -> SwitchPart:
+    """The entries and results of the blocks from the first to the last."""
+    kept = {}
+    for kind in ("entry", "result"):
+        low, high = np.searchsorted(getattr(switch, f"{kind}_block"), [first, last + 1]).tolist()
+        names = [it.name for it in fields(switch) if it.name.startswith(f"{kind}_")]
+        kept.update({name: getattr(switch, name)[low:high] for name in names})
+    return replace(switch, **kept)
+
+
+def _joined(passes: Sequence[_Passes]) -> _Passes:
+    """Those of blocks that follow each other."""
+    bases = indptr_of(np.array([len(each.contribution) for each in passes]))
+    begins = [each.indptr[:-1] + base for each, base in zip(passes, bases[:-1], strict=True)]
+    return _Passes(
+        key=np.concatenate([each.key for each in passes]),
+        indptr=np.concatenate([*begins, bases[-1:]]),
+        contribution=np.concatenate([each.contribution for each in passes]),
+    )
 
 
 def _passes(plan: Plan, direction: Direction, rows: _Rows) -> _Passes:

@@ -88,6 +88,9 @@ def test_hosts_alone_on_the_partition_of_a_plan(folder):
 def test_one_worker_alone_exchanges_nothing(system):
     told = as_json("--graph", "karate", "--workers", 1, "--system", system)
     assert told["aggregation_bits_per_second"] == told["sums"] == sum(told["features_up"]) == 0
+    arguments = ("--topology", "leaf-spine", "--leaves", 1, "--spines", 2)
+    told = as_json("--graph", "karate", "--workers", 1, "--system", system, *arguments)
+    assert told["sums"] == told["partial_sums"] == 0
 
 
 def test_unlimited_memory_makes_no_overflow():

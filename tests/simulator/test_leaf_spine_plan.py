@@ -7,6 +7,7 @@ Spines complete the sums that cross them, as in the P4 program.
 
 from collections import Counter
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
@@ -154,6 +155,18 @@ def test_each_leaf_makes_the_passes_of_its_own_tables(plan, leaves):
         passes_of(leaf, plan, [each for each in came if each[0] in leaf.below])
         for leaf in tiers.leaves
     )
+
+
+@pytest.mark.parametrize("entries", [1, 100])
+def test_a_plan_may_be_shared_out_some_blocks_at_a_time(graph, entries, monkeypatch):
+    plan, network = planned(graph, directions="both"), LeafSpine(3, 2)
+    at_once = plan_setup(plan, 1, leaf_spine=network).arrays
+    # The package has a function of the name of the module.
+    module = import_module("switchgnn.simulator.plan_setup")
+    monkeypatch.setattr(module, "_ENTRIES_SHARED", entries)
+    in_groups = plan_setup(plan, 1, leaf_spine=network).arrays
+    assert at_once.keys() == in_groups.keys()
+    assert all(np.array_equal(at_once[name], in_groups[name]) for name in at_once)
 
 
 @pytest.mark.parametrize("kind", [*KINDS.values(), STRAWMAN])
