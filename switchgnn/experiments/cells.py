@@ -10,8 +10,8 @@ from switchgnn.byte_sizes import parse_bytes
 from switchgnn.experiments.description import LEAST, MOST, UNLIMITED, Figure, ScaledGraph, Series
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
-from switchgnn.simulator import BIN_SIZE, LeafSpine
-from switchgnn.simulator.job import G3, HOSTS_ALONE
+from switchgnn.simulator import BIN_SIZE, SPINE, LeafSpineOptions
+from switchgnn.simulator.request import G3, HOSTS_ALONE
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,15 @@ class Cell:
 
 
 def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
-    """All cells of a figure at a scale.
+    """Return all cells of a figure at a scale.
 
     Args:
         figure: the description.
         scale: the name of one that it has.
         seeds: how many, in place of the scale's.
+
+    Returns:
+        The cells, graph by graph.
 
     Raises:
         ExperimentError: it has no such scale.
@@ -88,7 +91,7 @@ def _point(
     workers: int,
     memory: str,
     rate: float | None,
-    leaf_spine: LeafSpine | None,
+    leaf_spine: LeafSpineOptions | None,
     seed: int,
 ) -> Point:
     # Hosts alone need no switch that adds: one point serves all its sizes and rates.
@@ -111,6 +114,7 @@ def _point(
         window=figure.window,
         leaves=leaf_spine.leaves if leaf_spine else 0,
         spines=leaf_spine.spines if leaf_spine else 0,
+        completion=leaf_spine.completion if leaf_spine else SPINE,
         slot_features=graph.feature if series.whole_features and not alone else None,
         bin_size=max(1, round(BIN_SIZE * graph.shrink)) if series.system == G3 else None,
     )
@@ -121,7 +125,7 @@ WHERE = ("graph", "workers", "memory", "recirculation", "background")
 
 
 def select(cells: Sequence[Cell], where: Mapping[str, str | int] | None) -> list[Cell]:
-    """Those cells for which all holds; see Panel."""
+    """Return those cells for which all of `where` holds; see Panel."""
     chosen = list(cells)
     for name, wanted in (where or {}).items():
         values = ascending(name, cells)
@@ -134,7 +138,7 @@ def select(cells: Sequence[Cell], where: Mapping[str, str | int] | None) -> list
 
 
 def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
-    """What the cells have there, without doubles; graphs in the order of the description."""
+    """Return what the cells have there, each once; graphs in the order of the description."""
     values = list(dict.fromkeys(getattr(cell, name) for cell in cells))
     if name == "memory":
         return sorted(values, key=lambda it: parse_bytes("memory", it))

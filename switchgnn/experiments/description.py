@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switchgnn.simulator import LeafSpine
+from switchgnn.simulator import LeafSpineOptions
 
 # In a `where`: the smallest and the largest that the scale has.
 LEAST, MOST = "least", "most"
@@ -18,10 +18,10 @@ class Series:
 
     Attributes:
         label: what the legend calls it.
-        system: one of SYSTEMS in `run/simulate_job.py`.
+        system: one of SYSTEMS in `simulator/request.py`.
         memory: the switch's in place of the scale's: as 10MB, or `unlimited`.
         order: a key of ORDER_STRATEGIES in place of the system's.
-        congestion_control: see StarOptions.
+        congestion_control: see NetworkOptions.
         whole_features: a slot holds a whole feature of the graph's, as the paper counts memory.
     """
 
@@ -69,7 +69,7 @@ class Scale:
     memory: tuple[str, ...]
     seeds: int = 1
     recirculation_rates: tuple[float | None, ...] = (None,)
-    leaf_spine: LeafSpine | None = None
+    leaf_spine: LeafSpineOptions | None = None
     background: tuple[float, ...] = (0.0,)
     buffer: str | None = None
 

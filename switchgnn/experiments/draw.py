@@ -58,7 +58,7 @@ class _Shown:
     results: Results
 
     def of(self, label: str, x: object) -> list[Result]:
-        """The results of a series there, one per seed."""
+        """Return the results of a series there, one per seed."""
         return [
             self.results[cell.point]
             for cell in self.cells
@@ -76,6 +76,9 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
         cells: all of the figure.
         results: of the points that have one.
         remark: below the title: at which scale this is.
+
+    Returns:
+        The picture.
     """
     from matplotlib.figure import Figure as Picture  # noqa: PLC0415  only who draws needs it
 

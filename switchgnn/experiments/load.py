@@ -14,11 +14,11 @@ from switchgnn.experiments.description import Figure, Scale
 from switchgnn.experiments.draw import KINDS
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
-from switchgnn.simulator import LeafSpine, SimulatorError
-from switchgnn.simulator.job import SYSTEMS
+from switchgnn.simulator import LeafSpineOptions, SimulatorError
+from switchgnn.simulator.request import SYSTEMS
 
 FOLDER = Path(__file__).parent / "figures"
-# A sentence for who reads the file; JSON has no comments.
+# A sentence for people who read the file; JSON has no comments.
 _COMMENT = "about"
 _GIVE = ("saved", "times")
 _TIME = "time"
@@ -27,7 +27,7 @@ _Record = TypeVar("_Record")
 
 
 def known_figures(folder: Path = FOLDER) -> list[str]:
-    """The names of all figures, in the paper's order."""
+    """Return the names of all figures, in the paper's order."""
     names = [path.stem for path in folder.glob("*.json")]
     return sorted(names, key=lambda name: (not name.startswith("figure"), len(name), name))
 
@@ -146,7 +146,7 @@ def _check(figure: Figure, where: str) -> None:
             _known(at, "choice", key, WHERE)
 
 
-def _check_leaves(leaf_spine: LeafSpine, workers: int, where: str) -> None:
+def _check_leaves(leaf_spine: LeafSpineOptions, workers: int, where: str) -> None:
     try:
         leaf_spine.words(workers)
     except SimulatorError as error:

@@ -13,7 +13,7 @@ from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.simulator import overlapped_seconds
 
 Result = Mapping[str, Any]
-# So many pieces of the time of an exchange have a throughput of their own.
+# The time of an exchange is cut into at most this many pieces, each with its own throughput.
 _PIECES = 64
 _BITS = 8
 
@@ -45,12 +45,15 @@ EPOCH, COMPUTE = "epoch", "compute_seconds"
 
 
 def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
-    """The number, in the unit of its axis.
+    """Return the number, in the unit of its axis.
 
     Args:
         measure: a key of MEASURES.
         result: as `switchgnn simulate --json` prints it.
         compute: what computing is multiplied with; only an epoch has a part of it.
+
+    Returns:
+        The number.
     """
     one = MEASURES[measure]
     number = float(result[one.key])
@@ -69,7 +72,7 @@ def _longer_epoch(result: Result, compute: float) -> float:
 
 
 def bound_of(result: Result) -> float:
-    """What the busiest link takes for the communication of an epoch, in the unit of its axis."""
+    """Return what the busiest link takes for an epoch, in the unit of the axis."""
     seconds = float(result["layers"]) * float(result["busiest_link_seconds"])
     return seconds / MEASURES["communication"].unit
 
@@ -111,7 +114,7 @@ OVER_TIME: Mapping[str, tuple[str, Callable[[Result], Curve]]] = {
 
 
 def total_throughput(result: Result) -> Curve:
-    """Sums and features that found no slot, as OVER_TIME has the sums."""
+    """Return the rate of sums and of features that found no slot, as OVER_TIME has the sums."""
     return _counted(result, "sums", "overflowed")
 
 
@@ -130,5 +133,5 @@ class Spread:
 
 
 def spread_of(values: Sequence[float]) -> Spread:
-    """Of at least one value."""
+    """Return mean, least and most of at least one value."""
     return Spread(sum(values) / len(values), min(values), max(values))

@@ -34,6 +34,9 @@ def write_figures(
         scale: what they were made at.
         folder: there is one.
 
+    Returns:
+        The rows of the table, as HEADINGS.
+
     Raises:
         ExperimentError: matplotlib is missing, or the folder cannot be written.
     """

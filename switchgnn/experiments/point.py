@@ -6,7 +6,8 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from switchgnn.simulator.job import HOSTS_ALONE
+from switchgnn.simulator import LEAF, SPINE
+from switchgnn.simulator.request import HOSTS_ALONE
 
 _DIGITS = 12
 # What has nothing to do with the plan.
@@ -21,6 +22,7 @@ _NETWORK = (
     "window",
     "leaves",
     "spines",
+    "completion",
     "background",
     "buffer",
 )
@@ -37,7 +39,7 @@ class Point:
     Attributes:
         graph: as load_graph takes it.
         workers: their number.
-        system: one of SYSTEMS in `run/simulate_job.py`.
+        system: one of SYSTEMS in `simulator/request.py`.
         memory: bytes of the switch; None: it never overflows, or has no part in it.
         order: a key of ORDER_STRATEGIES in place of the system's, or None.
         seed: for partition, blocks, order and background.
@@ -49,6 +51,7 @@ class Point:
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
         window: features in flight at most, of each worker.
         leaves, spines: of a leaf-spine; 0: a star.
+        completion: which switches of a leaf-spine complete sums, one of COMPLETIONS.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
         bin_size: vertices of a bin of G3, or None.
         background: share of the links' rate that other flows take; `seed` draws them.
@@ -70,6 +73,7 @@ class Point:
     window: int = 512
     leaves: int = 0
     spines: int = 0
+    completion: str = SPINE
     slot_features: int | None = None
     bin_size: int | None = None
     background: float = 0.0
@@ -77,23 +81,23 @@ class Point:
 
     @property
     def name(self) -> str:
-        """Of its result file: no two points have the same."""
+        """Return the name of its result file: no two points have the same."""
         graph = self.graph.replace(":", "-").replace("/", "-")
         return f"{graph}-{self.workers}-{self.system}-{_digest(asdict(self))}"
 
     @property
     def plan_name(self) -> str:
-        """Points with the same one are simulated with the same plan."""
+        """Return a name that points share if they are simulated with the same plan."""
         return _digest({name: it for name, it in asdict(self).items() if name not in _NETWORK})
 
     @property
     def partition(self) -> str:
-        """A key of PARTITION_STRATEGIES."""
+        """Return a key of PARTITION_STRATEGIES."""
         return HOSTS_ALONE.get(self.system, _METIS)
 
     @property
     def partition_name(self) -> str:
-        """Points with the same one have the same vertices on the same workers."""
+        """Return a name that points share if workers hold the same vertices."""
         return _digest({name: getattr(self, name) for name in _PARTITION})
 
     def __str__(self) -> str:
@@ -102,7 +106,8 @@ class Point:
         slot = "" if self.slot_features is None else f" of slots of {self.slot_features} numbers"
         order = "" if self.order is None else f", order {self.order}"
         loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
-        inside = f", {self.leaves} leaves" if self.leaves else ""
+        completed = " that complete sums" if self.completion == LEAF else ""
+        inside = f", {self.leaves} leaves{completed}" if self.leaves else ""
         flows = f", background {self.background:g}" if self.background else ""
         blind = "" if self.congestion_control else ", no control"
         network = f"{memory}{slot}{order}{loop}{inside}{flows}{blind}"

@@ -29,8 +29,9 @@ from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Situation, slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
-from switchgnn.simulator import LeafSpine, StarOptions
-from switchgnn.simulator.job import HOSTS_ALONE, SimulateOptions, simulate_job
+from switchgnn.simulator import LeafSpineOptions, NetworkOptions
+from switchgnn.simulator.job import simulate_job
+from switchgnn.simulator.request import HOSTS_ALONE, SimulateOptions
 
 _FAILED = 2
 _PR_SET_PDEATHSIG = 1
@@ -64,7 +65,7 @@ def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
         layers=point.layers,
         features=point.features,
         seed=point.seed,
-        star=StarOptions(
+        network=NetworkOptions(
             bandwidth=point.bandwidth,
             delay=point.delay,
             congestion_control=point.congestion_control,
@@ -74,7 +75,9 @@ def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
             background_load=point.background,
             background_seed=point.seed,
         ),
-        leaf_spine=LeafSpine(point.leaves, point.spines) if point.leaves else None,
+        leaf_spine=LeafSpineOptions(point.leaves, point.spines, point.completion)
+        if point.leaves
+        else None,
         slot_features=point.slot_features,
         asked=Asked() if planned else Asked(assignment=partition),
         bin_size=point.bin_size,
@@ -119,7 +122,7 @@ def _plan(point: Point, partition: Path) -> Plan:
 
 
 def _slots(point: Point, each: int) -> int:
-    """The slots of the switch; without limit so many for each vertex."""
+    """The slots of the switch; without a limit `each` for every vertex."""
     if point.memory is not None:
         return slots_of_memory(point.memory, point.slot_features)
     return each * load_graph(point.graph).vertices

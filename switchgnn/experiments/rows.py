@@ -45,7 +45,7 @@ _LEAF_SPINE_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
 
 
 def csv_text(cells: Sequence[Cell], results: Mapping[Point, Result]) -> str:
-    """What the cells have; those without a result are left out."""
+    """Return a row for each cell that has a result."""
     text = io.StringIO()
     rows = [_row(cell, results[cell.point]) for cell in cells if cell.point in results]
     if rows:

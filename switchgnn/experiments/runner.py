@@ -29,14 +29,14 @@ Progress = Callable[[str], None]
 
 
 def point_command(point: Point, plan: Path) -> Sequence[str]:
-    """What simulates a point; see process.py."""
+    """Return the words that simulate a point; see process.py."""
     words = json.dumps(asdict(point))
     partition = plan.with_name(partition_file(point))
     return [sys.executable, "-m", "switchgnn.experiments.process", words, str(plan), str(partition)]
 
 
 def partition_file(point: Point) -> str:
-    """Beside the folder of the plan."""
+    """Return the name of the file with the partition, beside the folder of the plan."""
     return f"{point.partition_name}.npy"
 
 
@@ -72,6 +72,9 @@ def run_points(
         jobs: how many run at a time.
         tell: called with a line when a point is done.
         command: what simulates a point, given a folder for its plan.
+
+    Returns:
+        How many were simulated, had a result, or failed.
     """
     different = list(dict.fromkeys(points))
     waiting = [point for point in different if store.find(point) is None]
@@ -121,7 +124,7 @@ class _Team:
             self._uses.update((point.plan_name, point.partition_name))
 
     def fill(self, jobs: int) -> None:
-        """Start points until so many run.
+        """Start points until that many run.
 
         Where one makes a plan or a partition, those that share it wait.
         """

@@ -54,7 +54,7 @@ class Store:
             ) from error
 
     def find(self, point: Point) -> dict[str, Any] | None:
-        """The result of a point, if there is one of these parameters and versions."""
+        """Return the result of a point, if there is one of these parameters and versions."""
         try:
             kept = json.loads(self._path(point).read_text(encoding="utf-8"))
         except (OSError, ValueError):

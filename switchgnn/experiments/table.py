@@ -36,7 +36,7 @@ class _Place:
     background: float
 
     def text(self, *, memory: bool) -> str:
-        """For people, with or without the switch's memory."""
+        """Return the place for people, with or without the switch's memory."""
         size = f", {self.memory}" if memory else ""
         loop = "" if self.recirculation is None else f", {self.recirculation:g} passes/s"
         flows = f", background {self.background:g}" if self.background else ""
@@ -46,7 +46,16 @@ class _Place:
 def rows_of(
     figure: Figure, cells: Sequence[Cell], results: Mapping[Point, Result]
 ) -> list[list[str]]:
-    """The rows of a figure, as HEADINGS."""
+    """Return the rows of a figure, one per claim.
+
+    Args:
+        figure: the description.
+        cells: all of the figure.
+        results: of the points that have one.
+
+    Returns:
+        The rows, as HEADINGS.
+    """
     return [_row(figure, claim, cells, results) for claim in figure.claims]
 
 
@@ -72,7 +81,16 @@ def _row(
 def compare(
     claim: Claim, cells: Sequence[Cell], results: Mapping[Point, Result]
 ) -> tuple[_Place, Spread] | None:
-    """Where our number is largest, and the number; None without results."""
+    """Find the place where our number is largest.
+
+    Args:
+        claim: what to compare.
+        cells: all of the figure.
+        results: of the points that have one.
+
+    Returns:
+        The place, and our number there; None without results.
+    """
     places = dict.fromkeys(_place(cell) for cell in select(cells, claim.where))
     found = [(place, _at(claim, place, cells, results)) for place in places]
     known = [(place, spread) for place, spread in found if spread is not None]
@@ -114,6 +132,6 @@ def _text(claim: Claim, ours: Spread | None) -> str:
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
-    """The table in Markdown."""
+    """Return the table in Markdown."""
     lines = [HEADINGS, ["---"] * len(HEADINGS), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)

@@ -18,7 +18,7 @@ _DIGITS = 16
 
 
 def current_versions() -> dict[str, str]:
-    """Versions of libraries, of the models as they are compiled, and of the code.
+    """Return the versions of libraries, of the models as they are compiled, and of the code.
 
     Raises:
         SimulatorError: ns-3 or a compiler is missing.

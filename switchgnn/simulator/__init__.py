@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans in ns-3: packet by packet, at sizes that no emulation reaches.
 
-`plan_setup` and `host_setup` make arrays of a plan; `run_star` gives them to the models in
+`plan_setup` and `host_setup` make arrays of a plan; `run_simulation` gives them to the models in
 `models/`, which are C++ and compiled against the `ns3` wheel when they are first needed.
 """
 
@@ -12,20 +12,23 @@ from switchgnn.simulator.compute import compute_seconds
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import copies_of_edges, copies_of_plan, host_setup
-from switchgnn.simulator.leaf_spine import InsideLinks, LeafSpine
-from switchgnn.simulator.options import StarOptions
+from switchgnn.simulator.leaf_spine import COMPLETIONS, LEAF, SPINE, InsideLinks, LeafSpineOptions
+from switchgnn.simulator.options import NetworkOptions
 from switchgnn.simulator.plan_setup import plan_setup
-from switchgnn.simulator.simulation import StarRun, run_star
+from switchgnn.simulator.simulation import SimulationRun, run_simulation
 
 __all__ = [
     "BIN_SIZE",
+    "COMPLETIONS",
+    "LEAF",
+    "SPINE",
     "BackgroundRun",
     "InsideLinks",
-    "LeafSpine",
+    "LeafSpineOptions",
+    "NetworkOptions",
     "Setup",
+    "SimulationRun",
     "SimulatorError",
-    "StarOptions",
-    "StarRun",
     "bins_of",
     "compute_seconds",
     "copies_of_edges",
@@ -33,5 +36,5 @@ __all__ = [
     "host_setup",
     "overlapped_seconds",
     "plan_setup",
-    "run_star",
+    "run_simulation",
 ]

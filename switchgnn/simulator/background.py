@@ -64,7 +64,7 @@ class BackgroundRun:
     trace: tuple[Flow, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, without the trace."""
+        """Return all but the trace as plain data."""
         return {name: value for name, value in vars(self).items() if name != "trace"}
 
 

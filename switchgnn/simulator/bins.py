@@ -11,7 +11,7 @@ BIN_SIZE = 5_000
 
 
 def bins_of(vertices: int, size: int) -> int:
-    """The bins of so many vertices."""
+    """Return how many bins of that size the vertices fill."""
     return -(-vertices // size)
 
 
@@ -26,5 +26,8 @@ def overlapped_seconds(compute: float, communication: float, bins: int) -> float
         compute: c, seconds.
         communication: s, seconds.
         bins: B; 0: there are none.
+
+    Returns:
+        Seconds.
     """
     return min(compute, communication) * (bins - 1) / bins if bins else 0.0

@@ -1,21 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The models, compiled when they are first needed, and kept in the user's cache.
+"""The models, compiled against the headers of the `ns3` wheel when they are first needed."""
 
-The C++ under `models/` is compiled against the headers of the `ns3` wheel. What comes of it
-is kept under a name made of sources, ns-3, compiler and flags, so it is never out of date.
-"""
-
-import fcntl
-import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from switchgnn.native_cache import cache_folder, compiled_once, sources_in
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.wheel import Wheel, find_wheel
 
@@ -33,16 +26,13 @@ def compiled_models() -> Path:
         SimulatorError: ns-3 or a compiler is missing, or it fails.
     """
     wheel, compiler = find_wheel(), find_compiler()
-    folder = _cache_folder()
-    program = folder / f"star-{_digest(wheel, compiler)}"
+    folder = cache_folder("simulator")
+    # The place of the wheel is in the program, which looks for the library there.
+    made_of = (wheel.version, str(wheel.core), compiler, *_FLAGS, *sources_in(MODELS))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _locked(program.with_suffix(".lock")):
-            if not program.exists():
-                _compile(wheel, compiler, program)
+        return compiled_once(folder, "models", made_of, partial(_compile, wheel, compiler))
     except OSError as error:
         raise SimulatorError(f"Cannot keep the compiled models in {folder}: {error}.") from error
-    return program
 
 
 def what_is_missing() -> str | None:
@@ -71,51 +61,21 @@ def find_compiler() -> str:
     return found
 
 
-def _cache_folder() -> Path:
-    caches = os.environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "switchgnn" / "simulator"
-
-
-def _digest(wheel: Wheel, compiler: str) -> str:
-    total = hashlib.sha256()
-    # The place is in the program, which looks for the library there.
-    for word in (wheel.version, str(wheel.core), compiler, *_FLAGS):
-        total.update(word.encode() + b"\0")
-    for path in sorted(path for path in MODELS.rglob("*") if path.is_file()):
-        total.update(
-            path.relative_to(MODELS).as_posix().encode()
-            + b"\0"
-            + hashlib.sha256(path.read_bytes()).digest()
-        )
-    return total.hexdigest()[:16]
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Let one process at a time compile; the lock goes with the process that holds it."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
     unit = "".join(
         f'#include "{path.relative_to(MODELS)}"\n' for path in sorted(MODELS.rglob("*.cc"))
     )
-    with tempfile.TemporaryDirectory(dir=program.parent) as folder:
-        output = Path(folder) / program.name
-        places = ("-isystem", str(wheel.include), "-I", str(MODELS))
-        library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
-        result = subprocess.run(
-            [compiler, *_FLAGS, *places, "-", *library, "-o", str(output)],
-            input=unit,
-            capture_output=True,
-            text=True,
-            check=False,
+    places = ("-isystem", str(wheel.include), "-I", str(MODELS))
+    library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
+    result = subprocess.run(
+        [compiler, *_FLAGS, *places, "-", *library, "-o", str(program)],
+        input=unit,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise SimulatorError(
+            f"{compiler} cannot compile the models against ns-3 {wheel.version}: "
+            f"{result.stderr.strip()[-_LAST_WORDS:]}"
         )
-        if result.returncode != 0:
-            raise SimulatorError(
-                f"{compiler} cannot compile the models against ns-3 {wheel.version}: "
-                f"{result.stderr.strip()[-_LAST_WORDS:]}"
-            )
-        output.replace(program)

@@ -51,6 +51,9 @@ def compute_seconds(
         features: width F.
         layers: of the network.
         gpu: the card.
+
+    Returns:
+        Seconds.
     """
     products = _PRODUCTS * 2 * vertices * features**2 / gpu.operations_per_second
     sums = _SUMS * additions * features * _FLOAT_BYTES / gpu.bytes_per_second

@@ -34,5 +34,5 @@ class Setup:
 
     @property
     def fragments_of_feature(self) -> int:
-        """All of them, however they travel."""
+        """Return all fragments of a feature, however they travel."""
         return self.fragments * self.together

@@ -38,6 +38,6 @@ _PER_CENT = 100
 
 
 def flow_size_arrays() -> dict[str, NDArray[np.float64]]:
-    """The points as `models/flow_sizes.h` reads them; shares from 0 to 1."""
+    """Return the points as `models/flow_sizes.h` reads them; shares from 0 to 1."""
     size, share = np.array(HADOOP, dtype=np.float64).T
     return {"flow_bytes": size.copy(), "flow_share": share / _PER_CENT}

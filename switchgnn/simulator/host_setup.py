@@ -23,6 +23,9 @@ def host_setup(copies: NDArray[np.int64], fragments: int, pace: Pace) -> Setup:
         copies: int64[W, W], the rows that travel from worker a to worker b.
         fragments: of a feature.
         pace: how many frames are acknowledged together.
+
+    Returns:
+        The arrays, and the numbers that go with them.
     """
     workers = len(copies)
     receivers, confirms, sizes = [], [], []
@@ -42,14 +45,14 @@ def host_setup(copies: NDArray[np.int64], fragments: int, pace: Pace) -> Setup:
 
 
 def copies_of_edges(boundary: BoundaryEdges, workers: int) -> NDArray[np.int64]:
-    """One copy of each source for each other worker that needs it, int64[W, W]."""
+    """Count a copy of each source for each other worker that needs it, int64[W, W]."""
     sender, receiver = boundary.host_copies()
     pairs = sender.astype(np.int64) * workers + receiver
     return np.bincount(pairs, minlength=workers * workers).reshape(workers, workers)
 
 
 def copies_of_plan(plan: Plan, direction: Direction = Direction.FORWARD) -> NDArray[np.int64]:
-    """The same, from what the workers of a plan have to sum."""
+    """Count the same, from what the workers of a plan have to sum."""
     record, workers = plan.manifest.direction(direction), plan.manifest.workers
     copies = np.zeros((workers, workers), dtype=np.int64)
     for part in plan.workers:

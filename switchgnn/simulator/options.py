@@ -19,8 +19,8 @@ FULL_FRAME_BYTES = 1_500
 
 
 @dataclass(frozen=True)
-class StarOptions:
-    """Links, switch and hosts of a star.
+class NetworkOptions:
+    """Links, switches and hosts.
 
     Attributes:
         bandwidth: Mbit/s of each link in each direction.
@@ -52,11 +52,11 @@ class StarOptions:
 
     @property
     def pace(self) -> Pace:
-        """The bounds on sending as `host/` takes them."""
+        """Return the bounds on sending as `host/` takes them."""
         return Pace(window=self.window, congestion_control=self.congestion_control)
 
     def words(self) -> dict[str, object]:
-        """What the model is told, by name.
+        """Return what the models are told, by name.
 
         Raises:
             SimulatorError: a number that makes no sense.

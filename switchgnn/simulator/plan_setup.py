@@ -2,20 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan as the arrays of a simulation."""
 
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.rows import indptr_of, rank_in_group
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.banks import BANKS
-from switchgnn.planner.plan.plan import Plan, WorkerPart
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.plan.slots import SlotNumbers, entries_of
 from switchgnn.simulator.exchange_setup import Setup
+from switchgnn.simulator.leaf_spine import SPINE, LeafSpineOptions
 
 # The highest bit of a contribution: the pass ends behind it.
 LAST_OF_PASS = 1 << 31
-# So many table entries are looked at together: their additions fit a few tens of megabytes.
+# Table entries that are looked at together: their additions fit a few tens of megabytes.
 _TOGETHER = 1 << 18
+# Table entries that are shared out to leaves together, in whole blocks: that takes up to 1.2 GB.
+_ENTRIES_SHARED = 1 << 21
 
 
 def plan_setup(
@@ -24,6 +32,7 @@ def plan_setup(
     direction: Direction = Direction.FORWARD,
     *,
     whole_features: bool = False,
+    leaf_spine: LeafSpineOptions | None = None,
 ) -> Setup:
     """Return what one exchange of a plan takes.
 
@@ -32,6 +41,15 @@ def plan_setup(
         fragments: of a feature.
         direction: one that it has.
         whole_features: a slot holds all fragments, which are exchanged together.
+        leaf_spine: what it will be simulated on. Where spines complete sums, each leaf makes the
+            passes of its own tables, as the planner fills them; otherwise those of the plan's one
+            switch. None: a star.
+
+    Returns:
+        The arrays, and the numbers that go with them.
+
+    Raises:
+        SimulatorError: the leaf-spine does not fit the plan's workers.
     """
     manifest = plan.manifest
     record = manifest.direction(direction)
@@ -40,10 +58,10 @@ def plan_setup(
     inside = slice(
         *np.searchsorted(plan.switch.result_block, [first, record.last_block + 1]).tolist()
     )
+    passes, of_worker = _passes_of_workers(plan, direction, leaf_spine, _Rows(plan.switch, inside))
     arrays = {
-        **_rows(plan, inside, first, blocks),
-        **_packets(plan, direction),
-        **_contributions(plan, direction, inside),
+        **_row_arrays(plan, inside, first, blocks),
+        **_packet_arrays(plan, direction, passes, of_worker),
     }
     pools = _pools(manifest.slots) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
@@ -55,8 +73,25 @@ def _pools(slots: int) -> tuple[int, ...]:
     return tuple(slots // BANKS + (bank < slots % BANKS) for bank in range(BANKS))
 
 
-def _rows(plan: Plan, inside: slice, first: int, blocks: int) -> dict[str, NDArray[np.generic]]:
+class _Rows:
     """The destinations of the blocks, numbered as the plan's results are."""
+
+    def __init__(self, switch: SwitchPart, inside: slice) -> None:
+        keys = _key(switch.result_block[inside], switch.result_vertex[inside])
+        self._order = np.argsort(keys)
+        self._keys = keys[self._order]
+
+    def of(self, block: NDArray[np.integer], vertex: NDArray[np.integer]) -> NDArray[np.uint32]:
+        """Return the rows of destinations that there are."""
+        rows: NDArray[np.uint32] = self._order[
+            np.searchsorted(self._keys, _key(block, vertex))
+        ].astype(np.uint32)
+        return rows
+
+
+def _row_arrays(
+    plan: Plan, inside: slice, first: int, blocks: int
+) -> dict[str, NDArray[np.generic]]:
     switch, workers = plan.switch, plan.manifest.workers
     worker = switch.result_worker[inside].astype(np.int64)
     share = worker * blocks + switch.result_block[inside] - first
@@ -66,6 +101,7 @@ def _rows(plan: Plan, inside: slice, first: int, blocks: int) -> dict[str, NDArr
     return {
         "row_expected": switch.result_expected[inside],
         "row_worker": worker.astype(np.uint8),
+        "row_vertex": switch.result_vertex[inside],
         "row_bank": switch.result_bank[inside],
         "row_place": place,
         "receive_row": by_share.astype(np.uint32),
@@ -73,48 +109,80 @@ def _rows(plan: Plan, inside: slice, first: int, blocks: int) -> dict[str, NDArr
     }
 
 
-def _packets(plan: Plan, direction: Direction) -> dict[str, NDArray[np.generic]]:
-    """What each worker sends in each block: its Count, and which table entries serve it."""
-    record, switch, entries = plan.manifest.direction(direction), plan.switch, entries_of
-    span = entries(plan, direction)
-    first, last = record.first_block, record.last_block
-    begins = np.flatnonzero(switch.entry_hop[span] == 0)
-    keys = _key(switch.entry_block[span][begins], switch.entry_source[span][begins])
-    start = _contribution_indptr(plan, span)
-    start = np.append(start[begins], start[-1])
-    sizes, found, counts = [], [], []
-    for part in plan.workers:
-        sent = np.diff(part.send_indptr[first - 1 : last + 1])
-        inside = slice(int(part.send_indptr[first - 1]), int(part.send_indptr[last]))
-        block = np.repeat(np.arange(first, last + 1), sent)
-        sizes.append(sent)
-        found.append(np.searchsorted(keys, _key(block, part.send_source[inside])))
-        counts.append(_counts(part, inside))
-    packet = np.concatenate(found).astype(np.int64)
-    return {
-        "send_indptr": _indptr(np.concatenate(sizes)),
-        "packet_count": np.concatenate(counts).astype(np.uint16),
-        "packet_start": start[packet].astype(np.uint64),
-        "packet_length": (start[packet + 1] - start[packet]).astype(np.uint32),
-    }
+@dataclass(frozen=True, eq=False)
+class _Passes:
+    """What the table entries of a switch add to, packet by packet, bank by bank.
+
+    Attributes:
+        key: int64[P], block and Src_id of each packet, ascending.
+        indptr: int64[P + 1], where the contributions of each packet are.
+        contribution: uint32[C], rows; the highest bit says that a pass ends.
+    """
+
+    key: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    contribution: NDArray[np.uint32]
 
 
-def _counts(part: WorkerPart, inside: slice) -> NDArray[np.int64]:
-    rows: NDArray[np.int64] = np.diff(part.send_row_indptr[inside.start : inside.stop + 1])
-    return rows
+def _passes_of_workers(
+    plan: Plan, direction: Direction, leaf_spine: LeafSpineOptions | None, rows: _Rows
+) -> tuple[Sequence[_Passes], Sequence[int]]:
+    """The passes of the switches that workers hang on, and the switch of each worker."""
+    one = [0] * plan.manifest.workers
+    if leaf_spine is None:
+        return [_passes(plan, direction, rows)], one
+    attached = leaf_spine.attach(plan.manifest.workers)
+    # The planner shares no strawman's plan out, which has pools in place of slots of its own.
+    shared = leaf_spine.completion == SPINE and not plan.manifest.strawman
+    if not (shared and plan.manifest.direction(direction).block_numbers):
+        return [_passes(plan, direction, rows)], one
+    of_leaf: list[list[_Passes]] = [[] for _ in range(attached.leaves)]
+    for some in _groups_of_blocks(plan, direction):
+        for leaf in split_for_leaf_spine(some, attached).leaves:
+            here = _passes(replace(some, switch=leaf.switch), direction, rows)
+            of_leaf[leaf.number].append(here)
+    return [_joined(passes) for passes in of_leaf], attached.leaf_of_worker
 
 
-def _contributions(
-    plan: Plan, direction: Direction, inside: slice
-) -> dict[str, NDArray[np.generic]]:
-    """The rows that the table entries add to, entry by entry, bank by bank."""
+def _groups_of_blocks(plan: Plan, direction: Direction) -> Iterator[Plan]:
+    """The plan with the tables of some blocks at a time, which are shared out block by block."""
+    switch, numbers = plan.switch, plan.manifest.direction(direction).block_numbers
+    ends = np.searchsorted(switch.entry_block, numbers, side="right").tolist()
+    low = 0
+    while low < len(numbers):
+        begin = ends[low - 1] if low else int(np.searchsorted(switch.entry_block, numbers[0]))
+        high = max(low + 1, bisect_right(ends, begin + _ENTRIES_SHARED))
+        yield replace(plan, switch=_with_blocks(switch, numbers[low], numbers[high - 1]))
+        low = high
+
+
+def _with_blocks(switch: SwitchPart, first: int, last: int) -> SwitchPart:
+    """The entries and results of the blocks from the first to the last."""
+    kept = {}
+    for kind in ("entry", "result"):
+        low, high = np.searchsorted(getattr(switch, f"{kind}_block"), [first, last + 1]).tolist()
+        names = [it.name for it in fields(switch) if it.name.startswith(f"{kind}_")]
+        kept.update({name: getattr(switch, name)[low:high] for name in names})
+    return replace(switch, **kept)
+
+
+def _joined(passes: Sequence[_Passes]) -> _Passes:
+    """Those of blocks that follow each other."""
+    bases = indptr_of(np.array([len(each.contribution) for each in passes]))
+    begins = [each.indptr[:-1] + base for each, base in zip(passes, bases[:-1], strict=True)]
+    return _Passes(
+        key=np.concatenate([each.key for each in passes]),
+        indptr=np.concatenate([*begins, bases[-1:]]),
+        contribution=np.concatenate([each.contribution for each in passes]),
+    )
+
+
+def _passes(plan: Plan, direction: Direction, rows: _Rows) -> _Passes:
+    """The passes of the plan's switch."""
     switch, span = plan.switch, entries_of(plan, direction)
     numbers = SlotNumbers(plan, direction)
-    results = (switch.result_block, switch.result_bank, switch.result_slot)
-    row_of = np.zeros(len(numbers.vertex), dtype=np.uint32)
-    of_results = numbers.of(*(array[inside] for array in results))
-    row_of[of_results] = np.arange(len(of_results), dtype=np.uint32)
-    indptr = _contribution_indptr(plan, span)
+    row_of = _rows_of_slots(plan, direction, numbers, rows)
+    indptr = indptr_of(np.count_nonzero(switch.entry_expected[span], axis=1))
     contribution = np.empty(int(indptr[-1]), dtype=np.uint32)
     for low in range(0, span.stop - span.start, _TOGETHER):
         high = min(low + _TOGETHER, span.stop - span.start)
@@ -124,15 +192,70 @@ def _contributions(
         number = numbers.of(switch.entry_block[some][entry], bank, slot)
         contribution[indptr[low] : indptr[high]] = row_of[number]
     contribution[indptr[1:] - 1] |= np.uint32(LAST_OF_PASS)
-    return {"contribution": contribution}
+    begins = np.flatnonzero(switch.entry_hop[span] == 0)
+    return _Passes(
+        key=_key(switch.entry_block[span][begins], switch.entry_source[span][begins]),
+        indptr=np.append(indptr[begins], indptr[-1]),
+        contribution=contribution,
+    )
 
 
-def _contribution_indptr(plan: Plan, span: slice) -> NDArray[np.int64]:
-    return indptr_of(np.count_nonzero(plan.switch.entry_expected[span], axis=1))
+def _rows_of_slots(
+    plan: Plan, direction: Direction, numbers: SlotNumbers, rows: _Rows
+) -> NDArray[np.uint32]:
+    """The row of each slot, by its number."""
+    switch, record = plan.switch, plan.manifest.direction(direction)
+    inside = slice(
+        *np.searchsorted(switch.result_block, [record.first_block, record.last_block + 1]).tolist()
+    )
+    block = switch.result_block[inside]
+    row_of = np.zeros(len(numbers.vertex), dtype=np.uint32)
+    number = numbers.of(block, switch.result_bank[inside], switch.result_slot[inside])
+    row_of[number] = rows.of(block, switch.result_vertex[inside])
+    return row_of
 
 
-def _key(block: NDArray[np.integer], source: NDArray[np.integer]) -> NDArray[np.int64]:
-    key: NDArray[np.int64] = (block.astype(np.int64) << 32) | source
+def _packet_arrays(
+    plan: Plan, direction: Direction, passes: Sequence[_Passes], of_worker: Sequence[int]
+) -> dict[str, NDArray[np.generic]]:
+    """What each worker sends in each block: its Count, and what it contributes to.
+
+    Args:
+        plan: the plan.
+        direction: one that it has.
+        passes: of each switch that workers hang on.
+        of_worker: the switch of each worker.
+    """
+    record = plan.manifest.direction(direction)
+    first, last = record.first_block, record.last_block
+    bases = indptr_of(np.array([len(each.contribution) for each in passes]))
+    sizes, counts, starts, lengths = [], [], [], []
+    for part, switch in zip(plan.workers, of_worker, strict=True):
+        here = passes[switch]
+        sent = np.diff(part.send_indptr[first - 1 : last + 1])
+        inside = slice(int(part.send_indptr[first - 1]), int(part.send_indptr[last]))
+        block = np.repeat(np.arange(first, last + 1), sent)
+        packet = np.searchsorted(here.key, _key(block, part.send_source[inside]))
+        sizes.append(sent)
+        counts.append(_counts(part, inside))
+        starts.append(bases[switch] + here.indptr[packet])
+        lengths.append(here.indptr[packet + 1] - here.indptr[packet])
+    return {
+        "send_indptr": _indptr(np.concatenate(sizes)),
+        "packet_count": np.concatenate(counts).astype(np.uint16),
+        "packet_start": np.concatenate(starts).astype(np.uint64),
+        "packet_length": np.concatenate(lengths).astype(np.uint32),
+        "contribution": np.concatenate([each.contribution for each in passes]),
+    }
+
+
+def _counts(part: WorkerPart, inside: slice) -> NDArray[np.int64]:
+    rows: NDArray[np.int64] = np.diff(part.send_row_indptr[inside.start : inside.stop + 1])
+    return rows
+
+
+def _key(block: NDArray[np.integer], number: NDArray[np.integer]) -> NDArray[np.int64]:
+    key: NDArray[np.int64] = (block.astype(np.int64) << 32) | number
     return key
 
 

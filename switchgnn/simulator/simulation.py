@@ -16,8 +16,11 @@ from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.flow_sizes import flow_size_arrays
-from switchgnn.simulator.leaf_spine import InsideLinks, LeafSpine
-from switchgnn.simulator.options import PICOSECONDS, StarOptions
+from switchgnn.simulator.leaf_spine import SPINE, InsideLinks, LeafSpineOptions
+from switchgnn.simulator.options import PICOSECONDS, NetworkOptions
+
+# What the models are told of leaves and spines where there are none.
+_STAR = {"leaves": 0, "spines": 0, "completion": SPINE}
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Series:
     Attributes:
         seconds: when.
         queue_bytes: in all queues of the switch to workers, what is being sent included.
-        slots: that hold an unfinished sum; in a leaf-spine in the leaf that has most.
+        slots: that hold an unfinished sum; in a leaf-spine in the switch that has most.
         sums: that have left for workers so far.
         overflowed: features that have left without a slot so far.
     """
@@ -47,7 +50,7 @@ class Arrival:
         picoseconds: when.
         at_switch: at the switch, or else at the worker.
         worker: at the other end of the link, or at this one. On a link between switches its
-            number in models/leaf_spine.h, which is no worker's.
+            number in models/switches/leaf_spine.h, which is no worker's.
         kind: `Kind` of host/wire/header.py.
         id: FEATURE: its place among all packets. SUM, and FEATURE at a worker: the row.
         count: contributions in it; see models/packet.h.
@@ -62,7 +65,7 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class StarRun:
+class SimulationRun:
     """What one exchange took; tuples have one number per worker.
 
     Attributes:
@@ -79,7 +82,7 @@ class StarRun:
         loop_passes: through the loop: passes but the first of each packet, and those of an
             acknowledgement that had to wait for a sum to leave.
         max_loop_queue: packets that waited for the loop, at most.
-        max_slots: slots that held an unfinished sum at once; in a leaf-spine in one leaf.
+        max_slots: slots that held an unfinished sum at once; in a leaf-spine in one switch.
         max_queue_bytes: in all queues of all switches together, at most.
         max_port_queue_bytes: in one of them.
         marked: packets that found a longer queue than the threshold.
@@ -132,30 +135,33 @@ class StarRun:
 
     @property
     def seconds(self) -> float:
-        """Until the last worker was through."""
+        """Return the time until the last worker was through."""
         return max(self.finished) / PICOSECONDS
 
 
-def run_star(
+def run_simulation(
     setup: Setup,
-    options: StarOptions,
+    options: NetworkOptions,
     *,
-    leaf_spine: LeafSpine | None = None,
+    leaf_spine: LeafSpineOptions | None = None,
     trace: bool = False,
-) -> StarRun:
+) -> SimulationRun:
     """Simulate one exchange.
 
     Args:
         setup: who sends what, and what becomes of it.
         options: links, switches and hosts.
-        leaf_spine: what is in place of the star's switch, if anything.
+        leaf_spine: leaves and spines; None: a star.
         trace: list all arrivals.
+
+    Returns:
+        What it took, and what was counted.
 
     Raises:
         SimulatorError: ns-3 or a compiler is missing, the network cannot be, or the simulation
             ends early.
     """
-    inside = {"leaves": 0, "spines": 0} if leaf_spine is None else leaf_spine.words(setup.workers)
+    inside = _STAR if leaf_spine is None else leaf_spine.words(setup.workers)
     program = compiled_models()
     # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
     with interruptible(), tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
@@ -186,7 +192,7 @@ def run_star(
     return _decode(json.loads(result.stdout))
 
 
-def _decode(told: dict[str, Any]) -> StarRun:
+def _decode(told: dict[str, Any]) -> SimulationRun:
     series = Series(
         seconds=tuple(at / PICOSECONDS for at in told["series_at"]),
         queue_bytes=tuple(told["series_queue_bytes"]),
@@ -199,10 +205,15 @@ def _decode(told: dict[str, Any]) -> StarRun:
         Arrival(at, bool(at_switch), *rest)
         for at, at_switch, *rest in zip(*columns, told["trace_count"], strict=True)
     )
-    kept = {field.name for field in fields(StarRun)} - {"series", "trace", "inside", "background"}
+    kept = {field.name for field in fields(SimulationRun)} - {
+        "series",
+        "trace",
+        "inside",
+        "background",
+    }
     values = {name: told[name] for name in kept}
     values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
-    return StarRun(
+    return SimulationRun(
         **values,
         series=series,
         trace=trace,

@@ -95,5 +95,5 @@ def test_a_point_is_simulated_on_its_leaves(tmp_path, system):
         point_command(one, tmp_path / "plan"), capture_output=True, text=True, check=True
     )
     told = json.loads(run.stdout)
-    assert (told["leaves"], told["spines"], told["star"]["window"]) == (2, 3, 32)
+    assert (told["leaves"], told["spines"], told["network"]["window"]) == (2, 3, 32)
     assert told["bytes"] == told["host_link_bytes"] + told["leaf_spine_bytes"]

@@ -32,6 +32,7 @@ class Row:
     expected: int
     bank: int = 0
     block: int = FIRST_BLOCK
+    vertex: int = 0
 
 
 def scene(workers, rows, packets, *, blocks=1, fragments=1, pools=()):
@@ -57,6 +58,7 @@ def scene(workers, rows, packets, *, blocks=1, fragments=1, pools=()):
         "contribution": np.array([*chain(*words)], dtype=np.uint32),
         "row_expected": np.array([row.expected for row in rows], dtype=np.uint16),
         "row_worker": np.array([row.worker for row in rows], dtype=np.uint8),
+        "row_vertex": np.array([row.vertex for row in rows], dtype=np.uint32),
         "row_bank": np.array([row.bank for row in rows], dtype=np.uint8),
         "row_place": np.array([place[row] for row in range(len(rows))], dtype=np.uint32),
         "receive_row": np.array([*chain(*received)], dtype=np.uint32),

@@ -9,12 +9,12 @@ import pytest
 
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.simulator import (
+    NetworkOptions,
     SimulatorError,
-    StarOptions,
     copies_of_plan,
     host_setup,
     plan_setup,
-    run_star,
+    run_simulation,
 )
 from switchgnn.simulator.flow_sizes import HADOOP
 
@@ -41,10 +41,10 @@ def long_scene():
 
 def flows_of(seed, load=0.3, seconds=0.008, **options):
     """Flows between eight hosts in about so many seconds."""
-    told = StarOptions(
+    told = NetworkOptions(
         recirculation_rate=1 / seconds, background_load=load, background_seed=seed, **options
     )
-    return run_star(long_scene(), told, trace=True).background
+    return run_simulation(long_scene(), told, trace=True).background
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +130,10 @@ def test_a_lone_flow_takes_what_its_bytes_do():
 @pytest.mark.parametrize("system", ["plan", "hosts"])
 def test_the_exchange_is_counted_without_it(plan, system):
     """The same frames and bytes, by kind, whatever else is on the links; and it takes longer."""
-    options = StarOptions(window=64)
+    options = NetworkOptions(window=64)
     setup = plan_setup(plan, 2) if system == "plan" else _hosts(plan, options)
-    quiet = run_star(setup, options)
-    busy = run_star(setup, replace(options, background_load=0.5))
+    quiet = run_simulation(setup, options)
+    busy = run_simulation(setup, replace(options, background_load=0.5))
     names = ("features_up", "features_down", "sums_down", "sums", "contributions", "overflowed")
     for name in (*names, "frames_up", "bytes_up", "frames_down", "bytes_down"):
         if sum(busy.notices) == 0 or name in names:
@@ -146,11 +146,11 @@ def test_the_exchange_is_counted_without_it(plan, system):
 @pytest.mark.parametrize("system", ["plan", "hosts"])
 def test_everything_arrives_once_beside_it(plan, system):
     """Short links and a deep queue: questions come before answers, which come twice."""
-    options = StarOptions(delay=0.0, window=64, background_load=0.6, buffer=60_000)
+    options = NetworkOptions(delay=0.0, window=64, background_load=0.6, buffer=60_000)
     setup = plan_setup(plan, 2) if system == "plan" else _hosts(plan, options)
     repeated = 0
     for seed in range(6):
-        run = run_star(setup, replace(options, background_seed=seed))
+        run = run_simulation(setup, replace(options, background_seed=seed))
         repeated += run.repeated
         if system == "plan":
             assert sum(run.sums_down) == run.sums + run.sent_again - run.lost
@@ -163,10 +163,12 @@ def test_everything_arrives_once_beside_it(plan, system):
 
 
 def test_the_same_seed_draws_the_same(plan):
-    options = StarOptions(window=64, background_load=0.4, buffer=20_000, background_seed=7)
+    options = NetworkOptions(window=64, background_load=0.4, buffer=20_000, background_seed=7)
     first, second, other = (
         replace(
-            run_star(plan_setup(plan, 2), each, trace=True), wall_seconds=0, peak_memory_bytes=0
+            run_simulation(plan_setup(plan, 2), each, trace=True),
+            wall_seconds=0,
+            peak_memory_bytes=0,
         )
         for each in (options, options, replace(options, background_seed=8))
     )
@@ -175,7 +177,7 @@ def test_the_same_seed_draws_the_same(plan):
 
 
 def test_the_exchange_begins_when_the_background_has_run_for_a_while(plan):
-    run = run_star(plan_setup(plan, 1), StarOptions(background_load=0.2), trace=True)
+    run = run_simulation(plan_setup(plan, 1), NetworkOptions(background_load=0.2), trace=True)
     assert run.series.seconds[0] == 0
     assert run.background.seconds * 1e12 > WARM_UP + max(run.finished)
     before = [flow for flow in run.background.trace if flow.began < WARM_UP]
@@ -187,9 +189,9 @@ def test_control_shortens_queues():
     copies = np.zeros((5, 5), dtype=np.int64)
     copies[:4, 4] = 3_000
     with_control, without = (
-        run_star(host_setup(copies, 1, options.pace), replace(options, background_load=0.2))
+        run_simulation(host_setup(copies, 1, options.pace), replace(options, background_load=0.2))
         for options in (
-            StarOptions(window=1_000, ecn_threshold=100, congestion_control=control)
+            NetworkOptions(window=1_000, ecn_threshold=100, congestion_control=control)
             for control in (True, False)
         )
     )
@@ -201,23 +203,23 @@ def test_control_shortens_queues():
 @pytest.mark.parametrize("load", [-0.1, 1.0, float("nan")])
 def test_a_load_that_is_no_share_is_refused(plan, load):
     with pytest.raises(SimulatorError, match="from 0 and below 1"):
-        run_star(plan_setup(plan, 1), StarOptions(background_load=load))
+        run_simulation(plan_setup(plan, 1), NetworkOptions(background_load=load))
 
 
 def test_a_buffer_has_room_for_a_full_frame(plan):
-    options = StarOptions(background_load=0.1, buffer=1_499)
+    options = NetworkOptions(background_load=0.1, buffer=1_499)
     with pytest.raises(SimulatorError, match="must hold a frame of 1500 bytes"):
-        run_star(plan_setup(plan, 1), options)
+        run_simulation(plan_setup(plan, 1), options)
 
 
 def test_a_wrong_plan_is_found_out_beside_it():
-    options = StarOptions(background_load=0.9)
+    options = NetworkOptions(background_load=0.9)
     with pytest.raises(SimulatorError, match="Nothing happens any more"):
-        run_star(scene(2, [Row(1, 2)], [Sent(0, [[0]])]), options)
+        run_simulation(scene(2, [Row(1, 2)], [Sent(0, [[0]])]), options)
 
 
 def test_one_host_alone_has_none():
-    run = run_star(scene(1, [], []), StarOptions(background_load=0.5))
+    run = run_simulation(scene(1, [], []), NetworkOptions(background_load=0.5))
     assert run.background.flows == 0
 
 

@@ -5,7 +5,7 @@
 import numpy as np
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.simulator import StarOptions, host_setup, run_star
+from switchgnn.simulator import NetworkOptions, host_setup, run_simulation
 
 from .scenes import Row, Sent, acks_at_workers, arrivals, features_at_switch, scene, sums_at_workers
 
@@ -19,7 +19,7 @@ THERE = OPENING + FEATURE + DELAY
 
 
 def simulated(setup, **options):
-    return run_star(setup, StarOptions(**options), trace=True)
+    return run_simulation(setup, NetworkOptions(**options), trace=True)
 
 
 def test_one_feature_one_sum():
@@ -157,7 +157,7 @@ def test_pools_are_apart():
 
 def test_hosts_alone():
     """A copy each way; the data goes up and down a link, and so do acknowledgements."""
-    run = simulated(host_setup(_copies([[0, 1], [1, 0]]), 1, StarOptions().pace))
+    run = simulated(host_setup(_copies([[0, 1], [1, 0]]), 1, NetworkOptions().pace))
     there = 2 * (FEATURE + DELAY)
     # The acknowledgement leaves when the copy has come.
     assert run.finished == (there + 2 * (ACK + DELAY),) * 2
@@ -165,7 +165,9 @@ def test_hosts_alone():
 
 
 def test_many_to_one_queues_at_the_switch():
-    run = simulated(host_setup(_copies([[0, 0, 0], [1, 0, 0], [1, 0, 0]]), 2, StarOptions().pace))
+    run = simulated(
+        host_setup(_copies([[0, 0, 0], [1, 0, 0], [1, 0, 0]]), 2, NetworkOptions().pace)
+    )
     came = [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)]
     # Two copies at a time are there at once, and two more when one has left.
     assert came == [2 * (FEATURE + DELAY) + i * FEATURE for i in range(4)]

@@ -13,7 +13,7 @@ import pytest
 
 from switchgnn.planner import load_graph
 from switchgnn.planner.costs.flow import Arrivals, simulate_flow
-from switchgnn.simulator import StarOptions, run_star
+from switchgnn.simulator import NetworkOptions, run_simulation
 
 from .scenes import Row, Sent, features_at_switch, scene, sums_at_workers
 
@@ -25,8 +25,8 @@ def steps(neighbours, order):
     rows = [Row(1, len(neighbours[vertex])) for vertex in range(len(neighbours))]
     # One slot per pass, as the paper recirculates; the loop takes no time.
     packets = [Sent(0, [[other] for other in neighbours[vertex]]) for vertex in order]
-    options = StarOptions(delay=0.0, window=4_096, congestion_control=False, ecn_threshold=None)
-    run = run_star(scene(2, rows, packets), options, trace=True)
+    options = NetworkOptions(delay=0.0, window=4_096, congestion_control=False, ecn_threshold=None)
+    run = run_simulation(scene(2, rows, packets), options, trace=True)
     began = features_at_switch(run)[0][0] - STEP
     taken, odd = divmod(sums_at_workers(run)[-1][0] - began, STEP)
     assert odd == 0

@@ -88,6 +88,9 @@ def test_hosts_alone_on_the_partition_of_a_plan(folder):
 def test_one_worker_alone_exchanges_nothing(system):
     told = as_json("--graph", "karate", "--workers", 1, "--system", system)
     assert told["aggregation_bits_per_second"] == told["sums"] == sum(told["features_up"]) == 0
+    arguments = ("--topology", "leaf-spine", "--leaves", 1, "--spines", 2)
+    told = as_json("--graph", "karate", "--workers", 1, "--system", system, *arguments)
+    assert told["sums"] == told["partial_sums"] == 0
 
 
 def test_unlimited_memory_makes_no_overflow():
@@ -97,7 +100,14 @@ def test_unlimited_memory_makes_no_overflow():
 
 @pytest.mark.parametrize("system", ["bns-gcn", "strawman", "paper", "best"])
 def test_a_leaf_spine_tells_of_both_tiers(system):
-    tiers = {"leaves", "spines", "host_link_bytes", "leaf_spine_bytes", "partial_sums"}
+    tiers = {
+        "leaves",
+        "spines",
+        "completion",
+        "host_link_bytes",
+        "leaf_spine_bytes",
+        "partial_sums",
+    }
     arguments = [*GRAPH, "--memory", "2kB", "--system", system]
     star = as_json(*arguments)
     told = as_json(*arguments, "--topology", "leaf-spine", "--leaves", 2, "--spines", 3)
@@ -121,6 +131,20 @@ def test_eight_leaves_and_spines_by_default():
     shown = simulate(*arguments, "--topology", "leaf-spine").stdout
     assert "karate: paper, 8 workers on 8 leaves with 8 spines, 100 Gbit/s" in shown
     assert "bytes of them between leaves and spines" in shown
+
+
+def test_leaves_complete_sums_only_when_asked_to():
+    arguments = [*GRAPH, "--memory=2kB", "--system=paper", "--topology=leaf-spine", "--leaves=2"]
+    told = as_json(*arguments)
+    asked = as_json(*arguments, "--completion", "spine")
+    other = as_json(*arguments, "--completion", "leaf")
+    assert [each["completion"] for each in (told, asked, other)] == ["spine", "spine", "leaf"]
+    assert numbers_of(told) == numbers_of(asked)
+    # The part of the destination's own leaf need not go up.
+    assert other["partial_sums"] < told["partial_sums"]
+    assert other["sums_down"] == told["sums_down"]
+    shown = simulate(*arguments, "--completion", "leaf").stdout
+    assert "on 2 leaves with 8 spines, leaves complete sums" in shown
 
 
 def test_a_plan_for_fewer_workers_than_leaves_is_refused(folder):
@@ -152,6 +176,17 @@ def test_words_for_people():
             "Background traffic has a model in a star only",
         ),
         ([*GRAPH, "--system", "paper", "--leaves", 2], "need --topology leaf-spine"),
+        ([*GRAPH, "--system", "paper", "--completion", "leaf"], "need --topology leaf-spine"),
+        (
+            [
+                *GRAPH,
+                "--system=paper",
+                "--topology=leaf-spine",
+                "--leaves=2",
+                "--completion=core",
+            ],
+            "No completion 'core'; known: spine, leaf",
+        ),
         ([*GRAPH, "--system", "paper", "--topology", "ring"], "No topology 'ring'"),
         ([*GRAPH, "--system", "pipegcn"], "No system 'pipegcn'; known: bns-gcn, g3, strawman"),
         ([*GRAPH, "--system", "paper", "--memory", "much"], "cannot read --memory much"),

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from switchgnn.simulator import SimulatorError, StarOptions, run_star
+from switchgnn.simulator import NetworkOptions, SimulatorError, run_simulation
 from switchgnn.simulator import compile as compiling
 from switchgnn.simulator.compile import compiled_models, find_compiler
 from switchgnn.simulator.wheel import find_wheel
@@ -70,7 +70,7 @@ def test_other_models_are_compiled_anew(monkeypatch, tmp_path):
     try:
         assert after != before
         with pytest.raises(SimulatorError, match="ended with code 7"):
-            run_star(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), StarOptions())
+            run_simulation(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), NetworkOptions())
     finally:
         after.unlink()
         after.with_suffix(".lock").unlink()

@@ -13,8 +13,16 @@ from switchgnn.host.wire.header import Kind
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.presets import Situation
-from switchgnn.simulator import StarOptions, copies_of_plan, host_setup, plan_setup, run_star
+from switchgnn.simulator import (
+    LeafSpineOptions,
+    NetworkOptions,
+    copies_of_plan,
+    host_setup,
+    plan_setup,
+    run_simulation,
+)
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
 
 WORKERS, SLOTS, WIDTH = 3, 16, 70
@@ -25,8 +33,8 @@ PACE = Pace(window=16, shortest_timeout=1.0)
 TRIES = 10
 
 
-def emulated(asked):
-    """One exchange on the embedded switch in which nothing was repeated."""
+def emulated(asked, **more):
+    """One exchange on embedded switches in which nothing was repeated."""
     options = RunOptions(
         graph="karate",
         workers=WORKERS,
@@ -41,6 +49,7 @@ def emulated(asked):
         ecn_threshold=1_000,
         pace=PACE,
         asked=asked,
+        **more,
     )
     for _ in range(TRIES):
         report = run_job(options, lambda *_: None)
@@ -60,7 +69,7 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset):
         program=load_program().digest,
         seed=0,
     )
-    run = run_star(plan_setup(plan, FRAGMENTS), StarOptions(window=PACE.window))
+    run = run_simulation(plan_setup(plan, FRAGMENTS), NetworkOptions(window=PACE.window))
     report = emulated(asked)
     assert report.exact
     assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
@@ -72,11 +81,39 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset):
     assert run.contributions == report.contributions
 
 
+def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches():
+    """A relay, which injects nothing, counts the frames of all cables."""
+    asked, racks = Asked("paper"), even_leaf_spine(WORKERS, 2, 2)
+    graph, situation = load_graph("karate"), Situation(WORKERS, SLOTS, racks=racks)
+    plan = build_chosen(
+        graph,
+        choose_asked(asked, graph, situation),
+        situation,
+        program=load_program().digest,
+        seed=0,
+    )
+    network = LeafSpineOptions(2, 2)
+    run = run_simulation(
+        plan_setup(plan, FRAGMENTS, leaf_spine=network),
+        NetworkOptions(window=PACE.window),
+        leaf_spine=network,
+    )
+    report = emulated(asked, racks=racks, faults="cables.loss=0")
+    assert report.exact
+    assert report.tiers is not None
+    assert sum(run.inside.sums_up) == report.tiers.partial_sums
+    assert sum(run.inside.bytes_up) == report.tiers.bytes_up == report.tiers.planned_bytes_up
+    assert sum(run.inside.bytes_down) == report.tiers.bytes_down == report.tiers.planned_bytes_down
+    assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
+    assert run.bytes_down == tuple(each.bytes_down for each in report.per_worker)
+    assert run.contributions == report.contributions
+
+
 def test_the_bytes_between_hosts_are_those_of_the_transport():
     graph = load_graph("karate")
     plan = build_plan(graph, workers=WORKERS, slots=SLOTS, program=load_program().digest)
     copies = copies_of_plan(plan)
-    run = run_star(host_setup(copies, FRAGMENTS, PACE), StarOptions(window=PACE.window))
+    run = run_simulation(host_setup(copies, FRAGMENTS, PACE), NetworkOptions(window=PACE.window))
     features = np.ones((graph.vertices, WIDTH), dtype=np.float32)
     parts = parts_of(plan.assignment, WORKERS)
     schedules = copy_schedules(graph, plan.assignment, workers=WORKERS)

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.simulator import bins_of, overlapped_seconds
-from switchgnn.simulator import job as simulate_job
+from switchgnn.simulator import bins_of, overlapped_seconds, request
 
 from .test_command import as_json
 
@@ -131,6 +130,6 @@ def test_the_busiest_worker_of_g3_has_less_to_do():
 
 def test_a_planted_partition_is_found(monkeypatch):
     """A mistake: the partition of bns-gcn."""
-    monkeypatch.setitem(simulate_job.HOSTS_ALONE, "g3", "metis")
+    monkeypatch.setitem(request.HOSTS_ALONE, "g3", "metis")
     with pytest.raises(AssertionError):
         test_the_busiest_worker_of_g3_has_less_to_do()

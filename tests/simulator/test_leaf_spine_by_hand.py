@@ -1,51 +1,43 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A few packets over leaves and spines, whose times are worked out by hand to the picosecond."""
+"""A few packets over leaves and spines, whose times are worked out by hand to the picosecond.
+
+Spines complete the sums that cross them, as in the P4 program.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.simulator import LeafSpine, SimulatorError, StarOptions, host_setup, run_star
+from switchgnn.simulator import (
+    LeafSpineOptions,
+    NetworkOptions,
+    SimulatorError,
+    host_setup,
+    run_simulation,
+)
 
+from .leaf_spine_scenes import (
+    ACK,
+    ACROSS,
+    BARRIER,
+    DELAY,
+    DOWN,
+    FEATURE,
+    NOTICE,
+    OPENING,
+    THERE,
+    at_workers,
+    inside,
+    simulated,
+)
 from .scenes import Row, Sent, acks_at_workers, arrivals, scene
 
-# At 100 Gbit/s a byte takes 80 ps.
-FEATURE, BARRIER, ACK, NOTICE = 188 * 80, 88 * 80, 60 * 80, 60 * 80
-DELAY = 2_000_000
-# DONE to the leaf, to the spine; ADVANCE to the leaf, to the worker.
-OPENING = 4 * (BARRIER + DELAY)
-# When the first features are at their leaf; and what a sum takes from there to a worker.
-THERE = OPENING + FEATURE + DELAY
-DOWN = FEATURE + DELAY
-ACROSS = 3 * (FEATURE + DELAY)
 
-
-def simulated(setup, *, leaves=2, spines=1, **options):
-    leaf_spine = LeafSpine(leaves, spines)
-    return run_star(setup, StarOptions(**options), leaf_spine=leaf_spine, trace=True)
-
-
-def at_workers(run, *kinds):
-    """(picoseconds, worker, kind, row, count) of what arrives at workers."""
-    return [
-        (each.picoseconds, each.worker, each.kind, each.id, each.count)
-        for each in run.trace
-        if not each.at_switch and each.kind in kinds
-    ]
-
-
-def inside(run, workers, kind):
-    """(picoseconds, link, row, count) of what arrives over links between switches."""
-    return [
-        (each.picoseconds, each.worker - workers, each.id, each.count)
-        for each in run.trace
-        if each.worker >= workers and each.kind == kind
-    ]
-
-
-def test_one_feature_one_sum_in_the_other_rack():
-    """Two workers, one on each leaf: the slot at the first leaf is complete at once."""
+def test_one_feature_one_sum_behind_the_other_leaf():
+    """Two workers, one on each leaf: the part is complete at once, and so is the sum."""
     run = simulated(scene(2, [Row(1, 1)], [Sent(0, [[0]])]))
     # Links: leaf 0 to the spine, leaf 1 to the spine, and back.
     assert inside(run, 2, Kind.DONE)[:2] == [(2 * (BARRIER + DELAY), link, 0, 1) for link in (0, 1)]
@@ -62,7 +54,7 @@ def test_one_feature_one_sum_in_the_other_rack():
     # The sender's leaf acknowledges.
     assert acks_at_workers(run) == [(THERE + ACK + DELAY, 0, 0)]
     assert run.finished == (came + OPENING, came + OPENING)
-    # A pass at each leaf, and the first one's acknowledgement goes around.
+    # A pass at the leaf and one at the spine; the leaf's acknowledgement goes around.
     assert (run.passes, run.loop_passes, run.contributions, run.sums) == (2, 1, 2, 1)
     assert (run.frames_up, run.frames_down) == ((3, 2), (3, 3))
     assert run.inside.frames_up == (2 + 1, 2)
@@ -70,35 +62,29 @@ def test_one_feature_one_sum_in_the_other_rack():
     assert run.inside.sums_up == (1, 0)
 
 
-def test_two_levels_add_up():
-    """Workers 0, 1 | 2, 3: what 0 and 1 contribute comes to leaf 1 as one sum of two."""
+def test_both_leaves_send_their_part_to_the_spine():
+    """Workers 0, 1 | 2, 3: the part of worker 2's own leaf goes up, too, and the sum comes back."""
     packets = [Sent(0, [[0]]), Sent(1, [[0]]), Sent(3, [[0]])]
     run = simulated(scene(4, [Row(2, 3)], packets))
     assert inside(run, 4, Kind.SUM) == [
         (THERE + FEATURE + DELAY, 0, 0, 2),
-        (THERE + 2 * (FEATURE + DELAY), 3, 0, 2),
+        (THERE + FEATURE + DELAY, 1, 0, 1),
+        (THERE + 2 * (FEATURE + DELAY), 3, 0, 3),
     ]
     assert at_workers(run, Kind.SUM) == [(THERE + ACROSS, 2, Kind.SUM, 0, 3)]
-    assert (run.sums, run.contributions, run.passes, run.max_slots) == (1, 4, 4, 1)
+    assert (run.sums, run.contributions, run.passes, run.max_slots) == (1, 3 + 2, 3 + 2, 1)
+    assert run.inside.sums_up == (1, 1)
+    assert run.inside.bytes_up == (188 + 2 * 88,) * 2
+    assert run.inside.bytes_down == (2 * 88, 188 + 2 * 88)
 
 
-def test_a_sum_leaves_where_its_last_contribution_is_added():
-    """That of worker 3 comes last: its pass completes the sum that waited for it."""
-    packets = [Sent(0, [[0]]), Sent(1, [[0]]), *[Sent(3, [[1]])] * 600, Sent(3, [[0]])]
-    run = simulated(scene(4, [Row(2, 3), Row(2, 600)], packets), window=1_000, ecn_threshold=None)
-    last = arrivals(run, Kind.FEATURE, at_switch=True)[-1][0]
-    assert last > THERE + ACROSS
-    assert at_workers(run, Kind.SUM)[-1] == (last + DOWN, 2, Kind.SUM, 0, 3)
+def test_what_comes_from_one_other_leaf_goes_over_the_spine_as_one_part():
+    run = simulated(scene(4, [Row(2, 2)], [Sent(0, [[0]]), Sent(1, [[0]])]))
+    assert [(link, count) for _, link, _, count in inside(run, 4, Kind.SUM)] == [(0, 2), (3, 2)]
+    assert at_workers(run, Kind.SUM) == [(THERE + ACROSS, 2, Kind.SUM, 0, 2)]
 
 
-def test_partial_sums_of_workers_count_as_their_rows():
-    packets = [Sent(0, [[0]], count=3), Sent(1, [[0]], count=4), Sent(3, [[0]], count=5)]
-    run = simulated(scene(4, [Row(2, 12)], packets))
-    assert [count for *_, count in inside(run, 4, Kind.SUM)] == [7, 7]
-    assert at_workers(run, Kind.SUM) == [(THERE + ACROSS, 2, Kind.SUM, 0, 12)]
-
-
-def test_what_stays_in_a_rack_never_leaves_it():
+def test_what_stays_behind_a_leaf_never_leaves_it():
     run = simulated(scene(4, [Row(1, 1)], [Sent(0, [[0]])]))
     assert at_workers(run, Kind.SUM) == [(THERE + DOWN, 1, Kind.SUM, 0, 1)]
     assert sum(run.inside.sums_up) == 0
@@ -113,7 +99,46 @@ def test_one_leaf_adds_as_a_star_does():
     assert run.inside.frames_up == run.inside.frames_down == (2, 0, 0)
 
 
-def test_partial_sums_queue_at_the_leaf():
+def test_a_sum_leaves_the_spine_when_its_last_part_is_there():
+    """That of worker 3 comes last: up and down again, though its leaf is the worker's."""
+    packets = [Sent(0, [[0]]), Sent(1, [[0]]), *[Sent(3, [[1]])] * 600, Sent(3, [[0]])]
+    run = simulated(scene(4, [Row(2, 3), Row(2, 600)], packets), window=1_000, ecn_threshold=None)
+    last = arrivals(run, Kind.FEATURE, at_switch=True)[-1][0]
+    assert last > THERE + ACROSS
+    assert at_workers(run, Kind.SUM)[-1] == (last + ACROSS, 2, Kind.SUM, 0, 3)
+
+
+def test_partial_sums_of_workers_count_as_their_rows():
+    packets = [Sent(0, [[0]], count=3), Sent(1, [[0]], count=4), Sent(3, [[0]], count=5)]
+    run = simulated(scene(4, [Row(2, 12)], packets))
+    assert [count for *_, count in inside(run, 4, Kind.SUM)] == [7, 5, 12]
+    assert at_workers(run, Kind.SUM) == [(THERE + ACROSS, 2, Kind.SUM, 0, 12)]
+
+
+def test_blocks_and_fragments_follow_each_other():
+    """Each takes the way to the spine and back for its sum, and then for the barrier."""
+    rows = [Row(1, 1), Row(1, 1, block=2)]
+    packets = [Sent(0, [[0]]), Sent(0, [[1]], block=2)]
+    run = simulated(scene(2, rows, packets, blocks=2, fragments=3))
+    once = 4 * (FEATURE + DELAY) + OPENING
+    assert run.finished == (OPENING + 6 * once,) * 2
+    assert run.inside.sums_up == (6, 0)
+
+
+def test_spines_take_turns_by_the_number_of_the_destination():
+    """Of whole features all fragments go to the spine of their destination."""
+    numbers = [7, 3, 5, 12]
+    rows = [Row(1, 1, bank, vertex=vertex) for bank, vertex in enumerate(numbers)]
+    setup = replace(scene(2, rows, [Sent(0, [[0, 1, 2, 3]])]), together=2)
+    run = simulated(setup, spines=3)
+    # The links of leaf 0, and those back to leaf 1.
+    ways = [(link, row // 2) for _, link, row, _ in inside(run, 2, Kind.SUM)]
+    up = [(vertex % 3, row) for row, vertex in enumerate(numbers)]
+    down = [(9 + spine, row) for spine, row in up]
+    assert sorted(ways) == sorted(2 * (up + down))
+
+
+def test_parts_queue_at_the_leaf():
     rows = [Row(2, 2)] * 3
     run = simulated(scene(4, rows, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])]))
     came = THERE + ACROSS
@@ -121,6 +146,17 @@ def test_partial_sums_queue_at_the_leaf():
     # Where they go on there is no queue: one is sent before the next comes.
     assert run.max_port_queue_bytes == 3 * 188
     assert run.max_slots == 3
+
+
+def test_sums_queue_at_the_spine():
+    """Two leaves send a part at the same time, each of which completes a sum for the third."""
+    run = simulated(scene(3, [Row(2, 1)] * 2, [Sent(0, [[0]]), Sent(1, [[1]])]), leaves=3)
+    came = THERE + ACROSS
+    assert at_workers(run, Kind.SUM) == [
+        (came, 2, Kind.SUM, 0, 1),
+        (came + FEATURE, 2, Kind.SUM, 1, 1),
+    ]
+    assert run.max_port_queue_bytes == 2 * 188
 
 
 def test_every_leaf_has_a_loop_of_its_own():
@@ -134,14 +170,24 @@ def test_every_leaf_has_a_loop_of_its_own():
     assert (run.loop_passes, run.max_loop_queue) == (6, 0)
 
 
-def test_a_strawman_tries_at_both_leaves():
-    """A slot per leaf. Leaf 0: row 0 takes it, row 1 overflows twice, and is added at leaf 1."""
+def test_a_part_needs_one_pass_at_the_spine():
+    """What the leaf's loop has let go, the spine adds when it comes: it has no use for a loop."""
+    rows = [Row(1, 1, bank) for bank in range(3)]
+    turn = 1_000_000
+    run = simulated(scene(2, rows, [Sent(0, [[0], [1], [2]])]), recirculation_rate=1e6)
+    assert at_workers(run, Kind.SUM) == [
+        (THERE + row * turn + ACROSS, 1, Kind.SUM, row, 1) for row in range(3)
+    ]
+    # Three at each; two of the leaf's, and the one of the acknowledgement, through its loop.
+    assert (run.passes, run.loop_passes, run.max_loop_queue) == (6, 3, 0)
+
+
+def test_a_strawman_tries_at_leaf_and_spine():
+    """A slot in each. Leaf 0: row 0 takes it, row 1 overflows twice, and is added at the spine."""
     packets = [Sent(0, [[row]]) for row in (0, 1, 1, 0)]
     run = simulated(scene(2, [Row(1, 2), Row(1, 2)], packets, pools=[1]))
     assert inside(run, 2, Kind.FEATURE) == [
-        (THERE + place * FEATURE + hops * (FEATURE + DELAY), link, 1, 1)
-        for hops, link in ((1, 0), (2, 3))
-        for place in (1, 2)
+        (THERE + place * FEATURE + FEATURE + DELAY, 0, 1, 1) for place in (1, 2)
     ]
     parts = at_workers(run, Kind.SUM, Kind.FEATURE)
     assert parts == [
@@ -152,8 +198,8 @@ def test_a_strawman_tries_at_both_leaves():
     assert (run.inside.sums_up, run.inside.features_up) == ((1, 0), (2, 0))
 
 
-def test_a_strawman_without_slots_at_either_leaf_passes_on_what_came():
-    """Row 2 holds leaf 1's slot until the last packet: features and a partial sum go past it."""
+def test_a_strawman_without_slots_at_leaf_and_spine_passes_on_what_came():
+    """Row 2 holds the spine's slot until the last packet: features and a part go past it."""
     packets = [Sent(2, [[2]]), *[Sent(0, [[row]]) for row in (0, 1, 1, 0, 2)]]
     run = simulated(scene(3, [Row(2, 2)] * 3, packets, pools=[1]))
     parts = [(kind, row, count) for _, _, kind, row, count in at_workers(run, Kind.SUM, 1)]
@@ -161,35 +207,47 @@ def test_a_strawman_without_slots_at_either_leaf_passes_on_what_came():
     assert (run.overflowed, run.sums, run.features_down) == (3, 2, (0, 0, 2))
 
 
+def test_a_strawmans_feature_for_its_own_leaf_goes_to_the_worker_at_once():
+    """Both rows stay behind leaf 0, which has one slot."""
+    packets = [Sent(0, [[row]]) for row in (0, 1, 1, 0)]
+    run = simulated(scene(4, [Row(1, 2), Row(1, 2)], packets, pools=[1]))
+    assert sum(run.inside.features_up) == sum(run.inside.sums_up) == 0
+    assert (run.overflowed, run.sums, run.features_down) == (2, 1, (0, 2, 0, 0))
+
+
 def test_hosts_alone_send_through_a_spine():
-    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, StarOptions().pace))
+    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, NetworkOptions().pace))
     there = 4 * (FEATURE + DELAY)
     assert run.finished == (there + 4 * (ACK + DELAY), there)
     assert run.inside.frames_up == run.inside.frames_down == (1, 1)
     assert run.inside.features_up == (1, 0)
 
 
-def test_hosts_of_a_rack_need_no_spine():
-    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, StarOptions().pace), leaves=1)
+def test_hosts_of_a_leaf_need_no_spine():
+    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, NetworkOptions().pace), leaves=1)
     assert run.finished == (2 * (FEATURE + DELAY) + 2 * (ACK + DELAY), 2 * (FEATURE + DELAY))
     assert sum(run.inside.frames_up) == 0
 
 
-def test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down():
-    """The third partial sum finds two at its leaf. The slot keeps the mark for what leaves."""
+def test_a_mark_on_the_last_part_reaches_the_worker_and_slows_everybody_down():
+    """The third part finds two at its leaf; the sum that it completes keeps its mark."""
     setup = scene(4, [Row(2, 2)] * 3, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
     assert simulated(setup, ecn_threshold=2).marked == 0
     run = simulated(setup, ecn_threshold=1)
-    assert (run.marked, run.notices, run.window_cuts) == (1, (0, 0, 1, 0), 4)
+    assert (run.marked, run.notices) == (1, (0, 0, 1, 0))
     marked = THERE + ACROSS + 2 * FEATURE
-    # Its rack hears of it from the leaf, the other over the first spine.
-    near, far = (marked + hops * (NOTICE + DELAY) for hops in (2, 4))
-    assert arrivals(run, Kind.NOTICE, at_switch=False) == [
-        (near, 2, 0),
-        (near, 3, 0),
-        (far, 0, 0),
-        (far, 1, 0),
-    ]
+    # All hear of it from the first spine, at the same time; worker 2 then halves once more.
+    heard = marked + 4 * (NOTICE + DELAY)
+    assert arrivals(run, Kind.NOTICE, at_switch=False) == [(heard, each, 0) for each in range(4)]
+    assert run.window_cuts == 4 + 1
+
+
+def test_a_mark_on_another_part_is_lost_at_the_spine():
+    """What leaves a slot is the packet that completes it, as in the program."""
+    packets = [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]]), *[Sent(3, [[3]])] * 5, Sent(3, [[2]])]
+    rows = [Row(2, 2), Row(2, 2), Row(2, 3), Row(2, 5)]
+    run = simulated(scene(4, rows, packets), ecn_threshold=1)
+    assert (run.marked, run.notices, run.window_cuts) == (1, (0,) * 4, 0)
 
 
 @pytest.mark.parametrize(
@@ -197,11 +255,12 @@ def test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down():
     [(4, 2, [2, 2]), (5, 2, [3, 2]), (7, 3, [3, 2, 2]), (128, 8, [16] * 8), (3, 3, [1, 1, 1])],
 )
 def test_workers_are_spread_evenly(workers, leaves, held):
-    """Each sends to worker 0: what comes up from a leaf is one partial sum."""
+    """All send to worker 0: what comes up from a leaf is one part, which leaves it out."""
     packets = [Sent(worker, [[0]]) for worker in range(1, workers)]
     run = simulated(scene(workers, [Row(0, workers - 1)], packets), leaves=leaves)
-    counts = [count for _, link, _, count in inside(run, workers, Kind.SUM) if link < leaves]
-    assert counts == held[1:]
+    counts = {link: count for _, link, _, count in inside(run, workers, Kind.SUM) if link < leaves}
+    others = [held[0] - 1, *held[1:]]
+    assert counts == {leaf: count for leaf, count in enumerate(others) if count}
 
 
 def test_a_full_buffer_between_switches_ends_the_simulation():
@@ -214,11 +273,12 @@ def test_a_full_buffer_between_switches_ends_the_simulation():
 @pytest.mark.parametrize(
     ("leaf_spine", "told"),
     [
-        (LeafSpine(3, 1), "3 leaves and 2 workers"),
-        (LeafSpine(0, 1), "needs a leaf"),
-        (LeafSpine(1, 0), "and a spine"),
+        (LeafSpineOptions(3, 1), "3 leaves and 2 workers"),
+        (LeafSpineOptions(0, 1), "needs a leaf"),
+        (LeafSpineOptions(1, 0), "and a spine"),
+        (LeafSpineOptions(1, 1, "core"), "No completion 'core'; known: spine, leaf"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(leaf_spine, told):
     with pytest.raises(SimulatorError, match=told):
-        run_star(scene(2, [], []), StarOptions(), leaf_spine=leaf_spine)
+        run_simulation(scene(2, [], []), NetworkOptions(), leaf_spine=leaf_spine)

@@ -1,8 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plans over leaves and spines: what is on every link, worked out without the models."""
+"""Plans over leaves and spines: what is on every link is what the planner predicts.
 
+Spines complete the sums that cross them, as in the P4 program.
+"""
+
+from collections import Counter
 from dataclasses import replace
+from importlib import import_module
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,27 +17,32 @@ from hypothesis import strategies as st
 
 from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.wire.header import Kind
-from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner import Direction, load_graph
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.predict_leaf_spine import predict_leaf_spine
 from switchgnn.simulator import (
-    LeafSpine,
-    StarOptions,
+    LeafSpineOptions,
+    NetworkOptions,
     copies_of_plan,
     host_setup,
     plan_setup,
-    run_star,
+    run_simulation,
 )
 
-PROGRAM = "0" * 64
-WORKERS = 7
-KINDS = {
-    "paper": {},
-    "cover": {"blocks": "destination-cover", "send": "cover"},
-    "one block": {"slots": 4_000, "order": "peel"},
-    "narrow": {"slots": 8},
-}
-STRAWMAN = {"blocks": "strawman", "order": "random"}
-# No marks: notices depend on the moment.
-QUIET = StarOptions(ecn_threshold=None)
+from .leaf_spine_plans import (
+    KINDS,
+    NETWORKS,
+    QUIET,
+    STRAWMAN,
+    WORKERS,
+    leaf_of,
+    mixed,
+    on_host_links,
+    partial_sums,
+    planned,
+)
+
+FORWARD = Direction.FORWARD
 
 
 @pytest.fixture(scope="module")
@@ -39,121 +50,159 @@ def graph():
     return load_graph("random:300:1500:1")
 
 
-def planned(graph, workers=WORKERS, **kind):
-    return build_plan(graph, **{"workers": workers, "slots": 64, "program": PROGRAM, **kind})
-
-
 @pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
 def plan(request, graph):
     return planned(graph, **request.param)
 
 
-def leaf_of(worker, leaves, workers=WORKERS):
-    """An equal share to each, in a row, the larger shares where the remainder falls."""
-    starts = -(-np.arange(leaves) * workers // leaves)
-    return np.searchsorted(starts, worker, side="right") - 1
+def on_network(plan, fragments, network, options=QUIET, **more):
+    """Simulate a plan with the tables that the switches of that network have."""
+    whole = more.pop("whole_features", False)
+    setup = plan_setup(plan, fragments, whole_features=whole, leaf_spine=network)
+    return run_simulation(setup, options, leaf_spine=network, **more)
 
 
-def partial_sums(plan, leaves):
-    """How many sums each worker awaits of which leaf: int64[W, leaves], none of its own."""
-    workers = plan.manifest.workers
-    pairs = np.zeros((workers, leaves), dtype=np.int64)
-    for part in plan.workers:
-        row = np.repeat(np.arange(len(part.receive_vertex)), np.diff(part.neighbour_indptr))
-        leaf = leaf_of(part.neighbour_worker.astype(np.int64), leaves, workers)
-        different = np.unique(np.column_stack([row, leaf]), axis=0)
-        pairs[part.worker] = np.bincount(different[:, 1], minlength=leaves)
-        pairs[part.worker, leaf_of(part.worker, leaves, workers)] = 0
-    return pairs
-
-
-def mixed(key):
-    """SplitMix64, in whole numbers of Python."""
-    mask = (1 << 64) - 1
-    key = (key + 0x9E3779B97F4A7C15) & mask
-    key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) & mask
-    return key ^ (key >> 31)
-
-
-def on_host_links(run):
-    return [
-        getattr(run, f"{what}_{way}")
-        for what in ("frames", "bytes", "features")
-        for way in ("up", "down")
-    ] + [run.sums_down, run.sums]
+def predicted(plan, network):
+    """The planner's own count of partial sums and sums on each link, in one fragment."""
+    parts = split_for_leaf_spine(plan, network.attach(plan.manifest.workers))
+    prediction = predict_leaf_spine(parts, plan.manifest.direction(FORWARD))
+    return np.array(prediction.partial_sums), np.array(prediction.sums)
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 7])
-def test_links_carry_what_the_plan_says(plan, leaves):
-    spines, fragments = 3, 2
-    setup = plan_setup(plan, fragments)
-    run = run_star(setup, QUIET, leaf_spine=LeafSpine(leaves, spines))
-    pairs = fragments * partial_sums(plan, leaves)
-    up = np.array(run.inside.sums_up).reshape(leaves, spines)
-    assert np.array_equal(up.sum(axis=1), pairs.sum(axis=0))
+def test_links_carry_what_the_planner_predicts(plan, leaves):
+    network, fragments = LeafSpineOptions(leaves, 3), 2
+    run = on_network(plan, fragments, network)
+    up, down = (fragments * each for each in predicted(plan, network))
+    assert np.array_equal(np.reshape(run.inside.sums_up, up.shape), up)
     assert sum(run.inside.features_up) == 0
     # DONE of each leaf goes to the first spine, at the opening and once per block and fragment.
-    barriers = 1 + setup.blocks * fragments
-    control = np.zeros((leaves, spines), dtype=np.int64)
-    control[:, 0] = barriers
-    assert np.array_equal(np.reshape(run.inside.frames_up, up.shape), up + control)
-    assert np.array_equal(np.reshape(run.inside.bytes_up, up.shape), 188 * up + 88 * control)
-    down = np.reshape(run.inside.frames_down, up.shape) - control
-    home = leaf_of(np.arange(WORKERS), leaves)
-    assert np.array_equal(
-        down.sum(axis=1), np.bincount(home, weights=pairs.sum(axis=1), minlength=leaves)
-    )
-    # A spine sends on what it gets.
-    assert np.array_equal(down.sum(axis=0), up.sum(axis=0))
-    star = run_star(setup, QUIET)
+    barriers = np.zeros_like(up)
+    barriers[:, 0] = 1 + fragments * len(plan.manifest.direction(FORWARD).block_numbers)
+    for way, data in (("up", up), ("down", down)):
+        frames, sent = (getattr(run.inside, f"{what}_{way}") for what in ("frames", "bytes"))
+        assert np.array_equal(np.reshape(frames, up.shape), data + barriers)
+        assert np.array_equal(np.reshape(sent, up.shape), 188 * data + 88 * barriers)
+    star = run_simulation(plan_setup(plan, fragments), QUIET)
     assert on_host_links(run) == on_host_links(star)
-    assert run.contributions == star.contributions + pairs.sum()
+    assert run.contributions == star.contributions + up.sum()
     assert run.max_slots <= plan.manifest.slots
-    if leaves == 1:
-        assert (run.max_slots, run.passes) == (star.max_slots, star.passes)
+
+
+def test_both_directions_are_as_predicted():
+    directed = load_graph("karate")
+    edges = directed.indices < np.repeat(np.arange(directed.vertices), np.diff(directed.indptr))
+    kept = np.concatenate([[0], np.cumsum(edges)])[directed.indptr]
+    half = replace(directed, indptr=kept, indices=directed.indices[edges])
+    plan = planned(half, workers=4, slots=6, directions="both")
+    network = LeafSpineOptions(2, 2)
+    parts = split_for_leaf_spine(plan, network.attach(4))
+    for direction in Direction:
+        setup = plan_setup(plan, 1, direction, leaf_spine=network)
+        run = run_simulation(setup, QUIET, leaf_spine=network)
+        told = predict_leaf_spine(parts, plan.manifest.direction(direction))
+        assert run.inside.sums_up == tuple(np.ravel(told.partial_sums))
+        data = 188 * np.ravel(told.sums).sum()
+        barriers = 88 * 2 * (1 + len(plan.manifest.direction(direction).block_numbers))
+        assert sum(run.inside.bytes_down) == data + barriers
+
+
+def passes_of(leaf, plan, order):
+    """The passes of one fragment, when packets come to a leaf one by one in that order.
+
+    Args:
+        leaf: its part, of which only the tables are looked at.
+        plan: what the packets are of.
+        order: (worker, place among all packets).
+    """
+    switch, passes = leaf.switch, 0
+    sent = [source for part in plan.workers for source in part.send_source.tolist()]
+    blocks = [
+        block
+        for part in plan.workers
+        for block, size in enumerate(np.diff(part.send_indptr).tolist(), 1)
+        for _ in range(size)
+    ]
+    entries = {}
+    for at, key in enumerate(zip(switch.entry_block, switch.entry_source, strict=True)):
+        entries.setdefault(tuple(map(int, key)), []).append(at)
+    counts = Counter()
+    for _, packet in order:
+        left = False
+        for at in entries[blocks[packet], sent[packet]]:
+            banks = np.flatnonzero(switch.entry_expected[at]).tolist()
+            passes += 1
+            for bank in banks:
+                slot = blocks[packet], bank, int(switch.entry_slot[at, bank])
+                counts[slot] += int(switch.entry_count[at])
+                left = counts[slot] == switch.entry_expected[at, bank]
+                # A sum leaves: what is left of the banks takes another pass.
+                passes += left and bank != banks[-1]
+    return passes
+
+
+@pytest.mark.parametrize("leaves", [2, 3])
+def test_each_leaf_makes_the_passes_of_its_own_tables(plan, leaves):
+    """Played with those tables in the order of arrival; a part takes one pass at its spine."""
+    network = LeafSpineOptions(leaves, 2)
+    run = on_network(plan, 1, network, trace=True)
+    parts = split_for_leaf_spine(plan, network.attach(WORKERS))
+    passes = run.passes - sum(run.inside.sums_up)
+    came = [
+        (each.worker, each.id) for each in run.trace if each.at_switch and each.kind == Kind.FEATURE
+    ]
+    assert passes == sum(
+        passes_of(leaf, plan, [each for each in came if each[0] in leaf.below])
+        for leaf in parts.leaves
+    )
+
+
+@pytest.mark.parametrize("entries", [1, 100])
+def test_a_plan_may_be_shared_out_some_blocks_at_a_time(graph, entries, monkeypatch):
+    plan, network = planned(graph, directions="both"), LeafSpineOptions(3, 2)
+    at_once = plan_setup(plan, 1, leaf_spine=network).arrays
+    # The package has a function of the name of the module.
+    module = import_module("switchgnn.simulator.plan_setup")
+    monkeypatch.setattr(module, "_ENTRIES_SHARED", entries)
+    in_groups = plan_setup(plan, 1, leaf_spine=network).arrays
+    assert at_once.keys() == in_groups.keys()
+    assert all(np.array_equal(at_once[name], in_groups[name]) for name in at_once)
 
 
 @pytest.mark.parametrize("kind", [*KINDS.values(), STRAWMAN])
 def test_whole_features_need_the_slots_of_a_fragment(graph, kind):
     """All fragments together: as many frames, a slot for all of them, and one barrier."""
     plan, fragments = planned(graph, **kind), 3
-    network = LeafSpine(3, 2)
-    apart = run_star(plan_setup(plan, fragments), QUIET, leaf_spine=network)
-    setup = plan_setup(plan, fragments, whole_features=True)
-    run = run_star(setup, QUIET, leaf_spine=network)
+    network = LeafSpineOptions(3, 2)
+    apart = on_network(plan, fragments, network)
+    run = on_network(plan, fragments, network, whole_features=True)
     assert run.features_up == apart.features_up
     assert run.max_slots <= plan.manifest.slots
     if kind is STRAWMAN:
         return
-    assert sum(run.inside.sums_up) == fragments * partial_sums(plan, 3).sum()
+    assert run.inside.sums_up == apart.inside.sums_up
     assert (run.sums_down, run.contributions) == (apart.sums_down, apart.contributions)
-    barriers = 1 + setup.blocks
+    barriers = 1 + len(plan.manifest.direction(FORWARD).block_numbers)
     assert sum(run.inside.frames_up) - sum(run.inside.sums_up) == 3 * barriers
 
 
-def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
-    """All of its partial sums, in every fragment; and a spine has its share of the rows."""
+def test_a_destination_goes_to_the_spine_of_its_number(graph):
+    """All of its parts and sums, in every fragment."""
     leaves, spines = 3, 4
-    run = run_star(
-        plan_setup(planned(graph, slots=4_000), 2),
-        QUIET,
-        leaf_spine=LeafSpine(leaves, spines),
-        trace=True,
-    )
+    plan = planned(graph, slots=4_000)
+    run = on_network(plan, 2, LeafSpineOptions(leaves, spines), trace=True)
     sums = {
         ((each.worker - WORKERS) % (leaves * spines) % spines, each.id)
         for each in run.trace
         if each.worker >= WORKERS and each.kind == Kind.SUM
     }
+    vertex = plan.switch.result_vertex
     assert len(sums) > 200
-    assert all(spine == mixed(row) % spines for spine, row in sums)
-    share = np.bincount([spine for spine, _ in sums]) / len(sums)
-    assert share == pytest.approx(np.full(spines, 1 / spines), abs=0.08)
+    assert all(spine == vertex[row] % spines for spine, row in sums)
 
 
 def test_every_sum_comes_once_a_fragment_and_is_complete(plan):
-    run = run_star(plan_setup(plan, 2), StarOptions(), leaf_spine=LeafSpine(3, 2), trace=True)
+    run = on_network(plan, 2, LeafSpineOptions(3, 2), NetworkOptions(), trace=True)
     came = [each for each in run.trace if each.kind == Kind.SUM and not each.at_switch]
     expected = plan.switch.result_expected
     assert sorted(each.id for each in came) == sorted([*range(len(expected))] * 2)
@@ -162,13 +211,13 @@ def test_every_sum_comes_once_a_fragment_and_is_complete(plan):
 
 
 @pytest.mark.parametrize("leaves", [1, 3])
-def test_hosts_alone_send_between_racks_what_other_racks_need(graph, leaves):
+def test_hosts_alone_send_between_leaves_what_other_leaves_need(graph, leaves):
     spines, fragments = 4, 3
     plan = planned(graph)
     copies = rows_per_pair(copy_schedules(graph, plan.assignment, workers=WORKERS))
-    options = StarOptions()
+    options = NetworkOptions()
     setup = host_setup(copies, fragments, options.pace)
-    run = run_star(setup, options, leaf_spine=LeafSpine(leaves, spines))
+    run = run_simulation(setup, options, leaf_spine=LeafSpineOptions(leaves, spines))
     leaf = leaf_of(np.arange(WORKERS), leaves)
     data = np.zeros((leaves, spines), dtype=np.int64)
     acks = np.zeros((leaves, spines), dtype=np.int64)
@@ -181,14 +230,13 @@ def test_hosts_alone_send_between_racks_what_other_racks_need(graph, leaves):
     assert np.array_equal(np.reshape(run.inside.features_up, data.shape), data)
     assert np.array_equal(np.reshape(run.inside.bytes_up, data.shape), 188 * data + 60 * acks)
     assert sum(run.inside.bytes_down) == sum(run.inside.bytes_up)
-    assert on_host_links(run) == on_host_links(run_star(setup, options))
+    assert on_host_links(run) == on_host_links(run_simulation(setup, options))
 
 
 @pytest.mark.parametrize("slots", [8, 40, 400])
 def test_the_strawmans_contributions_all_arrive(graph, slots):
     plan = planned(graph, **STRAWMAN, slots=slots)
-    setup = plan_setup(plan, 2)
-    run = run_star(setup, StarOptions(), leaf_spine=LeafSpine(3, 2), trace=True)
+    run = on_network(plan, 2, LeafSpineOptions(3, 2), NetworkOptions(), trace=True)
     got = np.zeros(len(plan.switch.result_expected), dtype=np.int64)
     for each in run.trace:
         if not each.at_switch and each.kind in (Kind.SUM, Kind.FEATURE):
@@ -196,23 +244,12 @@ def test_the_strawmans_contributions_all_arrive(graph, slots):
             assert each.worker == plan.switch.result_worker[each.id]
     assert np.array_equal(got, 2 * plan.switch.result_expected.astype(np.int64))
     assert run.max_slots <= slots
-    star = run_star(setup, StarOptions())
+    star = run_simulation(plan_setup(plan, 2), NetworkOptions())
     assert run.features_up == star.features_up
-    # What is added at the other leaf is a contribution there.
+    # What is added at the spine is a contribution there.
     across = sum(run.inside.sums_up) + sum(run.inside.features_up)
     assert run.contributions == star.contributions + across
     assert (run.overflowed > 0) == (slots < 400)
-
-
-NETWORKS = st.builds(
-    StarOptions,
-    bandwidth=st.sampled_from([10.0, 1e3, 1e5]),
-    delay=st.sampled_from([0.0, 0.5, 50.0]),
-    ecn_threshold=st.sampled_from([None, 0, 1, 5, 50]),
-    window=st.sampled_from([1, 2, 3, 5, 16, 100]),
-    congestion_control=st.booleans(),
-    recirculation_rate=st.sampled_from([None, 1e5, 1e9]),
-)
 
 
 # The same examples in every run; a simulation is a process.
@@ -232,28 +269,42 @@ def test_no_network_changes_what_is_sent(options, workers, leaves, spines, kind,
     rng = np.random.default_rng(seed)
     graph = load_graph(f"random:{rng.integers(35, 150)}:{rng.integers(50, 500)}:{seed}")
     plan = planned(graph, workers, **kind)
-    network = LeafSpine(min(leaves, workers), spines)
-    run = run_star(plan_setup(plan, 1), options, leaf_spine=network)
+    network = LeafSpineOptions(min(leaves, workers), spines)
+    run = on_network(plan, 1, network, options)
     assert run.features_up == plan.manifest.directions["forward"].prediction.packets_up
     if kind is not STRAWMAN:
         assert run.sums_down == plan.manifest.directions["forward"].prediction.packets_down
-        assert sum(run.inside.sums_up) == partial_sums(plan, network.leaves).sum()
+        assert run.inside.sums_up == tuple(np.ravel(predicted(plan, network)[0]))
     assert run.max_slots <= plan.manifest.slots
     copies = copies_of_plan(plan)
-    run = run_star(host_setup(copies, 1, options.pace), options, leaf_spine=network)
+    run = run_simulation(host_setup(copies, 1, options.pace), options, leaf_spine=network)
     assert run.features_down == tuple(copies.sum(axis=0))
+
+
+def test_the_spines_parts_are_those_of_the_leaves_that_contribute(graph):
+    """Counted in the plan: each sum with a source elsewhere takes a part of every leaf it has."""
+    plan, leaves = planned(graph), 3
+    run = on_network(plan, 1, LeafSpineOptions(leaves, 1))
+    own = 0
+    for part in plan.workers:
+        home = leaf_of(part.worker, leaves)
+        for low, high in pairwise(part.neighbour_indptr):
+            sources = leaf_of(part.neighbour_worker[low:high].astype(int), leaves)
+            own += home in sources and bool((sources != home).any())
+    assert sum(run.inside.sums_up) == partial_sums(plan, leaves).sum() + own
 
 
 @pytest.mark.parametrize("system", ["plan", "hosts"])
 def test_the_same_is_simulated_again(graph, system):
     plan = planned(graph)
-    options = StarOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
-    setup = plan_setup(plan, 2)
+    options = NetworkOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
+    network = LeafSpineOptions(3, 2)
+    setup = plan_setup(plan, 2, leaf_spine=network)
     if system == "hosts":
         setup = host_setup(copies_of_plan(plan), 2, options.pace)
     first, second = (
         replace(
-            run_star(setup, options, leaf_spine=LeafSpine(3, 2), trace=True),
+            run_simulation(setup, options, leaf_spine=LeafSpineOptions(3, 2), trace=True),
             wall_seconds=0,
             peak_memory_bytes=0,
         )
@@ -267,10 +318,10 @@ def test_queues_are_those_of_all_switches():
     """Three senders fill one uplink; each frame has a receiver whose queue is empty."""
     copies = np.zeros((6, 6), dtype=np.int64)
     copies[[0, 1, 2], [3, 4, 5]] = 200
-    options = StarOptions(delay=0.0, ecn_threshold=None, congestion_control=False)
+    options = NetworkOptions(delay=0.0, ecn_threshold=None, congestion_control=False)
     setup = host_setup(copies, 1, options.pace)
-    assert run_star(setup, options).max_port_queue_bytes == 188
-    run = run_star(setup, options, leaf_spine=LeafSpine(2, 1))
+    assert run_simulation(setup, options).max_port_queue_bytes == 188
+    run = run_simulation(setup, options, leaf_spine=LeafSpineOptions(2, 1))
     # When the last three come, 199 have left.
     assert run.max_port_queue_bytes == (3 * 200 - 199) * 188
     # One more is at the spine, and one on its way down.

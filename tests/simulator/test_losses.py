@@ -10,12 +10,12 @@ import pytest
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.simulator import (
+    NetworkOptions,
     SimulatorError,
-    StarOptions,
     copies_of_plan,
     host_setup,
     plan_setup,
-    run_star,
+    run_simulation,
 )
 
 from .scenes import Row, Sent, acks_at_workers, arrivals, scene, sums_at_workers
@@ -36,7 +36,7 @@ KINDS = [
 
 
 def simulated(setup, **options):
-    return run_star(setup, StarOptions(**options), trace=True)
+    return run_simulation(setup, NetworkOptions(**options), trace=True)
 
 
 def three_sums():
@@ -82,7 +82,7 @@ def test_who_asks_too_early_is_told_so_and_asks_later():
 def test_a_lost_copy_is_sent_again():
     """Two copies meet at one port that holds one. The sender asks after a time-out."""
     copies = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=np.int64)
-    run = simulated(host_setup(copies, 1, StarOptions().pace), buffer=188)
+    run = simulated(host_setup(copies, 1, NetworkOptions().pace), buffer=188)
     answered = TIMEOUT + 4 * (ACK + DELAY)
     came = answered + 2 * (FEATURE + DELAY)
     assert [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)] == [
@@ -105,10 +105,10 @@ def test_control_packets_are_not_lost():
 
 def test_a_buffer_that_never_fills_changes_nothing():
     plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
-    options = StarOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
+    options = NetworkOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
     limited = replace(options, buffer=10**9)
     for setup in (plan_setup(plan, 2), host_setup(copies_of_plan(plan), 2, options.pace)):
-        first, second = (run_star(setup, each, trace=True) for each in (options, limited))
+        first, second = (run_simulation(setup, each, trace=True) for each in (options, limited))
         assert first.finished == second.finished
         assert first.trace == second.trace
         assert (second.lost, second.sent_again, second.repeated) == (0, 0, 0)
@@ -121,7 +121,7 @@ def test_everything_arrives_once(seed):
     graph = load_graph(f"random:{rng.integers(20, 200)}:{rng.integers(50, 600)}:{seed}")
     parts = {"workers": int(rng.integers(2, 9)), "slots": 64, "program": "0" * 64}
     plan = build_plan(graph, **{**parts, **KINDS[seed % len(KINDS)]})
-    options = StarOptions(
+    options = NetworkOptions(
         bandwidth=float(rng.choice([10.0, 1e3, 1e5])),
         delay=float(rng.choice([0.0, 0.5, 50.0])),
         ecn_threshold=int(rng.choice([0, 1, 5, 50])),
@@ -131,13 +131,13 @@ def test_everything_arrives_once(seed):
         congestion_control=bool(rng.integers(2)),
     )
     prediction = plan.manifest.direction(Direction.FORWARD).prediction
-    run = run_star(plan_setup(plan, 1), options)
+    run = run_simulation(plan_setup(plan, 1), options)
     assert run.features_up == prediction.packets_up
     assert run.contributions == prediction.contributions
     assert run.sums == sum(prediction.packets_down)
     assert sum(run.sums_down) == run.sums + run.sent_again - run.lost == run.sums + run.repeated
     copies = copies_of_plan(plan)
-    run = run_star(host_setup(copies, 1, options.pace), options)
+    run = run_simulation(host_setup(copies, 1, options.pace), options)
     assert sum(run.features_up) == copies.sum() + run.sent_again
     assert sum(run.features_down) == sum(run.features_up) - run.lost
     assert sum(run.features_down) == copies.sum() + run.repeated

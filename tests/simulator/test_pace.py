@@ -9,7 +9,7 @@ from switchgnn.host.congestion import Congestion
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Kind
-from switchgnn.simulator import StarOptions, run_star
+from switchgnn.simulator import NetworkOptions, run_simulation
 
 from .scenes import Row, Sent, arrivals, scene
 
@@ -65,9 +65,9 @@ def test_features_leave_when_those_of_the_host_would(threshold, monkeypatch):
     """Three workers send to a fourth, whose queue grows, is marked, and slows them down."""
     # The host's guess is for software; its floor of the rate does not matter at this distance.
     monkeypatch.setattr(round_trip, "_INITIAL", 4e-3)
-    options = StarOptions(delay=1_000.0, ecn_threshold=threshold, window=256)
+    options = NetworkOptions(delay=1_000.0, ecn_threshold=threshold, window=256)
     packets = [Sent(w, [[w * FEATURES + i]]) for w in range(3) for i in range(FEATURES)]
-    run = run_star(scene(4, [Row(3, 1)] * (3 * FEATURES), packets), options, trace=True)
+    run = run_simulation(scene(4, [Row(3, 1)] * (3 * FEATURES), packets), options, trace=True)
     reached = [at for at, worker, _ in arrivals(run, Kind.FEATURE, at_switch=True) if not worker]
     heard = [
         (each.picoseconds, each.kind == Kind.ACK)

@@ -13,13 +13,13 @@ from switchgnn.host.wire.header import Kind
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.simulator import (
+    NetworkOptions,
     SimulatorError,
-    StarOptions,
     copies_of_edges,
     copies_of_plan,
     host_setup,
     plan_setup,
-    run_star,
+    run_simulation,
 )
 
 from .scenes import Row, Sent, acks_at_workers, features_at_switch, scene
@@ -46,14 +46,14 @@ def plan(request, graph):
 
 @pytest.mark.parametrize("fragments", [1, 3])
 def test_what_is_sent_is_what_was_predicted(plan, fragments):
-    run = run_star(plan_setup(plan, fragments), StarOptions(), trace=True)
+    run = run_simulation(plan_setup(plan, fragments), NetworkOptions(), trace=True)
     said = plan.manifest.direction(Direction.FORWARD)
     prediction = said.prediction
     assert run.features_up == tuple(fragments * n for n in prediction.packets_up)
     assert run.sums_down == tuple(fragments * n for n in prediction.packets_down)
     assert run.contributions == fragments * prediction.contributions
     assert run.passes >= fragments * prediction.passes
-    group = StarOptions().pace.group_size
+    group = NetworkOptions().pace.group_size
     expected = [
         expected_traffic(part, said.block_numbers, 32 * fragments, group) for part in plan.workers
     ]
@@ -64,7 +64,7 @@ def test_what_is_sent_is_what_was_predicted(plan, fragments):
 
 
 def test_every_sum_comes_once_a_fragment_and_is_complete(plan):
-    run = run_star(plan_setup(plan, 2), StarOptions(), trace=True)
+    run = run_simulation(plan_setup(plan, 2), NetworkOptions(), trace=True)
     came = [each for each in run.trace if each.kind == Kind.SUM]
     expected = plan.switch.result_expected
     assert sorted(each.id for each in came) == sorted([*range(len(expected))] * 2)
@@ -80,7 +80,7 @@ def test_no_network_changes_what_is_sent(seed):
     kind = list(KINDS.values())[seed % len(KINDS)]
     graph = load_graph(f"random:{rng.integers(20, 200)}:{rng.integers(50, 600)}:{seed}")
     plan = build_plan(graph, **{"workers": workers, "slots": 64, "program": PROGRAM, **kind})
-    options = StarOptions(
+    options = NetworkOptions(
         bandwidth=float(rng.choice([10.0, 1e3, 1e5])),
         delay=float(rng.choice([0.0, 0.5, 50.0])),
         ecn_threshold=int(rng.choice([0, 1, 5, 50])),
@@ -88,11 +88,11 @@ def test_no_network_changes_what_is_sent(seed):
         recirculation_rate=rng.choice([None, 1e5, 1e9]),
     )
     prediction = plan.manifest.direction(Direction.FORWARD).prediction
-    run = run_star(plan_setup(plan, 1), options)
+    run = run_simulation(plan_setup(plan, 1), options)
     assert run.features_up == prediction.packets_up
     assert run.sums_down == prediction.packets_down
     copies = copies_of_plan(plan)
-    run = run_star(host_setup(copies, 1, options.pace), options)
+    run = run_simulation(host_setup(copies, 1, options.pace), options)
     assert run.features_down == tuple(copies.sum(axis=0))
 
 
@@ -103,7 +103,7 @@ def test_directions_have_their_own_blocks():
     half = replace(directed, indptr=kept, indices=directed.indices[edges])
     plan = build_plan(half, workers=3, slots=6, program=PROGRAM, directions="both")
     for direction in Direction:
-        run = run_star(plan_setup(plan, 1, direction), StarOptions())
+        run = run_simulation(plan_setup(plan, 1, direction), NetworkOptions())
         prediction = plan.manifest.direction(direction).prediction
         assert run.features_up == prediction.packets_up
         assert run.sums_down == prediction.packets_down
@@ -114,13 +114,13 @@ def test_a_contribution_to_another_sum_is_found_out(plan):
     setup.arrays["contribution"][0] ^= 1
     told = "more contributions|are incomplete|Nothing happens any more"
     with pytest.raises(SimulatorError, match=told):
-        run_star(setup, StarOptions())
+        run_simulation(setup, NetworkOptions())
 
 
 def test_a_packet_that_is_never_sent_is_missed():
     """A row that expects two contributions, and gets one."""
     with pytest.raises(SimulatorError, match="Nothing happens any more"):
-        run_star(scene(2, [Row(1, 2)], [Sent(0, [[0]])]), StarOptions())
+        run_simulation(scene(2, [Row(1, 2)], [Sent(0, [[0]])]), NetworkOptions())
 
 
 @pytest.mark.parametrize("window", [1, 5, 512])
@@ -130,9 +130,9 @@ def test_hosts_alone_send_what_the_transport_does(graph, window):
     copies = copies_of_edges(boundary, 5)
     assert np.array_equal(copies, copies_of_plan(plan))
     assert np.array_equal(copies, rows_per_pair(copy_schedules(graph, plan.assignment, workers=5)))
-    options = StarOptions(window=window)
+    options = NetworkOptions(window=window)
     fragments = 3
-    run = run_star(host_setup(copies, fragments, options.pace), options)
+    run = run_simulation(host_setup(copies, fragments, options.pace), options)
     assert run.features_up == tuple(fragments * copies.sum(axis=1))
     assert run.features_down == tuple(fragments * copies.sum(axis=0))
     acks = -(-copies * fragments // 8) if window > 16 else _acks(copies * fragments, window)
@@ -151,12 +151,12 @@ def _acks(frames, window):
 @pytest.mark.parametrize("system", ["plan", "hosts"])
 def test_the_same_is_simulated_again(graph, system):
     plan = build_plan(graph, workers=5, slots=64, program=PROGRAM)
-    options = StarOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
+    options = NetworkOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
     setup = plan_setup(plan, 2)
     if system == "hosts":
         setup = host_setup(copies_of_plan(plan), 2, options.pace)
     first, second = (
-        replace(run_star(setup, options, trace=True), wall_seconds=0, peak_memory_bytes=0)
+        replace(run_simulation(setup, options, trace=True), wall_seconds=0, peak_memory_bytes=0)
         for _ in range(2)
     )
     assert first == second
@@ -165,7 +165,7 @@ def test_the_same_is_simulated_again(graph, system):
 def test_a_slower_loop_takes_longer_and_sends_the_same(graph):
     plan = build_plan(graph, workers=5, slots=64, program=PROGRAM)
     setup = plan_setup(plan, 1)
-    free, slow = (run_star(setup, StarOptions(recirculation_rate=r)) for r in (None, 1e7))
+    free, slow = (run_simulation(setup, NetworkOptions(recirculation_rate=r)) for r in (None, 1e7))
     assert slow.seconds > free.seconds
     # All that goes around needs the loop, and nothing ends before it is through.
     assert slow.seconds > slow.loop_passes / 1e7
@@ -175,8 +175,8 @@ def test_a_slower_loop_takes_longer_and_sends_the_same(graph):
 def test_a_busy_loop_never_rests(graph):
     """All packets come before the first is through: the last answer leaves after all passes."""
     plan = build_plan(graph, workers=5, slots=4_000, program=PROGRAM)
-    options = StarOptions(recirculation_rate=1e6, window=4_096, congestion_control=False)
-    run = run_star(plan_setup(plan, 1), options, trace=True)
+    options = NetworkOptions(recirculation_rate=1e6, window=4_096, congestion_control=False)
+    run = run_simulation(plan_setup(plan, 1), options, trace=True)
     began = features_at_switch(run)[0][0]
     ended = acks_at_workers(run)[-1][0] - 60 * 80 - 2_000_000
     # Those that come first and complete nothing may leave the loop alone for some nanoseconds.
@@ -184,7 +184,7 @@ def test_a_busy_loop_never_rests(graph):
 
 
 def test_the_series_ends_with_all_sums(plan):
-    series = run_star(plan_setup(plan, 1), StarOptions(delay=50.0)).series
+    series = run_simulation(plan_setup(plan, 1), NetworkOptions(delay=50.0)).series
     assert series.seconds[0] == 0
     steps = np.diff(series.seconds)
     assert steps == pytest.approx(np.full(len(steps), steps[0]))

@@ -14,6 +14,8 @@ from . import (
     test_background,
     test_by_hand,
     test_closed_forms,
+    test_leaf_completion_by_hand,
+    test_leaf_completion_plan,
     test_leaf_spine_by_hand,
     test_leaf_spine_plan,
     test_losses,
@@ -34,18 +36,24 @@ def across(name):
     return lambda patch: getattr(test_leaf_spine_by_hand, name)()
 
 
-def between_racks(patch):
+def variant(name):
+    """Leaves complete sums."""
+    return lambda patch: getattr(test_leaf_completion_by_hand, name)()
+
+
+def between_leaves(patch):
     module = test_leaf_spine_plan
-    module.test_hosts_alone_send_between_racks_what_other_racks_need(small(), 3)
+    module.test_hosts_alone_send_between_leaves_what_other_leaves_need(small(), 3)
 
 
 def by_spine(patch):
-    test_leaf_spine_plan.test_a_row_goes_over_the_spine_that_its_number_leads_to(small())
+    module = test_leaf_completion_plan
+    module.test_a_row_goes_over_the_spine_that_its_number_leads_to(small())
 
 
 def on_links(patch):
     module = test_leaf_spine_plan
-    module.test_links_carry_what_the_plan_says(module.planned(small()), 3)
+    module.test_links_carry_what_the_planner_predicts(module.planned(small()), 3)
 
 
 def small():
@@ -95,84 +103,165 @@ def pace(patch):
 
 MISTAKES = {
     "a pass goes on behind a sum that leaves": (
-        ("switch.cc", "left = true;\n            break;", "left = true;"),
+        ("switches/switch.cc", "left = true;\n            break;", "left = true;"),
         by_hand("test_sums_that_complete_together_queue"),
     ),
     "frames do not wait for each other": (
-        ("link.cc", "begins = std::max(free_at_, now)", "begins = now"),
+        ("network/link.cc", "begins = std::max(free_at_, now)", "begins = now"),
         by_hand("test_a_link_sends_one_after_another"),
     ),
     "a link that has become idle counts as busy": (
-        ("queue_meter.h", "                --busy_;\n", ""),
+        ("network/queue_meter.h", "                --busy_;\n", ""),
         by_hand("test_a_link_sends_one_after_another"),
     ),
     "the loop's first pass takes no time": (
-        ("loop.h", "        Picoseconds at = now;", "        Picoseconds at = now - service_;"),
+        (
+            "switches/loop.h",
+            "        Picoseconds at = now;",
+            "        Picoseconds at = now - service_;",
+        ),
         by_hand("test_recirculation_serves_one_packet_after_another"),
     ),
     "sums leave a step early": (
-        ("slots.cc", "row.added < row.expected", "row.added + 1 < row.expected"),
+        ("switches/slots.cc", "row.added < row.expected", "row.added + 1 < row.expected"),
         lambda patch: test_closed_forms.test_a_star_takes_n_steps_with_its_centre_first(10),
     ),
     "the strawman never takes a slot back": (
-        ("slots.cc", "        ++free_[rows_[row].pool];\n", ""),
+        ("switches/slots.cc", "        ++free_[rows_[row].pool];\n", ""),
         game,
     ),
     "all fragments add to the first one's sum": (
-        ("schedule.h", "* together + packet % together", "* together"),
+        ("base/schedule.h", "* together + packet % together", "* together"),
         by_hand_whole,
     ),
     "an acknowledgement has the bytes of a frame with its checksum": (
-        ("packet.h", "return 60;", "return 64;"),
+        ("network/packet.h", "return 60;", "return 64;"),
         prediction,
     ),
     "a notice does not halve the window": (
-        ("congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
+        ("hosts/congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
         pace,
     ),
-    "a leaf waits for the contributions of all racks": (
-        ("leaf_spine.cc", "        if (racks.LeafOf(worker[row]) == leaf)\n", ""),
-        across("test_two_levels_add_up"),
-    ),
-    "a partial sum counts as one contribution": (
-        ("leaf.cc", "Add(packet.id, packet, now)", "Add(packet.id, {.kind = packet.kind}, now)"),
-        across("test_two_levels_add_up"),
-    ),
-    "a partial sum takes no pass": (
-        ("leaf.cc", "    ++tally_.passes;\n", ""),
-        across("test_two_levels_add_up"),
-    ),
-    "a slot forgets the mark of what was added": (
-        ("leaf.cc", "        marked_.insert(packet.id);\n", ""),
-        across("test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down"),
-    ),
-    "the first leaf that is done lets all go on": (
-        ("spine.cc", "++done_ < down_.size()", "++done_ < 1"),
+    "a leaf keeps its part of a sum to itself when the worker is its own": (
+        (
+            "switches/leaf_spine.cc",
+            "from[tier_.LeafOf(worker[row])][row] != expected[row]",
+            "from[tier_.LeafOf(worker[row])][row] == 0",
+        ),
         on_links,
     ),
-    "all rows go over one spine": (
-        ("leaf.cc", "uplinks_.Send(sent, packet.id, now)", "uplinks_.Send(sent, 0, now)"),
-        by_spine,
+    "all sums go over a spine": (
+        ("switches/leaf.cc", "!part || !routes_.Crosses(packet.id)", "!part"),
+        on_links,
+    ),
+    "spines take turns by rows": (
+        (
+            "switches/sum_routes.h",
+            "vertex_[row / together_] % spines_",
+            "row / together_ % spines_",
+        ),
+        on_links,
+    ),
+    "a part counts as one contribution": (
+        (
+            "switches/spine.cc",
+            "Add(packet.id, packet, leaving)",
+            "Add(packet.id, {.kind = packet.kind}, leaving)",
+        ),
+        across("test_both_leaves_send_their_part_to_the_spine"),
+    ),
+    "a part takes no pass": (
+        ("switches/spine.cc", "    ++adder_.tally.passes;\n", ""),
+        across("test_both_leaves_send_their_part_to_the_spine"),
+    ),
+    "a sum from a spine is added at the leaf": (
+        (
+            "switches/leaf.cc",
+            "    SendDown(packet, adder_.WorkerOf(packet.id), now);",
+            "    Add(packet.id, packet, now);",
+        ),
+        across("test_both_leaves_send_their_part_to_the_spine"),
+    ),
+    "a sum loses the mark of its last part": (
+        ("switches/adder.h", ".ecn = packet.ecn, ", ""),
+        across("test_a_mark_on_the_last_part_reaches_the_worker_and_slows_everybody_down"),
+    ),
+    "a leaf tells its own workers of a notice at once": (
+        (
+            "switches/leaf.cc",
+            "uplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE",
+            "TellAll(Kind::NOTICE, now);\nuplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE",
+        ),
+        across("test_a_mark_on_the_last_part_reaches_the_worker_and_slows_everybody_down"),
+    ),
+    "the first leaf that is done lets all go on": (
+        ("switches/spine.cc", "++done_ < down_.size()", "++done_ < 1"),
+        on_links,
+    ),
+    "what found no slot at the leaf is not tried at the spine": (
+        (
+            "switches/spine.cc",
+            "    ++adder_.tally.passes;\n",
+            "    if (packet.kind == Kind::FEATURE)\n"
+            "    {\n"
+            "        SendToLeafOf(adder_.WorkerOf(packet.id), packet, now);\n"
+            "        return;\n"
+            "    }\n"
+            "    ++adder_.tally.passes;\n",
+        ),
+        across("test_a_strawman_tries_at_leaf_and_spine"),
     ),
     "a receiver's answers take the spine of what it answers": (
-        ("leaf.cc", "uint64_t{packet.worker} << 32 | packet.id", "packet.worker ^ packet.id"),
-        between_racks,
+        (
+            "switches/leaf.cc",
+            "uint64_t{packet.worker} << 32 | packet.id",
+            "packet.worker ^ packet.id",
+        ),
+        between_leaves,
     ),
-    "what found no slot is not tried again": (
-        ("leaf.cc", "    case Kind::FEATURE:\n", ""),
-        across("test_a_strawman_tries_at_both_leaves"),
+    "a leaf that completes sums waits for the contributions of all leaves": (
+        (
+            "switches/leaf_spine.cc",
+            "            if (tier_.LeafOf(worker[row]) == leaf)\n",
+            "",
+        ),
+        variant("test_two_levels_add_up"),
+    ),
+    "a partial sum counts as one contribution where leaves complete": (
+        (
+            "switches/completing_leaf.cc",
+            "Add(packet.id, packet, now)",
+            "Add(packet.id, {.kind = packet.kind}, now)",
+        ),
+        variant("test_two_levels_add_up"),
+    ),
+    "a slot forgets the mark of what was added": (
+        ("switches/completing_leaf.cc", "        marked_.insert(packet.id);\n", ""),
+        variant("test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down"),
+    ),
+    "all rows go over one spine where leaves complete": (
+        (
+            "switches/completing_leaf.cc",
+            "uplinks_.SendByKey(packet.id, sent, now)",
+            "uplinks_.SendByKey(0, sent, now)",
+        ),
+        by_spine,
     ),
     "a full queue loses acknowledgements": (
-        ("packet.h", "kind == Kind::SUM || kind", "kind == Kind::ACK || kind == Kind::SUM || kind"),
+        (
+            "network/packet.h",
+            "kind == Kind::SUM || kind",
+            "kind == Kind::ACK || kind == Kind::SUM || kind",
+        ),
         losses("test_control_packets_are_not_lost"),
     ),
     "sums of the block before are taken for those of this one": (
-        ("switch.cc", "        left_sums_->Clear();\n", ""),
+        ("switches/switch.cc", "        left_sums_->Clear();\n", ""),
         losses("test_slots_forget_the_fragment_before"),
     ),
     "a time-out is not put off by what comes": (
         (
-            "recaller.cc",
+            "hosts/recaller.cc",
             "    AskNext(now);\n    timer_->SetTo(Due(now));\n}\n\nvoid\nRecaller::N",
             "    AskNext(now);\n}\n\nvoid\nRecaller::N",
         ),
@@ -180,26 +269,30 @@ MISTAKES = {
     ),
     "an acknowledgement is for all frames of its run": (
         (
-            "resender.cc",
+            "hosts/resender.cc",
             "std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing))",
             "run.length",
         ),
         losses("test_a_lost_copy_is_sent_again"),
     ),
     "a sum that comes twice counts twice": (
-        ("worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),
+        ("hosts/worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "the background counts as the exchange": (
-        ("link.cc", "kind < kExchangeKinds", "kind < kKinds"),
+        ("network/link.cc", "kind < kExchangeKinds", "kind < kKinds"),
         background("test_the_exchange_is_counted_without_it", "hosts"),
     ),
     "each host draws for its own and for all": (
-        ("background.cc", "options_.load * static_cast", "2 * options_.load * static_cast"),
+        (
+            "background/background.cc",
+            "options_.load * static_cast",
+            "2 * options_.load * static_cast",
+        ),
         load,
     ),
     "sizes are those of the points": (
-        ("flow_sizes.h", "std::llround(bytes)", "std::llround(bytes_[i])"),
+        ("background/flow_sizes.h", "std::llround(bytes)", "std::llround(bytes_[i])"),
         sizes,
     ),
 }

@@ -8,7 +8,7 @@ import pytest
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.costs.pool import _play
-from switchgnn.simulator import StarOptions, plan_setup, run_star
+from switchgnn.simulator import NetworkOptions, plan_setup, run_simulation
 from switchgnn.simulator.exchange_setup import Setup
 
 from .scenes import features_at_switch
@@ -47,8 +47,8 @@ def played(setup, order, slots):
 @pytest.mark.parametrize("window", [4, 512])
 def test_overflows_are_those_of_the_planners_game(setup, slots, window):
     """One pool, as the planner has it; the loop takes no time, so packets come one by one."""
-    options = StarOptions(window=window, ecn_threshold=None)
-    run = run_star(with_pools(setup, (slots,)), options, trace=True)
+    options = NetworkOptions(window=window, ecn_threshold=None)
+    run = run_simulation(with_pools(setup, (slots,)), options, trace=True)
     order = [packet for _, _, packet in features_at_switch(run)]
     sums, overflowed = played(setup, order, slots)
     assert (run.sums, run.overflowed) == (sums.sum(), overflowed.sum())
@@ -63,13 +63,15 @@ def test_overflows_are_those_of_the_planners_game(setup, slots, window):
 
 def test_the_order_of_arrival_matters(setup):
     """Another order than the one that was simulated is found out."""
-    run = run_star(with_pools(setup, (50,)), StarOptions(), trace=True)
+    run = run_simulation(with_pools(setup, (50,)), NetworkOptions(), trace=True)
     order = [packet for _, _, packet in features_at_switch(run)]
     _, overflowed = played(setup, order[::-1], 50)
     assert run.overflowed != overflowed.sum()
 
 
 def test_eight_pools_overflow_a_little_more(setup):
-    one, eight = (run_star(with_pools(setup, p), StarOptions()) for p in ((96,), (12,) * 8))
+    one, eight = (
+        run_simulation(with_pools(setup, p), NetworkOptions()) for p in ((96,), (12,) * 8)
+    )
     assert one.overflowed <= eight.overflowed < 1.1 * one.overflowed
     assert eight.contributions == one.contributions

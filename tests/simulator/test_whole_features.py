@@ -8,7 +8,7 @@ import pytest
 
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner import Direction, build_plan, load_graph
-from switchgnn.simulator import SimulatorError, StarOptions, plan_setup, run_star
+from switchgnn.simulator import NetworkOptions, SimulatorError, plan_setup, run_simulation
 
 from .scenes import Row, Sent, arrivals, features_at_switch, scene, sums_at_workers
 from .test_by_hand import DELAY, FEATURE, OPENING, THERE
@@ -24,7 +24,7 @@ def together(setup, fragments):
 
 def test_fragments_follow_each_other_without_a_barrier():
     setup = together(scene(2, [Row(1, 1), Row(1, 1)], [Sent(0, [[0]]), Sent(0, [[1]])]), 2)
-    run = run_star(setup, StarOptions(), trace=True)
+    run = run_simulation(setup, NetworkOptions(), trace=True)
     # Packet 0 in two fragments, then packet 1; each adds to its own fragment of the sum.
     assert features_at_switch(run) == [(THERE + i * FEATURE, 0, i) for i in range(4)]
     came = THERE + FEATURE + DELAY
@@ -37,7 +37,7 @@ def test_a_slot_is_taken_from_the_first_to_the_last_fragment():
     rows = [Row(2, 2), Row(2, 2)]
     for second, most in (((0, 1), 1), ((1, 0), 2)):
         packets = [Sent(0, [[0]]), Sent(0, [[1]]), *(Sent(1, [[row]]) for row in second)]
-        run = run_star(together(scene(3, rows, packets), FRAGMENTS), StarOptions())
+        run = run_simulation(together(scene(3, rows, packets), FRAGMENTS), NetworkOptions())
         assert run.max_slots == most
 
 
@@ -50,7 +50,7 @@ def graph():
 def test_as_many_frames_and_fewer_barriers(graph, slots):
     plan = build_plan(graph, workers=5, slots=slots, program="0" * 64)
     one_by_one, whole = (
-        run_star(plan_setup(plan, FRAGMENTS, whole_features=it), StarOptions(), trace=True)
+        run_simulation(plan_setup(plan, FRAGMENTS, whole_features=it), NetworkOptions(), trace=True)
         for it in (False, True)
     )
     assert whole.features_up == one_by_one.features_up
@@ -104,7 +104,7 @@ def crowded(graph):
 @pytest.mark.parametrize("window", [4, 512])
 def test_the_strawmans_slots_hold_all_fragments(crowded, slots, window):
     setup = replace(crowded, pools=(slots,))
-    run = run_star(setup, StarOptions(window=window, ecn_threshold=None), trace=True)
+    run = run_simulation(setup, NetworkOptions(window=window, ecn_threshold=None), trace=True)
     order = [packet for _, _, packet in features_at_switch(run)]
     assert (run.sums, run.overflowed) == game(setup, order, slots)
     assert run.max_slots <= slots

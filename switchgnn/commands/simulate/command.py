@@ -20,18 +20,14 @@ from switchgnn.commands.shared.strategies import (
 )
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.presets import slots_of_memory
-from switchgnn.simulator import BIN_SIZE, LeafSpine, SimulatorError, StarOptions
-from switchgnn.simulator.job import (
-    HOSTS_ALONE,
-    SYSTEMS,
-    SimulateOptions,
-    SimulateReport,
-    simulate_job,
-)
+from switchgnn.simulator import BIN_SIZE, LEAF, LeafSpineOptions, NetworkOptions, SimulatorError
+from switchgnn.simulator.job import simulate_job
+from switchgnn.simulator.report import SimulateReport
+from switchgnn.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
 
-_DEFAULT = StarOptions()
+_DEFAULT = NetworkOptions()
 _STAR, _LEAF_SPINE = "star", "leaf-spine"
-_FABRIC = LeafSpine()
+_DEFAULT_LEAF_SPINE = LeafSpineOptions()
 _MICRO, _GIGA = 1e-6, 1e9
 
 
@@ -49,7 +45,7 @@ def simulate(
         int | None,
         typer.Option(
             min=1,
-            help="A slot holds a whole feature of so many numbers, 4 bytes each, as the paper "
+            help="A slot holds a whole feature of this many numbers, 4 bytes each, as the paper "
             "counts; default: a slot holds a fragment.",
         ),
     ] = None,
@@ -70,11 +66,21 @@ def simulate(
     topology: Annotated[str, typer.Option(help="star or leaf-spine.")] = _STAR,
     leaves: Annotated[
         int | None,
-        typer.Option(min=1, help=f"Switches with workers; default: {_FABRIC.leaves}."),
+        typer.Option(min=1, help=f"Switches with workers; default: {_DEFAULT_LEAF_SPINE.leaves}."),
     ] = None,
     spines: Annotated[
         int | None,
-        typer.Option(min=1, help=f"Switches between leaves; default: {_FABRIC.spines}."),
+        typer.Option(
+            min=1, help=f"Switches between leaves; default: {_DEFAULT_LEAF_SPINE.spines}."
+        ),
+    ] = None,
+    completion: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a leaf-spine: which switches complete sums that cross it. spine: as the P4 "
+            "program does, the default; leaf: the destination's, a variant that the P4 program "
+            "does not implement."
+        ),
     ] = None,
     layers: Annotated[int, typer.Option(min=1, help="Exchanges in an epoch.")] = 4,
     features: Annotated[int, typer.Option(min=1, help="Numbers per feature.")] = 128,
@@ -141,7 +147,7 @@ def simulate(
         layers=layers,
         features=features,
         seed=seed,
-        star=StarOptions(
+        network=NetworkOptions(
             bandwidth=bandwidth,
             delay=delay,
             overhead=overhead,
@@ -154,7 +160,7 @@ def simulate(
             background_load=background_load,
             background_seed=seed,
         ),
-        leaf_spine=_leaf_spine(topology, leaves, spines),
+        leaf_spine=_leaf_spine(topology, leaves, spines, completion),
         slot_features=slot_features,
         asked=Asked(
             partition=partition, blocks=blocks, send=send, order=order, assignment=assignment
@@ -170,18 +176,22 @@ def simulate(
     Console(highlight=False, markup=False, soft_wrap=True).print(_text(report))
 
 
-def _leaf_spine(topology: str, leaves: int | None, spines: int | None) -> LeafSpine | None:
-    """What is in place of the star's switch."""
+def _leaf_spine(
+    topology: str, leaves: int | None, spines: int | None, completion: str | None
+) -> LeafSpineOptions | None:
+    """The leaf-spine that was asked for; None: a star."""
     if topology == _LEAF_SPINE:
-        return LeafSpine(
-            leaves=_FABRIC.leaves if leaves is None else leaves,
-            spines=_FABRIC.spines if spines is None else spines,
+        return LeafSpineOptions(
+            leaves=_DEFAULT_LEAF_SPINE.leaves if leaves is None else leaves,
+            spines=_DEFAULT_LEAF_SPINE.spines if spines is None else spines,
+            completion=_DEFAULT_LEAF_SPINE.completion if completion is None else completion,
         )
     if topology != _STAR:
         raise SimulatorError(f"No topology {topology!r}; known: {_STAR}, {_LEAF_SPINE}.")
-    if leaves is not None or spines is not None:
+    if leaves is not None or spines is not None or completion is not None:
         raise SimulatorError(
-            f"A star has one switch: --leaves and --spines need --topology {_LEAF_SPINE}."
+            "A star has one switch: --leaves, --spines and --completion need --topology "
+            f"{_LEAF_SPINE}."
         )
     return None
 
@@ -190,7 +200,8 @@ def _around(report: SimulateReport) -> str:
     network = report.options.leaf_spine
     if network is None:
         return "around one switch"
-    return f"on {network.leaves} leaves with {network.spines} spines"
+    ending = ", leaves complete sums" if network.completion == LEAF else ""
+    return f"on {network.leaves} leaves with {network.spines} spines{ending}"
 
 
 def _overlap(report: SimulateReport) -> str:
@@ -204,10 +215,10 @@ def _overlap(report: SimulateReport) -> str:
 
 def _text(report: SimulateReport) -> str:
     run, subject = report.run, report.subject
-    star = report.options.star
+    network = report.options.network
     lines = [
         f"{subject.graph}: {subject.system}, {subject.setup.workers} workers {_around(report)}, "
-        f"{star.bandwidth / 1e3:g} Gbit/s, {star.delay:g} µs",
+        f"{network.bandwidth / 1e3:g} Gbit/s, {network.delay:g} µs",
         f"One layer of {report.options.features} features: {run.seconds / _MICRO:,.1f} µs; the "
         f"busiest link alone takes {report.busiest_link_seconds / _MICRO:,.1f} µs",
         f"{report.bytes:,} bytes on all links; the longest queue of a port "
@@ -225,7 +236,7 @@ def _text(report: SimulateReport) -> str:
             f"{run.max_slots:,} of {subject.slots:,} slots in use, in {subject.setup.blocks:,} "
             "blocks"
         )
-    if star.buffer is not None:
+    if network.buffer is not None:
         lines.append(
             f"{run.lost:,} packets lost; {run.recalled:,} questions, {run.sent_again:,} packets "
             "sent again"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs one exchange: NAME=VALUE ..., JSON on standard output.
+// Simulates one exchange. Arguments are words NAME=VALUE; JSON goes to standard output.
 #include "simulation.h"
 
 #include <csignal>
@@ -16,14 +16,14 @@ constexpr int kRefused = 2;
 int
 main(int count, char** words)
 {
-    // Who started this may be ended, and could not read the answer.
+    // The process that started this one may be ended; then nobody reads the answer.
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     try
     {
         ns3::Time::SetResolution(ns3::Time::PS);
-        Star star(ParseOptions(count, words));
-        star.Run();
-        star.Report(std::cout);
+        Simulation simulation(ParseOptions(count, words));
+        simulation.Run();
+        simulation.Report(std::cout);
         ns3::Simulator::Destroy();
     }
     catch (const std::exception& error)

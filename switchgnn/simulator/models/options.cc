@@ -73,6 +73,7 @@ ParseOptions(int count, char** arguments)
         .workers = words.Whole("workers"),
         .leaves = words.Whole("leaves"),
         .spines = words.Whole("spines"),
+        .completion = words.Text("completion") == "leaf" ? Completion::LEAF : Completion::SPINE,
         .blocks = words.Whole("blocks"),
         .fragments = words.Whole("fragments"),
         .together = words.Whole("together"),

@@ -13,14 +13,24 @@
 #include <string>
 #include <vector>
 
+/// Which switches of a leaf-spine complete sums whose contributions come from several leaves.
+enum class Completion
+{
+    /// The spines, as in the P4 program.
+    SPINE,
+    /// The leaves of the destinations: a variant that the P4 program does not implement.
+    LEAF,
+};
+
 struct Options
 {
     /// The file of the arrays.
     std::string arrays;
     uint32_t workers;
-    /// Of a leaf-spine; 0 for a star.
+    /// Numbers of leaves and spines; 0 for a star.
     uint32_t leaves;
     uint32_t spines;
+    Completion completion;
     uint32_t blocks;
     /// Of a feature, exchanged one after another.
     uint32_t fragments;

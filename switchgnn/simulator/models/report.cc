@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The numbers of a star.
+// The numbers of a simulation, as JSON.
 #include "base/json.h"
 #include "simulation.h"
 
@@ -30,7 +30,7 @@ PeakMemory()
 } // namespace
 
 void
-Star::Report(std::ostream& out) const
+Simulation::Report(std::ostream& out) const
 {
     uint64_t marked = 0;
     uint64_t lost = 0;
@@ -82,7 +82,7 @@ Star::Report(std::ostream& out) const
 
 /// The links between switches, leaf by leaf.
 void
-Star::ReportInside(std::ostream& out) const
+Simulation::ReportInside(std::ostream& out) const
 {
     const auto frames = [](const ns3::Ptr<Link>& link) { return link->Sent().frames; };
     const auto bytes = [](const ns3::Ptr<Link>& link) { return link->Sent().bytes; };
@@ -99,7 +99,7 @@ Star::ReportInside(std::ostream& out) const
 }
 
 void
-Star::ReportWorkers(std::ostream& out) const
+Simulation::ReportWorkers(std::ostream& out) const
 {
     using Links = ns3::Ptr<Link>;
     List(out, "finished", hosts_, [this](const auto& host) { return host->FinishedAt() - began_; });
@@ -118,7 +118,7 @@ Star::ReportWorkers(std::ostream& out) const
 }
 
 void
-Star::ReportSeries(std::ostream& out) const
+Simulation::ReportSeries(std::ostream& out) const
 {
     const auto& samples = series_->Samples();
     List(out, "series_at", samples, [this](const Sample& sample) { return sample.at - began_; });
@@ -129,7 +129,7 @@ Star::ReportSeries(std::ostream& out) const
 }
 
 void
-Star::ReportTrace(std::ostream& out) const
+Simulation::ReportTrace(std::ostream& out) const
 {
     const auto& arrivals = trace_.Arrivals();
     List(out, "trace_at", arrivals, [this](const Arrival& arrival) { return arrival.at - began_; });

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <chrono>
 
-Star::Star(const Options& options)
+Simulation::Simulation(const Options& options)
     : options_(options),
       arrays_(options.arrays),
       trace_(options.trace, options.workers)
@@ -30,20 +30,20 @@ Star::Star(const Options& options)
 }
 
 void
-Star::AddFabric()
+Simulation::AddFabric()
 {
     if (options_.leaves == 0)
     {
-        fabric_ = std::make_unique<OneSwitch>(options_, arrays_, schedule_.get());
+        fabric_ = std::make_unique<Star>(options_, arrays_, schedule_.get());
     }
     else
     {
-        fabric_ = std::make_unique<LeafSpine>(options_, arrays_, schedule_.get(), trace_);
+        fabric_ = std::make_unique<LeafSpineOptions>(options_, arrays_, schedule_.get(), trace_);
     }
 }
 
 void
-Star::AddBackground()
+Simulation::AddBackground()
 {
     if (options_.background.load == 0)
     {
@@ -65,7 +65,7 @@ Star::AddBackground()
 }
 
 void
-Star::AddWorkers()
+Simulation::AddWorkers()
 {
     schedule_ = std::make_unique<Schedule>(arrays_,
                                            options_.blocks,
@@ -78,7 +78,7 @@ Star::AddWorkers()
 }
 
 void
-Star::AddPeers()
+Simulation::AddPeers()
 {
     const auto indptr = arrays_.Get<uint64_t>("send_indptr");
     const auto to = arrays_.Get<uint8_t>("frame_to");
@@ -106,7 +106,7 @@ Star::AddPeers()
 }
 
 void
-Star::Connect()
+Simulation::Connect()
 {
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
@@ -127,7 +127,7 @@ Star::Connect()
 }
 
 void
-Star::Run()
+Simulation::Run()
 {
     const auto started = std::chrono::steady_clock::now();
     if (background_)
@@ -154,7 +154,7 @@ Star::Run()
 }
 
 void
-Star::Open(Picoseconds now)
+Simulation::Open(Picoseconds now)
 {
     began_ = now;
     fabric_->meter.Forget();
@@ -166,14 +166,14 @@ Star::Open(Picoseconds now)
 }
 
 void
-Star::Close()
+Simulation::Close()
 {
     largest_queue_ = fabric_->meter.Largest();
     largest_port_queue_ = fabric_->meter.LargestPort();
 }
 
 Sample
-Star::Look(Picoseconds now)
+Simulation::Look(Picoseconds now)
 {
     const Tally tally = fabric_->Count();
     return {now,
@@ -184,7 +184,7 @@ Star::Look(Picoseconds now)
 }
 
 bool
-Star::Over() const
+Simulation::Over() const
 {
     return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
         return host->Finished();

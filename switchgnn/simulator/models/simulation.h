@@ -2,24 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Workers around a fabric: one switch, or leaves and spines.
-#ifndef SWITCHGNN_STAR_H
-#define SWITCHGNN_STAR_H
+#ifndef SWITCHGNN_SIMULATION_H
+#define SWITCHGNN_SIMULATION_H
 
 #include "background/background.h"
+#include "base/series.h"
+#include "hosts/peer.h"
+#include "hosts/worker.h"
 #include "network/fabric.h"
 #include "options.h"
-#include "hosts/peer.h"
-#include "base/series.h"
-#include "hosts/worker.h"
 
 #include <memory>
 #include <optional>
 #include <ostream>
 
-class Star
+class Simulation
 {
   public:
-    explicit Star(const Options& options);
+    explicit Simulation(const Options& options);
 
     /// Exchange once, and stop when all are through.
     void Run();

@@ -12,7 +12,7 @@ namespace
 constexpr double kWarmUpBytes = 25e6;
 // RFC 6928.
 constexpr double kFirstWindow = 10;
-// An exchange that sends nothing while so many flows begin will not go on.
+// An exchange that sends nothing while this many flows begin will not go on.
 constexpr size_t kStuckAfter = 1 << 14;
 
 /// As many bytes in flight as a worker may have. It always heeds marks.

@@ -5,9 +5,9 @@
 #ifndef SWITCHGNN_BACKGROUND_H
 #define SWITCHGNN_BACKGROUND_H
 
-#include "background/options.h"
 #include "background/flow.h"
 #include "background/flow_sizes.h"
+#include "background/options.h"
 
 #include <memory>
 #include <ostream>

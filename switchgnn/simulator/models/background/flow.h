@@ -5,8 +5,8 @@
 #ifndef SWITCHGNN_FLOW_H
 #define SWITCHGNN_FLOW_H
 
-#include "hosts/host.h"
 #include "base/timer.h"
+#include "hosts/host.h"
 
 #include <deque>
 #include <vector>

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How large flows are: a distribution that is linear between the points of switchgnn/simulator/flow_sizes.py.
+// How large flows are: a distribution that is linear between the points of
+// switchgnn/simulator/flow_sizes.py.
 #ifndef SWITCHGNN_FLOW_SIZES_H
 #define SWITCHGNN_FLOW_SIZES_H
 

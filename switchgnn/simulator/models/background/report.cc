@@ -32,9 +32,8 @@ void
 Background::Report(std::ostream& out, bool trace) const
 {
     const auto total = [](const auto& items, auto number) {
-        return std::accumulate(items.begin(), items.end(), uint64_t{0}, [&](uint64_t sum, auto& it) {
-            return sum + number(*it);
-        });
+        const auto add = [&](uint64_t sum, const auto& item) { return sum + number(*item); };
+        return std::accumulate(items.begin(), items.end(), uint64_t{0}, add);
     };
     using Each = const Flow&;
     const std::vector<double> slowdowns = Slowdowns();

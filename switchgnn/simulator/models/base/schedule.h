@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who sends what in which block, and what it contributes to.
+// What each worker sends in each block, and what it contributes to.
 #ifndef SWITCHGNN_SCHEDULE_H
 #define SWITCHGNN_SCHEDULE_H
 
@@ -11,7 +11,7 @@
 
 /// Packets are numbered worker by worker, block by block, in sending order; rows (destinations of
 /// blocks) block by block. Where fragments are exchanged together, a packet or row of the plan is
-/// so many packets or rows one after another, a fragment each.
+/// as many packets or rows one after another, a fragment each.
 class Schedule
 {
   public:

@@ -54,7 +54,7 @@ class Timer : public Alarm
     {
         if (!ringing_ || now != rings_at_)
         {
-            return; // what was set before an earlier time
+            return; // This ring was set before the time was brought forward.
         }
         ringing_ = false;
         if (!on_)

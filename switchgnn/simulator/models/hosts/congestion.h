@@ -5,8 +5,8 @@
 #ifndef SWITCHGNN_CONGESTION_H
 #define SWITCHGNN_CONGESTION_H
 
-#include "hosts/round_trip.h"
 #include "base/units.h"
+#include "hosts/round_trip.h"
 
 struct PaceOptions
 {

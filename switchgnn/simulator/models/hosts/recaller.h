@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Asks for sums that do not come. host/innetwork/receiver.py first asks for one, here sixteen are asked for
-// from the start: at the speed of hardware that is the time of a few packets. Nothing is lost inside
-// the switch here, so a sum comes sooner or later, and nothing is fetched.
+// Asks for sums that do not come. host/innetwork/receiver.py first asks for one; here sixteen are
+// asked for from the start, as at the speed of hardware that is the time of a few packets. Nothing
+// is lost inside the switch here, so a sum comes sooner or later, and nothing is fetched.
 #ifndef SWITCHGNN_RECALLER_H
 #define SWITCHGNN_RECALLER_H
 
-#include "hosts/round_trip.h"
 #include "base/timer.h"
+#include "hosts/round_trip.h"
 
 #include <vector>
 

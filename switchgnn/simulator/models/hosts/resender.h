@@ -5,9 +5,9 @@
 #ifndef SWITCHGNN_RESENDER_H
 #define SWITCHGNN_RESENDER_H
 
-#include "network/packet.h"
-#include "hosts/round_trip.h"
 #include "base/timer.h"
+#include "hosts/round_trip.h"
+#include "network/packet.h"
 
 #include <map>
 #include <span>
@@ -24,7 +24,7 @@ class Arrived
     {
     }
 
-    /// Tell whether it is news.
+    /// Note that a frame has arrived. Tell whether it is the first time.
     bool Take(uint32_t sender, uint32_t place)
     {
         const uint64_t at = indptr_[sender] + place;
@@ -55,7 +55,7 @@ class Arrived
 class Resender
 {
   public:
-    /// Sends a question about a run of so many frames.
+    /// Sends a question about a run of frames of that length.
     using Ask = std::function<void(uint32_t place, uint16_t length, Picoseconds now)>;
 
     /// What an acknowledgement says.

@@ -35,7 +35,7 @@ class RoundTrip
         return measured_ ? static_cast<Picoseconds>(smoothed_) : guess_;
     }
 
-    /// The time-out after so many attempts: doubled each time, within bounds.
+    /// The time-out after a number of attempts: it doubles with each, within bounds.
     Picoseconds BackedOff(int attempts) const
     {
         const double first = smoothed_ + 4 * deviation_;

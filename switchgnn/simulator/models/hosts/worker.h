@@ -5,9 +5,9 @@
 #ifndef SWITCHGNN_WORKER_H
 #define SWITCHGNN_WORKER_H
 
+#include "base/schedule.h"
 #include "hosts/host.h"
 #include "hosts/recaller.h"
-#include "base/schedule.h"
 
 #include <optional>
 #include <vector>

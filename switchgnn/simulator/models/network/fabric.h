@@ -12,7 +12,7 @@
 /// What the switches have done so far.
 struct Tally
 {
-    /// That left for a worker.
+    /// Sums that left for a worker.
     uint64_t sums = 0;
     /// Contributions that found no slot on all their way.
     uint64_t overflowed = 0;
@@ -21,8 +21,10 @@ struct Tally
     uint64_t passes = 0;
     uint64_t contributions = 0;
     uint64_t loop_passes = 0;
-    /// Of one switch, the most.
+    /// The most that waited at one switch.
     uint64_t max_loop_queue = 0;
+    /// Slots that hold an unfinished sum, and the most there have been; of several switches those
+    /// of the one that has most.
     uint64_t slots = 0;
     uint64_t max_slots = 0;
 };
@@ -57,7 +59,7 @@ class Fabric
         return down_;
     }
 
-    /// Of the queues of all switches.
+    /// What waits in the queues of all switches.
     QueueMeter meter;
 
   protected:

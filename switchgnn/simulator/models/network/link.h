@@ -6,9 +6,9 @@
 #define SWITCHGNN_LINK_H
 
 #include "base/alarm.h"
+#include "base/ring_buffer.h"
 #include "network/packet.h"
 #include "network/queue_meter.h"
-#include "base/ring_buffer.h"
 #include "network/trace.h"
 
 #include <array>
@@ -74,10 +74,10 @@ class Link : public Alarm
         return sent_[static_cast<size_t>(kind)];
     }
 
-    /// Of the exchange: the background does not count.
+    /// Everything of the exchange; the background does not count.
     Count Sent() const;
 
-    /// Of the exchange, as are those lost.
+    /// Packets of the exchange that were marked; below, those that were lost.
     uint64_t Marked() const
     {
         return marked_;

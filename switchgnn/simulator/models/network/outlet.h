@@ -6,8 +6,8 @@
 #define SWITCHGNN_OUTLET_H
 
 #include "base/alarm.h"
-#include "network/packet.h"
 #include "base/ring_buffer.h"
+#include "network/packet.h"
 
 #include <functional>
 

@@ -37,7 +37,7 @@ struct Packet
     bool echo = false;
     /// ACK between hosts: a bit for each frame of its run that has not arrived.
     uint8_t missing = 0;
-    /// Who sent it; in a packet of the switch's own, who gets it.
+    /// The worker that sent it, or, if a switch made it, the worker that gets it.
     uint16_t worker = 0;
     /// FEATURE, SUM: contributions in it. ACK, and FEATURE between hosts: frames it confirms.
     /// BACKGROUND: bytes.

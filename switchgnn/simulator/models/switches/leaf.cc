@@ -11,8 +11,8 @@ PlainLeaf::Receive(const Packet& packet, uint32_t, Picoseconds now)
         down_[packet.id - uplinks_.First()]->Send(packet, now);
         return;
     }
-    // As ECMP: the frames of a sender to a receiver stay in their order.
-    uplinks_.Send(packet, uint64_t{packet.worker} << 32 | packet.id, now);
+    // As ECMP does: the frames of a sender to a receiver stay in their order.
+    uplinks_.SendByKey(uint64_t{packet.worker} << 32 | packet.id, packet, now);
 }
 
 AddingLeaf::AddingLeaf(const Schedule& schedule,
@@ -36,7 +36,7 @@ AddingLeaf::Receive(const Packet& packet, uint32_t port, Picoseconds now)
     {
     case Kind::SUM:
     case Kind::FEATURE:
-        Merge(packet, now);
+        TakeFromSpine(packet, now);
         break;
     case Kind::ADVANCE:
         Advance(now);
@@ -58,44 +58,44 @@ AddingLeaf::Count() const
     return tally;
 }
 
-/// One contribution, one pass; if the sum is complete, it leaves in the same one.
-void
-AddingLeaf::Merge(const Packet& packet, Picoseconds now)
-{
-    if (packet.ecn)
-    {
-        marked_.insert(packet.id);
-    }
-    ++tally_.passes;
-    Add(packet.id, packet, now);
-}
-
-void
-AddingLeaf::Send(const Packet& packet, uint32_t worker, Picoseconds now)
-{
-    Packet sent = packet;
-    const bool part = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
-    sent.ecn = part && !marked_.empty() && marked_.erase(packet.id) != 0;
-    if (uplinks_.Here(worker))
-    {
-        down_[worker - uplinks_.First()]->Send(sent, now);
-        return;
-    }
-    ++(packet.kind == Kind::SUM ? sums_up_ : features_up_);
-    sent.worker = static_cast<uint16_t>(worker);
-    uplinks_.Send(sent, packet.id, now);
-}
-
 void
 AddingLeaf::Done(Picoseconds now)
 {
-    uplinks_.SendToFirst({.kind = Kind::DONE}, now);
+    uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE}, now);
 }
 
-/// Its own workers hear of it as soon as in a star: who has sent it must not halve twice.
-void
-AddingLeaf::Notice(const Packet& packet, Picoseconds now)
+ProgramLeaf::ProgramLeaf(const Schedule& schedule,
+                         Slots& slots,
+                         Picoseconds service,
+                         Uplinks& uplinks,
+                         const SumRoutes& routes)
+    : AddingLeaf(schedule, slots, service, uplinks),
+      routes_(routes)
 {
-    TellAll(Kind::NOTICE, now);
-    uplinks_.SendToFirst({.kind = Kind::NOTICE, .worker = packet.worker}, now);
+}
+
+/// It is handed on as it came, past all slots: see p4src/passage.p4.
+void
+ProgramLeaf::TakeFromSpine(const Packet& packet, Picoseconds now)
+{
+    SendDown(packet, adder_.WorkerOf(packet.id), now);
+}
+
+void
+ProgramLeaf::Send(const Packet& packet, uint32_t worker, Picoseconds now)
+{
+    const bool part = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
+    if (!part || !routes_.Crosses(packet.id))
+    {
+        SendDown(packet, worker, now);
+        return;
+    }
+    CountUp(packet.kind);
+    uplinks_.SendTo(routes_.SpineOf(packet.id), packet, now);
+}
+
+void
+ProgramLeaf::Notice(const Packet& packet, Picoseconds now)
+{
+    uplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE, .worker = packet.worker}, now);
 }

@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A leaf: the switch that the workers of a rack have their links to.
+// A leaf: the switch that some of the workers have their links to.
 #ifndef SWITCHGNN_LEAF_H
 #define SWITCHGNN_LEAF_H
 
-#include "switches/tier.h"
+#include "switches/sum_routes.h"
 #include "switches/switch.h"
-
-#include <unordered_set>
+#include "switches/tier.h"
 
 /// Hands frames between hosts on: down to a host of its own, or up.
 class PlainLeaf : public Switch
@@ -30,8 +29,8 @@ class PlainLeaf : public Switch
     Uplinks& uplinks_;
 };
 
-/// Adds for its own workers and for those of other leaves. A sum for one of those is complete when
-/// all has been added that comes from here, and goes on to be added there.
+/// What leaves that add have in common: they add what their own workers contribute, and report to
+/// the first spine when all of these are done.
 class AddingLeaf : public AddingSwitch
 {
   public:
@@ -39,7 +38,7 @@ class AddingLeaf : public AddingSwitch
 
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
 
-    /// Without what has gone up: it is not at its end.
+    /// Without what has gone up: it has not reached its worker.
     Tally Count() const override;
 
     std::string Name(uint32_t) const override
@@ -47,23 +46,52 @@ class AddingLeaf : public AddingSwitch
         return uplinks_.Name();
     }
 
+  protected:
+    /// A sum, or a feature that found no slot, has come from a spine.
+    virtual void TakeFromSpine(const Packet& packet, Picoseconds now) = 0;
+
+    void SendDown(const Packet& packet, uint32_t worker, Picoseconds now)
+    {
+        down_[worker - uplinks_.First()]->Send(packet, now);
+    }
+
+    void CountUp(Kind kind)
+    {
+        ++(kind == Kind::SUM ? sums_up_ : features_up_);
+    }
+
+    Uplinks& uplinks_;
+
   private:
-    void Send(const Packet& packet, uint32_t worker, Picoseconds now) override;
     void Done(Picoseconds now) override;
-    void Notice(const Packet& packet, Picoseconds now) override;
 
     uint32_t WorkerAt(uint32_t place) const override
     {
         return uplinks_.First() + place;
     }
 
-    void Merge(const Packet& packet, Picoseconds now);
-
-    Uplinks& uplinks_;
     uint64_t sums_up_ = 0;
     uint64_t features_up_ = 0;
-    // Rows to which something marked was added: so is what leaves.
-    std::unordered_set<uint32_t> marked_;
+};
+
+/// A leaf as the P4 program has it. A sum whose contributions and whose worker are all behind this
+/// leaf is complete here; of any other it sends its part to the spine that completes the sum.
+class ProgramLeaf : public AddingLeaf
+{
+  public:
+    ProgramLeaf(const Schedule& schedule,
+                Slots& slots,
+                Picoseconds service,
+                Uplinks& uplinks,
+                const SumRoutes& routes);
+
+  private:
+    void TakeFromSpine(const Packet& packet, Picoseconds now) override;
+    void Send(const Packet& packet, uint32_t worker, Picoseconds now) override;
+    /// It comes back from the first spine, for all workers: see p4src/notice.p4.
+    void Notice(const Packet& packet, Picoseconds now) override;
+
+    const SumRoutes& routes_;
 };
 
 #endif

@@ -3,18 +3,19 @@
 
 #include "switches/leaf_spine.h"
 
+#include "switches/completing_leaf.h"
+
 #include <algorithm>
 
 namespace
 {
-/// The contributions to each row at a leaf. Where its worker hangs these are all of the row's, some
-/// of them added elsewhere; at other leaves, those that come from there.
-std::vector<uint16_t>
-ExpectedAt(uint32_t leaf, const Racks& racks, const Arrays& arrays, const Schedule& schedule)
+using Counts = std::vector<uint16_t>;
+
+/// What the workers of a leaf contribute to each row.
+Counts
+ContributionsFrom(uint32_t leaf, const LeafTier& tier, const Schedule& schedule, size_t rows)
 {
-    const auto expected = arrays.Get<uint16_t>("row_expected");
-    const auto worker = arrays.Get<uint8_t>("row_worker");
-    std::vector<uint16_t> here(expected.size(), 0);
+    Counts here(rows, 0);
     const auto count = [&](uint64_t packet) {
         const uint16_t added = schedule.CountOf(packet);
         for (const uint32_t word : schedule.ContributionsOf(packet))
@@ -22,7 +23,7 @@ ExpectedAt(uint32_t leaf, const Racks& racks, const Arrays& arrays, const Schedu
             here[word & ~Schedule::kLastOfPass] += added;
         }
     };
-    for (uint32_t sender = racks.FirstOf(leaf); sender < racks.FirstOf(leaf + 1); ++sender)
+    for (uint32_t sender = tier.FirstOf(leaf); sender < tier.FirstOf(leaf + 1); ++sender)
     {
         for (uint32_t block = 0; block < schedule.blocks; ++block)
         {
@@ -33,66 +34,147 @@ ExpectedAt(uint32_t leaf, const Racks& racks, const Arrays& arrays, const Schedu
             }
         }
     }
-    for (size_t row = 0; row < here.size(); ++row)
-    {
-        if (racks.LeafOf(worker[row]) == leaf)
-        {
-            here[row] = expected[row];
-        }
-    }
     return here;
+}
+
+void
+Include(Tally& all, const Tally& one)
+{
+    all.sums += one.sums;
+    all.overflowed += one.overflowed;
+    all.passes += one.passes;
+    all.contributions += one.contributions;
+    all.loop_passes += one.loop_passes;
+    all.max_loop_queue = std::max(all.max_loop_queue, one.max_loop_queue);
+    all.slots = std::max(all.slots, one.slots);
+    all.max_slots = std::max(all.max_slots, one.max_slots);
 }
 } // namespace
 
-LeafSpine::LeafSpine(const Options& options,
+LeafSpineOptions::LeafSpineOptions(const Options& options,
                      const Arrays& arrays,
                      const Schedule* schedule,
                      Trace& trace)
     : Fabric(options.workers + size_t{2} * options.leaves * options.spines),
-      racks_{options.workers, options.leaves}
+      tier_{options.workers, options.leaves}
 {
     for (uint32_t leaf = 0; leaf < options.leaves; ++leaf)
     {
-        uplinks_.push_back(std::make_unique<Uplinks>(racks_, leaf));
-        AddLeaf(options, arrays, schedule, *uplinks_.back());
+        uplinks_.push_back(std::make_unique<Uplinks>(tier_, leaf));
     }
-    for (uint32_t spine = 0; spine < options.spines; ++spine)
+    if (!schedule)
     {
-        spines_.push_back(std::make_unique<Spine>(racks_, spine, options.host_based));
+        AddPlainSwitches(options);
+    }
+    else if (options.completion == Completion::SPINE)
+    {
+        AddProgram(options, arrays, *schedule);
+    }
+    else
+    {
+        AddVariant(options, arrays, *schedule);
     }
     Connect(options.down, trace);
 }
 
 void
-LeafSpine::AddLeaf(const Options& options,
-                   const Arrays& arrays,
-                   const Schedule* schedule,
-                   Uplinks& uplinks)
+LeafSpineOptions::AddPlainSwitches(const Options& options)
 {
-    if (!schedule)
+    for (const auto& uplinks : uplinks_)
     {
-        leaves_.push_back(std::make_unique<PlainLeaf>(uplinks));
-        return;
+        leaves_.push_back(std::make_unique<PlainLeaf>(*uplinks));
     }
-    const auto leaf = static_cast<uint32_t>(leaves_.size());
-    const auto expected = ExpectedAt(leaf, racks_, arrays, *schedule);
-    slots_.push_back(
-        std::make_unique<Slots>(arrays, expected, options.pools, options.together));
-    auto adding =
-        std::make_unique<AddingLeaf>(*schedule, *slots_.back(), options.pass, uplinks);
-    adding_.push_back(adding.get());
-    leaves_.push_back(std::move(adding));
+    for (uint32_t spine = 0; spine < options.spines; ++spine)
+    {
+        spines_.push_back(std::make_unique<PlainSpine>(tier_, spine));
+    }
 }
 
 void
-LeafSpine::Connect(const LinkOptions& options, Trace& trace)
+LeafSpineOptions::AddProgram(const Options& options, const Arrays& arrays, const Schedule& schedule)
+{
+    const auto expected = arrays.Get<uint16_t>("row_expected");
+    const auto worker = arrays.Get<uint8_t>("row_worker");
+    std::vector<bool> crosses(expected.size());
+    std::vector<Counts> from;
+    for (uint32_t leaf = 0; leaf < options.leaves; ++leaf)
+    {
+        from.push_back(ContributionsFrom(leaf, tier_, schedule, expected.size()));
+    }
+    for (size_t row = 0; row < crosses.size(); ++row)
+    {
+        crosses[row] = from[tier_.LeafOf(worker[row])][row] != expected[row];
+    }
+    routes_.emplace(std::move(crosses),
+                    arrays.Get<uint32_t>("row_vertex"),
+                    options.spines,
+                    options.together);
+    for (uint32_t leaf = 0; leaf < options.leaves; ++leaf)
+    {
+        Slots& slots = AddSlots(options, arrays, from[leaf]);
+        auto adding = std::make_unique<ProgramLeaf>(schedule,
+                                                    slots,
+                                                    options.pass,
+                                                    *uplinks_[leaf],
+                                                    *routes_);
+        adding_leaves_.push_back(adding.get());
+        leaves_.push_back(std::move(adding));
+    }
+    for (uint32_t spine = 0; spine < options.spines; ++spine)
+    {
+        Slots& slots = AddSlots(options, arrays, expected);
+        auto adding = std::make_unique<AddingSpine>(tier_, spine, slots);
+        adding_spines_.push_back(adding.get());
+        spines_.push_back(std::move(adding));
+    }
+}
+
+void
+LeafSpineOptions::AddVariant(const Options& options, const Arrays& arrays, const Schedule& schedule)
+{
+    const auto expected = arrays.Get<uint16_t>("row_expected");
+    const auto worker = arrays.Get<uint8_t>("row_worker");
+    for (uint32_t leaf = 0; leaf < options.leaves; ++leaf)
+    {
+        Counts here = ContributionsFrom(leaf, tier_, schedule, expected.size());
+        for (size_t row = 0; row < here.size(); ++row)
+        {
+            // All of the row's, some of which are added elsewhere.
+            if (tier_.LeafOf(worker[row]) == leaf)
+            {
+                here[row] = expected[row];
+            }
+        }
+        Slots& slots = AddSlots(options, arrays, here);
+        auto adding =
+            std::make_unique<CompletingLeaf>(schedule, slots, options.pass, *uplinks_[leaf]);
+        adding_leaves_.push_back(adding.get());
+        leaves_.push_back(std::move(adding));
+    }
+    for (uint32_t spine = 0; spine < options.spines; ++spine)
+    {
+        spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine));
+    }
+}
+
+Slots&
+LeafSpineOptions::AddSlots(const Options& options,
+                    const Arrays& arrays,
+                    std::span<const uint16_t> expected)
+{
+    slots_.push_back(std::make_unique<Slots>(arrays, expected, options.pools, options.together));
+    return *slots_.back();
+}
+
+void
+LeafSpineOptions::Connect(const LinkOptions& options, Trace& trace)
 {
     const size_t links = leaves_.size() * spines_.size();
     for (size_t leaf = 0; leaf < leaves_.size(); ++leaf)
     {
         for (size_t spine = 0; spine < spines_.size(); ++spine)
         {
-            const auto port = static_cast<uint32_t>(racks_.workers + up_.size());
+            const auto port = static_cast<uint32_t>(tier_.workers + up_.size());
             const auto back = static_cast<uint32_t>(port + links);
             up_.push_back(ns3::Create<Link>(options, *spines_[spine], port, &meter, trace));
             down_.push_back(ns3::Create<Link>(options, *leaves_[leaf], back, &meter, trace));
@@ -103,20 +185,16 @@ LeafSpine::Connect(const LinkOptions& options, Trace& trace)
 }
 
 Tally
-LeafSpine::Count() const
+LeafSpineOptions::Count() const
 {
     Tally all;
-    for (const AddingLeaf* leaf : adding_)
+    for (const AddingLeaf* leaf : adding_leaves_)
     {
-        const Tally one = leaf->Count();
-        all.sums += one.sums;
-        all.overflowed += one.overflowed;
-        all.passes += one.passes;
-        all.contributions += one.contributions;
-        all.loop_passes += one.loop_passes;
-        all.max_loop_queue = std::max(all.max_loop_queue, one.max_loop_queue);
-        all.slots = std::max(all.slots, one.slots);
-        all.max_slots = std::max(all.max_slots, one.max_slots);
+        Include(all, leaf->Count());
+    }
+    for (const AddingSpine* spine : adding_spines_)
+    {
+        Include(all, spine->Count());
     }
     return all;
 }

@@ -7,47 +7,54 @@
 #define SWITCHGNN_LEAF_SPINE_H
 
 #include "network/fabric.h"
-#include "switches/leaf.h"
 #include "options.h"
+#include "switches/leaf.h"
 #include "switches/spine.h"
 
 #include <memory>
+#include <optional>
 
-class LeafSpine : public Fabric
+class LeafSpineOptions : public Fabric
 {
   public:
     /// schedule: null where the switches only hand copies on.
-    LeafSpine(const Options& options,
+    LeafSpineOptions(const Options& options,
               const Arrays& arrays,
               const Schedule* schedule,
               Trace& trace);
 
     Receiver& EdgeOf(uint32_t worker) override
     {
-        return *leaves_[racks_.LeafOf(worker)];
+        return *leaves_[tier_.LeafOf(worker)];
     }
 
     void Attach(uint32_t worker, Link& down) override
     {
-        leaves_[racks_.LeafOf(worker)]->Attach(down);
+        leaves_[tier_.LeafOf(worker)]->Attach(down);
     }
 
     Tally Count() const override;
 
   private:
-    void AddLeaf(const Options& options,
-                 const Arrays& arrays,
-                 const Schedule* schedule,
-                 Uplinks& uplinks);
+    void AddPlainSwitches(const Options& options);
+    /// Add the switches of the P4 program, whose spines complete sums.
+    void AddProgram(const Options& options, const Arrays& arrays, const Schedule& schedule);
+    /// Add the switches of the variant in which leaves complete sums.
+    void AddVariant(const Options& options, const Arrays& arrays, const Schedule& schedule);
+    Slots& AddSlots(const Options& options,
+                    const Arrays& arrays,
+                    std::span<const uint16_t> expected);
     void Connect(const LinkOptions& options, Trace& trace);
 
-    Racks racks_;
+    LeafTier tier_;
+    std::optional<SumRoutes> routes_;
     std::vector<std::unique_ptr<Uplinks>> uplinks_;
     std::vector<std::unique_ptr<Slots>> slots_;
     std::vector<std::unique_ptr<Switch>> leaves_;
-    // The same as leaves_, if they add.
-    std::vector<AddingLeaf*> adding_;
     std::vector<std::unique_ptr<Spine>> spines_;
+    // Those of the leaves and of the spines that add.
+    std::vector<const AddingLeaf*> adding_leaves_;
+    std::vector<const AddingSpine*> adding_spines_;
 };
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sums that are still in their slots, for who did not get one.
+// The sums that are still in their slots, for workers that did not get theirs.
 #ifndef SWITCHGNN_LEFT_SUMS_H
 #define SWITCHGNN_LEFT_SUMS_H
 
@@ -13,7 +13,7 @@
 class LeftSums
 {
   public:
-    /// A sum has left, with so many contributions.
+    /// Note that a sum has left, and the number of contributions in it.
     void Note(uint32_t row, uint16_t count)
     {
         if (row >= counts_.size())

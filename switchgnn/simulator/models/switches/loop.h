@@ -11,6 +11,8 @@
 #include "network/packet.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 /// A packet between two passes.
 struct Circling
@@ -22,22 +24,17 @@ struct Circling
     bool through = false;
 };
 
-/// Makes a pass, and tells whether another is needed.
-class PassMaker
-{
-  public:
-    virtual ~PassMaker() = default;
-    virtual bool Pass(Circling& circling, Picoseconds at) = 0;
-};
-
 /// A packet that comes round makes all passes that it still needs in a row, one per service time.
 /// So there is one event for a packet that waits, not one per pass.
 class Loop : public Alarm
 {
   public:
+    /// Makes a pass, and tells whether another one is needed.
+    using MakePass = std::function<bool(Circling& circling, Picoseconds at)>;
+
     /// service: time of one pass; 0 when the rate is not limited.
-    Loop(PassMaker& maker, Picoseconds service)
-        : maker_(maker),
+    Loop(MakePass make_pass, Picoseconds service)
+        : make_pass_(std::move(make_pass)),
           service_(service)
     {
     }
@@ -86,12 +83,12 @@ class Loop : public Alarm
         {
             at += service_;
             ++passes_;
-            more = maker_.Pass(circling, at);
+            more = make_pass_(circling, at);
         }
         free_at_ = at;
     }
 
-    PassMaker& maker_;
+    MakePass make_pass_;
     Picoseconds service_;
     Picoseconds free_at_ = 0;
     RingBuffer<Circling> waiting_;

@@ -3,10 +3,9 @@
 
 #include "switches/spine.h"
 
-Spine::Spine(const Racks& racks, uint32_t number, bool host_based)
-    : racks_(racks),
-      number_(number),
-      host_based_(host_based)
+Spine::Spine(const LeafTier& tier, uint32_t number)
+    : tier_(tier),
+      number_(number)
 {
 }
 
@@ -19,11 +18,10 @@ Spine::Receive(const Packet& packet, uint32_t, Picoseconds now)
         Collect(now);
         break;
     case Kind::NOTICE:
-        TellOthers(packet, now);
+        Notice(packet, now);
         break;
     default:
-        const uint32_t worker = host_based_ ? packet.id : packet.worker;
-        down_[racks_.LeafOf(worker)]->Send(packet, now);
+        Take(packet, now);
     }
 }
 
@@ -35,6 +33,7 @@ Spine::Collect(Picoseconds now)
         return;
     }
     done_ = 0;
+    CheckComplete();
     for (Link* down : down_)
     {
         down->Send({.kind = Kind::ADVANCE}, now);
@@ -42,11 +41,37 @@ Spine::Collect(Picoseconds now)
 }
 
 void
-Spine::TellOthers(const Packet& notice, Picoseconds now)
+Spine::Notice(const Packet&, Picoseconds now)
+{
+    for (Link* down : down_)
+    {
+        down->Send({.kind = Kind::NOTICE}, now);
+    }
+}
+
+AddingSpine::AddingSpine(const LeafTier& tier, uint32_t number, Slots& slots)
+    : Spine(tier, number),
+      adder_(slots)
+{
+}
+
+void
+AddingSpine::Take(const Packet& packet, Picoseconds now)
+{
+    ++adder_.tally.passes;
+    Packet leaving;
+    if (adder_.Add(packet.id, packet, leaving))
+    {
+        SendToLeafOf(adder_.WorkerOf(packet.id), leaving, now);
+    }
+}
+
+void
+RelayingSpine::Notice(const Packet& notice, Picoseconds now)
 {
     for (uint32_t leaf = 0; leaf < down_.size(); ++leaf)
     {
-        if (leaf != racks_.LeafOf(notice.worker))
+        if (leaf != tier_.LeafOf(notice.worker))
         {
             down_[leaf]->Send({.kind = Kind::NOTICE}, now);
         }

@@ -3,7 +3,7 @@
 
 #include "switches/star.h"
 
-OneSwitch::OneSwitch(const Options& options, const Arrays& arrays, const Schedule* schedule)
+Star::Star(const Options& options, const Arrays& arrays, const Schedule* schedule)
     : Fabric(options.workers)
 {
     if (!schedule)
@@ -22,7 +22,7 @@ OneSwitch::OneSwitch(const Options& options, const Arrays& arrays, const Schedul
 }
 
 Tally
-OneSwitch::Count() const
+Star::Count() const
 {
     return adding_ ? adding_->Count() : Tally{};
 }

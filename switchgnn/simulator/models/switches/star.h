@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The star's fabric: a switch that all workers have a link to.
-#ifndef SWITCHGNN_ONE_SWITCH_H
-#define SWITCHGNN_ONE_SWITCH_H
+// A star: one switch that all workers have a link to.
+#ifndef SWITCHGNN_STAR_H
+#define SWITCHGNN_STAR_H
 
 #include "network/fabric.h"
 #include "options.h"
@@ -11,11 +11,11 @@
 
 #include <memory>
 
-class OneSwitch : public Fabric
+class Star : public Fabric
 {
   public:
     /// schedule: null where the switch only hands copies on.
-    OneSwitch(const Options& options, const Arrays& arrays, const Schedule* schedule);
+    Star(const Options& options, const Arrays& arrays, const Schedule* schedule);
 
     Receiver& EdgeOf(uint32_t) override
     {

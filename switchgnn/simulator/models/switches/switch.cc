@@ -4,9 +4,11 @@
 #include "switches/switch.h"
 
 AddingSwitch::AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service)
-    : slots_(slots),
+    : adder_(slots),
       schedule_(schedule),
-      loop_(ns3::Create<Loop>(*this, service)),
+      loop_(ns3::Create<Loop>(
+          [this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
+          service)),
       outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker, Picoseconds now) {
           Send(packet, worker, now);
       }))
@@ -16,11 +18,9 @@ AddingSwitch::AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds s
 Tally
 AddingSwitch::Count() const
 {
-    Tally tally = tally_;
+    Tally tally = adder_.Count();
     tally.loop_passes = loop_->Passes();
     tally.max_loop_queue = loop_->Longest();
-    tally.slots = slots_.InUse();
-    tally.max_slots = slots_.MostInUse();
     return tally;
 }
 
@@ -81,7 +81,7 @@ AddingSwitch::Pass(Circling& circling, Picoseconds at)
 bool
 AddingSwitch::Contribute(Circling& circling, Picoseconds at)
 {
-    ++tally_.passes;
+    ++adder_.tally.passes;
     size_t used = 0;
     bool left = false;
     for (const uint32_t word : circling.left)
@@ -134,7 +134,7 @@ AddingSwitch::Recall(const Packet& packet, Picoseconds now)
     {
         answer.kind = Kind::SUM;
         answer.count = count;
-        ++tally_.sent_again;
+        ++adder_.tally.sent_again;
     }
     down_[packet.worker]->Send(answer, now);
 }
@@ -159,10 +159,7 @@ AddingSwitch::Done(Picoseconds now)
 void
 AddingSwitch::Advance(Picoseconds now)
 {
-    if (slots_.InUse() != 0)
-    {
-        throw SimulationError("All workers are done with a block, but sums are incomplete.");
-    }
+    adder_.CheckComplete();
     if (left_sums_)
     {
         left_sums_->Clear();

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The switch: forwards, or adds up; docs/protocol.md.
+// A switch that workers have their links to: it forwards, or adds up; docs/protocol.md.
 #ifndef SWITCHGNN_SWITCH_H
 #define SWITCHGNN_SWITCH_H
 
 #include "network/fabric.h"
-#include "switches/left_sums.h"
 #include "network/link.h"
-#include "switches/loop.h"
 #include "network/outlet.h"
-#include "switches/slots.h"
+#include "switches/adder.h"
+#include "switches/left_sums.h"
+#include "switches/loop.h"
 
 #include <optional>
 #include <vector>
@@ -38,7 +38,8 @@ class PlainSwitch : public Switch
     }
 };
 
-class AddingSwitch : public Switch, public PassMaker
+/// A switch that adds what the workers that hang on it send, with a loop for further passes.
+class AddingSwitch : public Switch
 {
   public:
     AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service);
@@ -54,7 +55,7 @@ class AddingSwitch : public Switch, public PassMaker
     virtual Tally Count() const;
 
   protected:
-    /// Send a packet on its way to a worker.
+    /// Send a packet on its way to a worker, or, for a sum, on the way to the worker that gets it.
     virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now);
 
     /// All workers that hang here are done with a block.
@@ -69,17 +70,12 @@ class AddingSwitch : public Switch, public PassMaker
     /// Add what a packet carries to a row; tell whether something left.
     bool Add(uint32_t row, const Packet& packet, Picoseconds at)
     {
-        ++tally_.contributions;
-        uint16_t total;
-        const Fate fate = slots_.Add(row, packet.count, total);
-        if (fate == Fate::KEPT)
+        Packet leaving;
+        if (!adder_.Add(row, packet, leaving))
         {
             return false;
         }
-        const Kind kind = fate == Fate::COMPLETED ? Kind::SUM : packet.kind;
-        tally_.overflowed += fate == Fate::OVERFLOWED;
-        tally_.sums += kind == Kind::SUM;
-        Leave({.kind = kind, .count = total, .id = row}, slots_.WorkerOf(row), at);
+        Leave(leaving, adder_.WorkerOf(row), at);
         return true;
     }
 
@@ -95,11 +91,11 @@ class AddingSwitch : public Switch, public PassMaker
 
     void TellAll(Kind kind, Picoseconds now);
 
-    Slots& slots_;
-    Tally tally_;
+    Adder adder_;
 
   private:
-    bool Pass(Circling& circling, Picoseconds at) override;
+    /// Make a pass; tell whether another one is needed.
+    bool Pass(Circling& circling, Picoseconds at);
     void Take(const Packet& packet, Picoseconds now);
     /// Add until the pass ends; tell whether something left.
     bool Contribute(Circling& circling, Picoseconds at);

@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which leaf a worker hangs on, and how a leaf reaches the others.
-#ifndef SWITCHGNN_RACKS_H
-#define SWITCHGNN_RACKS_H
+// The tier of leaves: which leaf a worker hangs on, and how a leaf reaches the spines.
+#ifndef SWITCHGNN_TIER_H
+#define SWITCHGNN_TIER_H
 
 #include "network/link.h"
 
 #include <vector>
 
-/// Workers in a row, as evenly as can be.
-struct Racks
+/// The spine where the barrier is, and where notices are handed on.
+constexpr uint32_t kBarrierSpine = 0;
+
+/// Workers with numbers in a row hang on the same leaf, and each leaf has an equal share of them.
+struct LeafTier
 {
     uint32_t workers;
     uint32_t leaves;
@@ -31,11 +34,11 @@ struct Racks
 class Uplinks
 {
   public:
-    Uplinks(const Racks& racks, uint32_t leaf)
+    Uplinks(const LeafTier& tier, uint32_t leaf)
         : leaf_(leaf),
-          workers_(racks.workers),
-          first_(racks.FirstOf(leaf)),
-          behind_(racks.FirstOf(leaf + 1))
+          workers_(tier.workers),
+          first_(tier.FirstOf(leaf)),
+          behind_(tier.FirstOf(leaf + 1))
     {
     }
 
@@ -61,16 +64,15 @@ class Uplinks
         return port >= workers_;
     }
 
-    /// Send through the spine that a key leads to: always the same.
-    void Send(const Packet& packet, uint64_t key, Picoseconds now)
+    void SendTo(uint32_t spine, const Packet& packet, Picoseconds now)
     {
-        up_[Mixed(key) % up_.size()]->Send(packet, now);
+        up_[spine]->Send(packet, now);
     }
 
-    /// Send to the spine where the barrier is.
-    void SendToFirst(const Packet& packet, Picoseconds now)
+    /// Send through the spine that a mixed key leads to: equal keys always take the same one.
+    void SendByKey(uint64_t key, const Packet& packet, Picoseconds now)
     {
-        up_.front()->Send(packet, now);
+        up_[Mixed(key) % up_.size()]->Send(packet, now);
     }
 
     std::string Name() const

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are compiled on the user's machine when they are first needed, and kept there."""
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_DIGITS = 16
+
+
+def cache_folder(part: str) -> Path:
+    """Return the folder of a part of this project in the user's cache."""
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "switchgnn" / part
+
+
+def compiled_once(
+    folder: Path, name: str, made_of: Iterable[str | bytes], compile_to: Callable[[Path], None]
+) -> Path:
+    """Return a compiled file, and compile it if it is not in the folder yet.
+
+    Its name has a digest of everything that it is made of, so the file is never out of date. One
+    process compiles at a time, and others see no file or all of it.
+
+    Args:
+        folder: where it is kept, as `cache_folder` returns it.
+        name: the beginning of its name.
+        made_of: what tells one result from another: sources, compiler, flags, versions.
+        compile_to: writes the file to the path that it is given.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    file = folder / f"{name}-{_digest(made_of)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(file.with_suffix(".lock")):
+        if not file.exists():
+            with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+                output = Path(unfinished) / file.name
+                compile_to(output)
+                output.replace(file)
+    return file
+
+
+def sources_in(folder: Path) -> Iterator[str | bytes]:
+    """Yield the name and the content of all files in a folder, for `made_of`."""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        yield path.relative_to(folder).as_posix()
+        yield path.read_bytes()
+
+
+def _digest(made_of: Iterable[str | bytes]) -> str:
+    total = hashlib.sha256()
+    for each in made_of:
+        words = each.encode() if isinstance(each, str) else each
+        total.update(hashlib.sha256(words).digest())
+    return total.hexdigest()[:_DIGITS]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let in one process at a time; the lock goes with the process that holds it."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

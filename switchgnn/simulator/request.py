@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `switchgnn simulate` is asked for."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.plan.manifest import STRAWMAN
+from switchgnn.planner.presets import PRESETS
+from switchgnn.simulator.leaf_spine import LeafSpineOptions
+from switchgnn.simulator.options import NetworkOptions
+
+# As the paper: hosts alone, with a switch that has neither blocks nor order, and with plans.
+BNS_GCN, G3 = "bns-gcn", "g3"
+# The partition of the systems that send copies from host to host.
+HOSTS_ALONE = {BNS_GCN: "metis", G3: "g3"}
+SYSTEMS = (*HOSTS_ALONE, STRAWMAN, *PRESETS)
+# What else can be asked for in place of a system's strategies.
+CHOICES = {
+    **dict.fromkeys(HOSTS_ALONE, ("partition",)),
+    STRAWMAN: ("partition", "order"),
+    **dict.fromkeys(PRESETS, ("partition", "blocks", "send", "order")),
+}
+# What a plan in a folder is called when nothing else is asked for.
+PLANNED = "plan"
+
+
+@dataclass(frozen=True)
+class SimulateOptions:
+    """What to simulate.
+
+    Attributes:
+        plan: a folder with a plan, or None to make one.
+        graph: as load_graph takes it, or None with a plan.
+        workers: their number, or None with a plan.
+        slots: aggregators of the switch, or None with a plan.
+        system: one of SYSTEMS; with a plan one of HOSTS_ALONE, or None for the plan's own.
+        layers: exchanges in an epoch.
+        features: width F of what is exchanged.
+        seed: for partition, blocks and order; the background's is in `network`.
+        network: links, switches and hosts.
+        leaf_spine: leaves and spines; None: a star, one switch with all workers.
+        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
+        asked: what takes the place of the system's strategies; the preset is the system's.
+        bin_size: vertices of a bin of G3, or None for its own.
+    """
+
+    plan: Path | None
+    graph: str | None
+    workers: int | None
+    slots: int | None
+    system: str | None
+    layers: int
+    features: int
+    seed: int
+    network: NetworkOptions
+    leaf_spine: LeafSpineOptions | None = None
+    slot_features: int | None = None
+    asked: Asked = field(default_factory=Asked)
+    bin_size: int | None = None

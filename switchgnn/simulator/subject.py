@@ -1,0 +1,219 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is simulated: a plan that is read or made, or a partition whose copies hosts send."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.wire.header import fragments_of
+from switchgnn.p4src import load_program
+from switchgnn.planner.blocks.mlgp import MIN_SLOTS
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.workers import check_assignment, check_workers
+from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.plan.manifest import STRAWMAN
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import Situation
+from switchgnn.planner.strategies import PARTITION_STRATEGIES
+from switchgnn.simulator.bins import BIN_SIZE, bins_of
+from switchgnn.simulator.errors import SimulatorError
+from switchgnn.simulator.exchange_setup import Setup
+from switchgnn.simulator.host_setup import copies_of_edges, copies_of_plan, host_setup
+from switchgnn.simulator.plan_setup import plan_setup
+from switchgnn.simulator.request import (
+    CHOICES,
+    G3,
+    HOSTS_ALONE,
+    PLANNED,
+    SYSTEMS,
+    SimulateOptions,
+)
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is simulated, and what it is called.
+
+    Attributes:
+        system: its name.
+        graph: name of the graph.
+        digest: of the plan, or None without one.
+        setup: of the exchange.
+        slots: of the switch; 0 where it adds nothing.
+        vertices: of the worker that has most.
+        additions: rows that a worker adds up by itself on average: for each edge inside it and
+            each of its partial sums; where hosts send copies, for each edge.
+        bins: of the worker that has most; 0 where all vertices are computed before any is sent.
+    """
+
+    system: str
+    graph: str
+    digest: str | None
+    setup: Setup
+    slots: int
+    vertices: int
+    additions: float
+    bins: int = 0
+
+
+def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
+    """Read or make what is to be simulated.
+
+    Args:
+        options: what to simulate.
+        tell: called with a few words at the start of each step.
+
+    Returns:
+        The arrays of an exchange, and what is known of them.
+
+    Raises:
+        SwitchGNNError: with a sentence for the user.
+    """
+    if options.bin_size is not None and options.system != G3:
+        raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
+    if options.plan is not None:
+        return _read(options, options.plan, tell)
+    if options.system is None or options.graph is None or options.workers is None:
+        raise SimulatorError("Give a plan, or a graph, the number of workers and a system.")
+    if options.system not in SYSTEMS:
+        raise SimulatorError(f"No system {options.system!r}; known: {', '.join(SYSTEMS)}.")
+    _check_asked(options.system, options.asked)
+    tell(f"load {options.graph}")
+    graph = load_graph(options.graph)
+    if options.system in HOSTS_ALONE:
+        return _hosts_alone(options.system, options, graph, options.workers, tell)
+    plan = _make_plan(options.system, graph, options, options.workers, tell)
+    return _planned(options.system, plan, options)
+
+
+def _check_asked(system: str, asked: Asked) -> None:
+    asked.checked()
+    for part in asked.named():
+        if part not in CHOICES[system]:
+            raise SimulatorError(
+                f"{system} has no {part} to choose: leave --{part} out; only "
+                f"{' and '.join(f'--{name}' for name in CHOICES[system])} can be given with it."
+            )
+
+
+def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
+    if options.asked.named() or options.asked.assignment:
+        raise SimulatorError("A plan has its own strategies: for others give --graph in its place.")
+    tell(f"read {folder}")
+    plan = read_plan(folder)
+    if options.system in HOSTS_ALONE:
+        setup = _copied(options, copies_of_plan(plan))
+        edges = plan.manifest.graph.edges / plan.manifest.workers
+        return _alone(options, setup, plan.manifest.graph.name, plan.assignment, edges)
+    if options.system is not None:
+        raise SimulatorError(
+            f"A plan is simulated as it is, or as {' or '.join(HOSTS_ALONE)} on its partition, "
+            f"but not as {options.system}: for that give --graph in place of --plan."
+        )
+    return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options)
+
+
+def _hosts_alone(
+    system: str, options: SimulateOptions, graph: Graph, workers: int, tell: Progress
+) -> Subject:
+    """A partition, and a copy for each worker that needs it."""
+    tell("partition")
+    check_workers(graph, workers)
+    partition = PARTITION_STRATEGIES[options.asked.partition or HOSTS_ALONE[system]]
+    given = options.asked.load_assignment()
+    made = partition(graph, workers, options.seed) if given is None else given
+    assignment = check_assignment(graph, workers, made)
+    setup = _copied(options, copies_of_edges(boundary_edges(graph, assignment), workers))
+    return _alone(options, setup, graph.name, assignment, len(graph.indices) / workers)
+
+
+def _copied(options: SimulateOptions, copies: NDArray[np.int64]) -> Setup:
+    return host_setup(copies, fragments_of(options.features), options.network.pace)
+
+
+def _alone(
+    options: SimulateOptions,
+    setup: Setup,
+    graph: str,
+    assignment: NDArray[np.integer],
+    edges: float,
+) -> Subject:
+    vertices = int(np.bincount(assignment).max())
+    bins = bins_of(vertices, options.bin_size or BIN_SIZE) if options.system == G3 else 0
+    return Subject(options.system or PLANNED, graph, None, setup, 0, vertices, edges, bins)
+
+
+def _make_plan(
+    system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
+) -> Plan:
+    program = load_program()
+    situation = Situation(workers, options.slots or program.slots)
+    if situation.slots < MIN_SLOTS:
+        raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
+    asked = options.asked
+    assignment = asked.load_assignment()
+    if system == STRAWMAN:
+        return build_plan(
+            graph,
+            workers=workers,
+            slots=situation.slots,
+            program=program.digest,
+            seed=options.seed,
+            partition=asked.partition or "metis",
+            blocks=STRAWMAN,
+            order=asked.order or "random",
+            assignment=assignment,
+            progress=tell,
+        )
+    return build_chosen(
+        graph,
+        choose_asked(replace(asked, preset=system), graph, situation),
+        situation,
+        program=program.digest,
+        seed=options.seed,
+        assignment=assignment,
+        progress=tell,
+    )
+
+
+def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:
+    return Subject(
+        system=system,
+        graph=plan.manifest.graph.name,
+        digest=plan.manifest.digest,
+        setup=plan_setup(
+            plan,
+            fragments_of(options.features),
+            whole_features=options.slot_features is not None,
+            leaf_spine=options.leaf_spine,
+        ),
+        slots=plan.manifest.slots,
+        vertices=int(np.bincount(plan.assignment).max()),
+        additions=_additions(plan),
+    )
+
+
+def _additions(plan: Plan) -> float:
+    """See Subject: the switch adds up what travels, and the workers their partial sums."""
+    manifest = plan.manifest
+    forward = manifest.direction(Direction.FORWARD)
+    ends = [forward.first_block - 1, forward.last_block]
+    travel, partial = 0, 0
+    for part in plan.workers:
+        low, high = part.receive_indptr[ends]
+        travel += int(part.neighbour_indptr[high] - part.neighbour_indptr[low])
+        low, high = part.send_indptr[ends]
+        rows = np.diff(part.send_row_indptr[low : high + 1])
+        partial += int(rows[rows > 1].sum())
+    return (manifest.graph.edges - travel + partial) / manifest.workers
