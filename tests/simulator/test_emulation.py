@@ -83,8 +83,8 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset):
 
 def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches():
     """A relay, which injects nothing, counts the frames of all cables."""
-    asked, racks = Asked("paper"), even_leaf_spine(WORKERS, 2, 2)
-    graph, situation = load_graph("karate"), Situation(WORKERS, SLOTS, racks=racks)
+    asked, attached = Asked("paper"), even_leaf_spine(WORKERS, 2, 2)
+    graph, situation = load_graph("karate"), Situation(WORKERS, SLOTS, leaf_spine=attached)
     plan = build_chosen(
         graph,
         choose_asked(asked, graph, situation),
@@ -98,12 +98,12 @@ def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches(
         NetworkOptions(window=PACE.window),
         leaf_spine=network,
     )
-    report = emulated(asked, racks=racks, faults="cables.loss=0")
+    report = emulated(asked, leaf_spine=attached, faults="cables.loss=0")
     assert report.exact
-    assert report.tiers is not None
-    assert sum(run.inside.sums_up) == report.tiers.partial_sums
-    assert sum(run.inside.bytes_up) == report.tiers.bytes_up == report.tiers.planned_bytes_up
-    assert sum(run.inside.bytes_down) == report.tiers.bytes_down == report.tiers.planned_bytes_down
+    assert report.leaf_spine is not None
+    assert sum(run.inside.sums_up) == report.leaf_spine.partial_sums
+    assert sum(run.inside.bytes_up) == report.leaf_spine.bytes_up == report.leaf_spine.planned_bytes_up
+    assert sum(run.inside.bytes_down) == report.leaf_spine.bytes_down == report.leaf_spine.planned_bytes_down
     assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
     assert run.bytes_down == tuple(each.bytes_down for each in report.per_worker)
     assert run.contributions == report.contributions
