@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's side: packets, links, fixed point, and the exchange."""
+"""A worker's side: packets, links, fixed point, and the exchange over the switch."""
 
-from switchgnn.host.errors import HostError
-from switchgnn.host.innetwork.exchange import Exchange, FixedSums
+from switchgnn.host.errors import FeatureError, HostError, LinkError
+from switchgnn.host.innetwork.errors import InNetworkError
+from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
@@ -11,12 +12,15 @@ from switchgnn.host.wire.link import InterfaceLink, Link, UdpLink, open_link
 
 __all__ = [
     "Addresses",
-    "Exchange",
+    "FeatureError",
     "FixedPoint",
     "FixedSums",
     "HostError",
+    "InNetworkError",
+    "InNetworkExchange",
     "InterfaceLink",
     "Link",
+    "LinkError",
     "Pace",
     "UdpLink",
     "open_link",

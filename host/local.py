@@ -5,7 +5,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.errors import TransportError
+from switchgnn.host.errors import TransportError
 from switchgnn.host.transport import NO_TRAFFIC, check_rows
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.errors import TransportError
+from switchgnn.host.errors import FeatureError
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
 
@@ -50,15 +50,15 @@ def check_rows(rows: NDArray[np.float32], vertices: int, worker: int) -> None:
     """Refuse what is not float32[vertices, F].
 
     Raises:
-        TransportError: wrong shape or type.
+        FeatureError: wrong shape or type.
     """
     if rows.ndim != 2 or rows.shape[0] != vertices or rows.shape[1] < 1:
-        raise TransportError(
+        raise FeatureError(
             f"Worker {worker} holds {vertices} vertices: rows must have the shape "
             f"({vertices}, F) with F from 1, not {rows.shape}."
         )
     if rows.dtype != np.float32:
-        raise TransportError(f"Rows must be float32, not {rows.dtype}.")
+        raise FeatureError(f"Rows must be float32, not {rows.dtype}.")
 
 
 def add_traffic(one: Traffic, other: Traffic) -> Traffic:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
@@ -91,7 +91,7 @@ def run_worker(task: WorkerTask) -> None:
     fixed, sums, scales = [], [], []
     faults = Faults.parse(task.faults)
     with _open(task, faults) as link:
-        exchange = Exchange(
+        exchange = InNetworkExchange(
             manifest, part, link, task.addresses, pace=task.pace, on_block=progress.block_done
         )
         _report("ready")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.schedule import (
-    HostSchedule,
+    DirectSchedule,
     check_workers,
     copies,
     cut_schedules,
@@ -34,8 +34,8 @@ class BinnedSchedule:
             of each pair in another order.
     """
 
-    forward: HostSchedule
-    backward: HostSchedule
+    forward: DirectSchedule
+    backward: DirectSchedule
 
 
 def binned_schedules(
@@ -44,7 +44,7 @@ def binned_schedules(
     """The schedules of `g3`.
 
     Raises:
-        ScheduleError: as ``host_schedules``.
+        ScheduleError: as ``direct_schedules``.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)

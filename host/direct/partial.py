@@ -5,7 +5,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.schedule import MOST_WORKERS, HostSchedule, host_schedules
+from switchgnn.host.direct.schedule import MOST_WORKERS, DirectSchedule, direct_schedules
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.cover import cover_by_left
@@ -20,7 +20,7 @@ def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
     one copy of each source, and at most one partial sum for each destination.
 
     Returns:
-        bool[E], see ``host_schedules``.
+        bool[E], see ``direct_schedules``.
     """
     # One vertex for each source and receiver, one for each destination and sender: the
     # pairs of workers do not touch each other, and one cover serves all.
@@ -34,10 +34,10 @@ def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
 
 def partial_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
-) -> tuple[HostSchedule, ...]:
+) -> tuple[DirectSchedule, ...]:
     """The schedules of `host-partial`.
 
     Raises:
-        ScheduleError: as ``host_schedules``.
+        ScheduleError: as ``direct_schedules``.
     """
-    return host_schedules(graph, assignment, workers, choose=fewest_rows)
+    return direct_schedules(graph, assignment, workers, choose=fewest_rows)

@@ -4,15 +4,15 @@
 
 import time
 
-from switchgnn.host.errors import (
+from switchgnn.host.innetwork.errors import (
     BarrierError,
     ExchangeTimeoutError,
-    HostError,
+    InNetworkError,
     PlanMismatchError,
     RoundMismatchError,
 )
 from switchgnn.host.innetwork.inbox import Inbox
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
@@ -45,7 +45,7 @@ class Barrier:
         pace: Pace,
         round_trip: RoundTrip,
         *,
-        tally: Tally,
+        tally: InNetworkTally,
         worker: int,
         workers: int,
         plan_id: int,
@@ -179,7 +179,7 @@ class Barrier:
     def _not_done(self, barrier: BarrierBody) -> list[int]:
         return [w for w in range(self._workers) if not barrier.workers >> w & 1]
 
-    def _timeout(self, place: tuple[int, int, int], missing: list[int] | None) -> HostError:
+    def _timeout(self, place: tuple[int, int, int], missing: list[int] | None) -> InNetworkError:
         where = "Round {}, block {}, fragment {}".format(*place)
         if missing is None and place[1] != OPENING_BLOCK:
             return ExchangeTimeoutError(

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.congestion import Congestion
-from switchgnn.host.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox, Packet
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
@@ -40,7 +40,7 @@ class BlockExchange:
         pace: Pace,
         round_trip: RoundTrip,
         congestion: Congestion,
-        tally: Tally,
+        tally: InNetworkTally,
         repeat_barrier: Callable[[], None],
         receiver: type[SumReceiver] = SumReceiver,
     ) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.congestion import Congestion
-from switchgnn.host.errors import FeatureError, PlanMismatchError
+from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.block import BlockExchange
+from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.expected_traffic import expected_traffic
 from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
 from switchgnn.host.innetwork.inbox import Inbox
@@ -19,7 +20,7 @@ from switchgnn.host.innetwork.notice import Notifier
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
@@ -49,7 +50,7 @@ class FixedSums:
         return self.fixed_point.decode(self.values)
 
 
-class Exchange:
+class InNetworkExchange:
     """One worker's part in the neighbour aggregation of all workers.
 
     All workers of the plan call :meth:`aggregate` together, once per round and with the
@@ -89,7 +90,7 @@ class Exchange:
                 "for the transport that is wanted."
             )
         pace = pace or Pace()
-        self.tally = Tally()
+        self.tally = InNetworkTally()
         self._manifest = manifest
         self._part = part
         self._group_size = pace.group_size

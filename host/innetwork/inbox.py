@@ -15,7 +15,7 @@ from collections import deque
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.innetwork.notice import Notifier
 from switchgnn.host.innetwork.responder import Responder
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.wire.header import Header, Kind, unpack_header
 from switchgnn.host.wire.link import Link
 
@@ -33,7 +33,7 @@ class Inbox:
         responder: Responder,
         congestion: Congestion,
         notifier: Notifier,
-        tally: Tally,
+        tally: InNetworkTally,
     ) -> None:
         self._link = link
         self._responder = responder

@@ -8,7 +8,7 @@ to slow down, not it alone.
 
 import time
 
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Header, Kind
@@ -19,7 +19,12 @@ class Notifier:
     """Sends a NOTICE to all workers, at most once per round trip."""
 
     def __init__(
-        self, link: Link, addresses: Addresses, worker: int, round_trip: RoundTrip, tally: Tally
+        self,
+        link: Link,
+        addresses: Addresses,
+        worker: int,
+        round_trip: RoundTrip,
+        tally: InNetworkTally,
     ) -> None:
         self._link = link
         self._addresses = addresses

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, LANES, Header, Kind
@@ -66,7 +66,7 @@ class SumReceiver:
         place: tuple[int, int, int],
         began: float,
         round_trip: RoundTrip,
-        tally: Tally,
+        tally: InNetworkTally,
     ) -> None:
         self._link = link
         self._addresses = addresses

@@ -5,7 +5,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
@@ -22,7 +22,7 @@ class Responder:
     """
 
     def __init__(
-        self, link: Link, addresses: Addresses, vertices: NDArray[np.int64], tally: Tally
+        self, link: Link, addresses: Addresses, vertices: NDArray[np.int64], tally: InNetworkTally
     ) -> None:
         self._link = link
         self._addresses = addresses

@@ -13,7 +13,7 @@ import time
 from collections import deque
 
 from switchgnn.host.congestion import Congestion
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.frames import FeatureFrames
 from switchgnn.host.wire.header import Header
@@ -35,7 +35,7 @@ class FeatureSender:
         *,
         congestion: Congestion,
         round_trip: RoundTrip,
-        tally: Tally,
+        tally: InNetworkTally,
     ) -> None:
         self._link = link
         self._rows = frames.rows

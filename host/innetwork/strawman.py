@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.wire.header import BODY_AT, LANES, Header
 
@@ -123,8 +123,8 @@ class PartReceiver(SumReceiver):
         self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
 
 
-class StrawmanExchange(Exchange):
-    """One worker's part in an exchange over the strawman's switch; see ``Exchange``.
+class StrawmanExchange(InNetworkExchange):
+    """One worker's part in an exchange over the strawman's switch; see ``InNetworkExchange``.
 
     Its ``expected_traffic`` is the least there is: that without overflow.
     """

@@ -5,13 +5,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.transport import traffic_since
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
 
 
-class SwitchTransport:
+class InNetworkTransport:
     """In-network sums.
 
     Args:
@@ -19,7 +19,7 @@ class SwitchTransport:
         link: the exchange's link, for its counters.
     """
 
-    def __init__(self, exchange: Exchange, link: Link) -> None:
+    def __init__(self, exchange: InNetworkExchange, link: Link) -> None:
         self._exchange = exchange
         self._link = link
         self._start = link.traffic
@@ -29,7 +29,7 @@ class SwitchTransport:
 
         Raises:
             PlannerError: the plan was made without that direction.
-            HostError: as ``Exchange.aggregate``.
+            HostError: as ``InNetworkExchange.aggregate``.
         """
         return self._exchange.aggregate(rows, direction)
 

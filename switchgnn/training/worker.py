@@ -22,18 +22,18 @@ from torch import nn
 
 from switchgnn.host.direct import (
     PROTOCOL,
-    HostTransport,
-    LocalTransport,
+    DirectTransport,
     Sampling,
     Station,
-    SwitchTransport,
-    Transport,
     read_binned_schedule,
     read_schedule,
 )
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.strawman import StrawmanExchange
+from switchgnn.host.innetwork.transport import InNetworkTransport
+from switchgnn.host.local import LocalTransport
 from switchgnn.host.pace import Pace
+from switchgnn.host.transport import Transport
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import PROTOCOL as SWITCHGNN_PROTOCOL
@@ -150,7 +150,7 @@ def _distributed(
 ) -> Iterator[RemoteSum | BinnedSum]:
     """Let the model compute on the partition, at once or in bins."""
     if task.transport == G3:
-        assert isinstance(transport, HostTransport)  # noqa: S101  see _transport
+        assert isinstance(transport, DirectTransport)  # noqa: S101  see _transport
         with BinnedSum(transport, task.bins) as binned:
             distribute_in_bins(model, partition, binned, seed=task.options.seed)
             yield binned
@@ -200,13 +200,13 @@ def _transport(task: TrainTask, partition: Partition) -> Iterator[Transport]:
         if task.plan is not None:
             manifest = read_manifest(task.plan)
             part = read_worker_part(task.plan, task.worker)
-            kind = StrawmanExchange if task.transport == STRAWMAN else Exchange
+            kind = StrawmanExchange if task.transport == STRAWMAN else InNetworkExchange
             exchange = kind(manifest, part, link, task.addresses, pace=task.pace)
-            yield SwitchTransport(exchange, link)
+            yield InNetworkTransport(exchange, link)
             return
         assert task.schedule is not None  # noqa: S101  every other transport has one
         binned = read_binned_schedule(task.schedule) if task.transport == G3 else None
-        yield HostTransport(
+        yield DirectTransport(
             binned.forward if binned else read_schedule(task.schedule),
             link,
             tuple(Station(mac, ip) for mac, ip in task.stations),

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from switchgnn.host.congestion import Congestion
-from switchgnn.host.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork import barrier as barrier_module
 from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
@@ -55,7 +55,7 @@ def receiver(schedule):
         place=PLACE,
         began=1.0,
         round_trip=RoundTrip(),
-        tally=Tally(),
+        tally=InNetworkTally(),
     )
 
 
@@ -169,7 +169,7 @@ def repeated_dones(monkeypatch, answer):
         return None
 
     link.receive = receive
-    tally = Tally()
+    tally = InNetworkTally()
     barrier = Barrier(
         link,
         Inbox(link, None, Congestion(Pace(), RoundTrip()), None, tally),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.innetwork.notice import Notifier
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
@@ -133,7 +133,7 @@ class _Wire:
 def test_others_are_told_once_per_round_trip(round_trip, monkeypatch):
     clock = [5.0]
     monkeypatch.setattr("switchgnn.host.innetwork.notice.time.monotonic", lambda: clock[0])
-    wire, tally = _Wire(), Tally()
+    wire, tally = _Wire(), InNetworkTally()
     addresses = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
     notifier = Notifier(wire, addresses, 3, round_trip, tally)
     for gap in (0.0, ROUND_TRIP / 2, ROUND_TRIP):

@@ -17,7 +17,7 @@ import numpy as np
 from switchgnn.commands.shared.addresses import worker_addresses
 from switchgnn.controller import install
 from switchgnn.controller.network import star_network
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.strawman import StrawmanExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import Faults, FaultyLink
@@ -161,7 +161,7 @@ class Team:
         self.exchanges = []
         self.errors = {}
         parsed = Faults.parse(faults)
-        kind = kind or (StrawmanExchange if bed.strawman else Exchange)
+        kind = kind or (StrawmanExchange if bed.strawman else InNetworkExchange)
         for part in bed.plan.workers:
             link = stack.enter_context(bed.link(part.worker))
             if faults:

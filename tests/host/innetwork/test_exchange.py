@@ -9,13 +9,13 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from switchgnn.host.errors import (
+from switchgnn.host.errors import FeatureError
+from switchgnn.host.innetwork.errors import (
     ExchangeTimeoutError,
-    FeatureError,
     PlanMismatchError,
     RoundMismatchError,
 )
-from switchgnn.host.innetwork.exchange import Exchange, plan_id
+from switchgnn.host.innetwork.exchange import InNetworkExchange, plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
@@ -61,7 +61,7 @@ def one_way_graph():
 class Team:
     """All workers of a plan, each in a thread."""
 
-    exchange = Exchange
+    exchange = InNetworkExchange
 
     def __init__(
         self, plan, *, disturb=undisturbed, pace=STEADY, plan_number=None, faults=None, **options

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.host.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header

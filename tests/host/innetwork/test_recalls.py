@@ -6,7 +6,7 @@ import pytest
 
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, Header, Kind, unpack_header
@@ -53,7 +53,7 @@ class Asking:
             place=(1, schedule.block_id, 0),
             began=self.now,
             round_trip=RoundTrip(),
-            tally=Tally(),
+            tally=InNetworkTally(),
         )
 
     def time_out(self):

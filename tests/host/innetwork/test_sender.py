@@ -7,7 +7,7 @@ import pytest
 
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
@@ -34,7 +34,7 @@ class Talk:
         frames.fill(1, 0, np.zeros((GROUP, LANES), dtype=np.int32))
         self.round_trip = RoundTrip()
         self.round_trip.measured(0.005)
-        self.tally = Tally()
+        self.tally = InNetworkTally()
         congestion = Congestion(Pace(), self.round_trip)
         self.sender = FeatureSender(
             Sink(),

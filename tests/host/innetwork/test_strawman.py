@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import switchgnn.host.innetwork.strawman as strawman
-from switchgnn.host.errors import PlanMismatchError
 from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.strawman import PartReceiver, StrawmanExchange
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults
@@ -175,7 +175,7 @@ def test_what_overtakes_the_advance_is_kept(kind, fragment):
         ADDRESSES,
         STEADY,
         RoundTrip(),
-        tally=Tally(),
+        tally=InNetworkTally(),
         worker=0,
         workers=2,
         plan_id=1,
@@ -232,7 +232,7 @@ class Alone:
     def __init__(self, graph, receiver=PartReceiver):
         team = PoolTeam(strawman_plan(graph))
         self.schedule = team.exchanges[0]._schedules[0]
-        self.wire, self.tally = Wire(), Tally()
+        self.wire, self.tally = Wire(), InNetworkTally()
         self.receiver = receiver(
             self.wire,
             ADDRESSES,
