@@ -7,13 +7,14 @@ vertex has one. The rest it passes on as it is, and the worker adds it to the sw
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import BODY_AT, LANES, Header
 
 _IDS = 1 << 32
@@ -43,8 +44,15 @@ class PartReceiver(SumReceiver):
     Whatever else there is gives way to the raw features of all neighbours.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - those of SumReceiver
-        super().__init__(*arguments, **options)
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        schedule: BlockSchedule,
+        *,
+        place: tuple[int, int, int],
+        began: float,
+    ) -> None:
+        super().__init__(endpoint, schedule, place=place, began=began)
         self._parts: dict[int, _Part] = {}
         self._overflowed: dict[int, set[int]] = {}
         self._copied: set[int] = set()

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host.congestion import Congestion
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.notice import Notifier
 from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
@@ -134,8 +135,10 @@ def test_others_are_told_once_per_round_trip(round_trip, monkeypatch):
     clock = [5.0]
     monkeypatch.setattr("switchgnn.host.innetwork.notice.time.monotonic", lambda: clock[0])
     wire, tally = _Wire(), InNetworkTally()
+    pace = Pace()
     addresses = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
-    notifier = Notifier(wire, addresses, 3, round_trip, tally)
+    congestion = Congestion(pace, round_trip)
+    notifier = Notifier(Endpoint(3, wire, addresses, pace, round_trip, congestion, tally))
     for gap in (0.0, ROUND_TRIP / 2, ROUND_TRIP):
         clock[0] += gap
         notifier.notify(Header(kind=Kind.SUM, dst_id=9, block_id=2, fragment=1, round=7, ecn=True))

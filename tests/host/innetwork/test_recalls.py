@@ -4,10 +4,10 @@
 
 import pytest
 
+from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.tally import InNetworkTally
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
@@ -47,13 +47,10 @@ class Asking:
         self.link = Recalls()
         self.schedule = schedule
         self.receiver = SumReceiver(
-            self.link,
-            ADDRESSES,
+            new_endpoint(0, self.link, ADDRESSES, Pace()),
             schedule,
             place=(1, schedule.block_id, 0),
             began=self.now,
-            round_trip=RoundTrip(),
-            tally=InNetworkTally(),
         )
 
     def time_out(self):

@@ -9,10 +9,9 @@ import pytest
 
 import switchgnn.host.innetwork.strawman as strawman
 from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.strawman import PartReceiver, StrawmanExchange
-from switchgnn.host.innetwork.tally import InNetworkTally
-from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header
@@ -170,13 +169,8 @@ def test_what_overtakes_the_advance_is_kept(kind, fragment):
     """The others have gone on; what comes for the next fragment comes only once."""
     inbox = EarlyInbox(Header(kind=kind, round=1, block_id=1, fragment=fragment))
     barrier = Barrier(
-        Wire(),
+        new_endpoint(0, Wire(), ADDRESSES, STEADY),
         inbox,
-        ADDRESSES,
-        STEADY,
-        RoundTrip(),
-        tally=InNetworkTally(),
-        worker=0,
         workers=2,
         plan_id=1,
     )
@@ -232,15 +226,14 @@ class Alone:
     def __init__(self, graph, receiver=PartReceiver):
         team = PoolTeam(strawman_plan(graph))
         self.schedule = team.exchanges[0]._schedules[0]
-        self.wire, self.tally = Wire(), InNetworkTally()
+        self.wire = Wire()
+        endpoint = new_endpoint(0, self.wire, ADDRESSES, STEADY)
+        self.tally = endpoint.tally
         self.receiver = receiver(
-            self.wire,
-            ADDRESSES,
+            endpoint,
             self.schedule,
             place=(1, 1, 0),
             began=0.0,
-            round_trip=RoundTrip(),
-            tally=self.tally,
         )
         self.place = int(np.argmax(self.schedule.receive_count))
         self.vertex = int(self.schedule.receive_vertex[self.place])
