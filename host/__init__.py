@@ -9,6 +9,7 @@ from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import InterfaceLink, Link, UdpLink, open_link
+from switchgnn.station import Station
 
 __all__ = [
     "Addresses",
@@ -22,6 +23,7 @@ __all__ = [
     "Link",
     "LinkError",
     "Pace",
+    "Station",
     "UdpLink",
     "open_link",
 ]

@@ -23,6 +23,7 @@ from switchgnn.host.wire.link import Link, open_link
 from switchgnn.host.workload import features_of_round
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.station import Station
 
 _REPORT_INTERVAL = 0.1
 
@@ -66,7 +67,10 @@ class WorkerTask:
             plan=Path(fields["plan"]),
             worker=fields["worker"],
             link=fields["link"],
-            addresses=Addresses(**fields["addresses"]),
+            addresses=Addresses(
+                worker=Station(**fields["addresses"]["worker"]),
+                switch=Station(**fields["addresses"]["switch"]),
+            ),
             features=Path(fields["features"]),
             rounds=fields["rounds"],
             output=Path(fields["output"]),

@@ -9,7 +9,7 @@ from switchgnn.host.direct.binned import (
     write_binned_schedule,
 )
 from switchgnn.host.direct.errors import DirectError, ScheduleError, SilentWorkerError
-from switchgnn.host.direct.frames import PROTOCOL, Station
+from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.partial import partial_schedules
 from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import DirectSchedule, rows_per_pair
@@ -27,7 +27,6 @@ __all__ = [
     "Sampling",
     "ScheduleError",
     "SilentWorkerError",
-    "Station",
     "Stream",
     "binned_schedules",
     "copy_schedules",

@@ -18,7 +18,6 @@ from switchgnn.host.direct.frames import (
     DATA_FRAME_BYTES,
     Envelopes,
     Packet,
-    Station,
     unpack,
 )
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
@@ -28,6 +27,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Header, Kind, fragments_of
 from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.station import Station
 
 # How long a worker that leaves answers those that may have missed its last acknowledgement.
 _LINGER = 2.0

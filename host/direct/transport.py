@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from switchgnn.host.direct.driver import Driver
 from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.exchange import DirectExchange
-from switchgnn.host.direct.frames import Station
 from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, copies, direct_schedules
 from switchgnn.host.direct.stream import Side, Stream, Waiter, make_side
@@ -24,6 +23,7 @@ from switchgnn.host.wire.header import fragments_of
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.station import Station
 
 _EXACT = Sampling()
 

@@ -24,7 +24,6 @@ from switchgnn.host.direct import (
     PROTOCOL,
     DirectTransport,
     Sampling,
-    Station,
     read_binned_schedule,
     read_schedule,
 )
@@ -39,6 +38,7 @@ from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import PROTOCOL as SWITCHGNN_PROTOCOL
 from switchgnn.host.wire.link import Link, open_link
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.station import Station
 from switchgnn.training.bins.models import distribute_in_bins
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.bins.rounds import BinnedSum
@@ -68,7 +68,7 @@ class TrainTask:
         addresses: the worker's addresses.
         plan: the plan folder, for ``switch`` and ``strawman``.
         schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``.
-        stations: (MAC, IP) of all workers, for the same transports.
+        stations: those of all workers, for the same transports.
         sampling: the share of rows that are sent, for ``host``.
         faults: what to inject on its link, as ``--faults`` takes it.
         bins: the size of bins and what overlaps, for ``g3``.
@@ -84,7 +84,7 @@ class TrainTask:
     addresses: Addresses
     plan: Path | None = None
     schedule: Path | None = None
-    stations: tuple[tuple[str, str], ...] = ()
+    stations: tuple[Station, ...] = ()
     sampling: float = 1.0
     faults: str = ""
     bins: BinOptions = field(default_factory=BinOptions)
@@ -106,13 +106,17 @@ class TrainTask:
                 "model": ModelOptions(**fields["model"]),
                 "options": TrainOptions(**options),
                 "pace": Pace(**fields["pace"]),
-                "addresses": Addresses(**fields["addresses"]),
+                "addresses": _addresses(fields["addresses"]),
                 "plan": _path(fields["plan"]),
                 "schedule": _path(fields["schedule"]),
-                "stations": tuple((mac, ip) for mac, ip in fields["stations"]),
+                "stations": tuple(Station(**each) for each in fields["stations"]),
                 "bins": BinOptions(**fields["bins"]),
             }
         )
+
+
+def _addresses(fields: dict[str, dict[str, str]]) -> Addresses:
+    return Addresses(**{name: Station(**each) for name, each in fields.items()})
 
 
 def _path(text: str | None) -> Path | None:
@@ -209,7 +213,7 @@ def _transport(task: TrainTask, partition: Partition) -> Iterator[Transport]:
         yield DirectTransport(
             binned.forward if binned else read_schedule(task.schedule),
             link,
-            tuple(Station(mac, ip) for mac, ip in task.stations),
+            task.stations,
             pace=task.pace,
             backward=binned.backward if binned else None,
             sampling=Sampling(task.sampling, task.options.seed),

@@ -16,12 +16,11 @@ from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BarrierBody, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES
 
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 PLACE = (1, 1, 0)
 TIMEOUT = RoundTrip().timeout
 STEP = 0.001

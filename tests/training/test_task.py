@@ -11,10 +11,13 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.station import Station
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
 from switchgnn.training.worker import G3, TrainTask
+
+WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
 
 
 def test_a_task_in_json_is_the_task():
@@ -26,9 +29,9 @@ def test_a_task_in_json_is_the_task():
         options=TrainOptions(checkpoint=Path("saved")),
         pace=Pace(window=5),
         link="udp:127.0.0.1:1:127.0.0.1:2",
-        addresses=Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.0.9"),
+        addresses=Addresses(WORKER, Station("02:00:00:00:ff:fe", "10.0.0.9")),
         schedule=Path("schedule"),
-        stations=(("02:00:00:00:00:01", "10.0.0.1"),),
+        stations=(WORKER,),
         bins=BinOptions(4000, intra=True, inter=False),
     )
     assert TrainTask.from_json(task.to_json()) == task

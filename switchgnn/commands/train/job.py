@@ -12,6 +12,7 @@ from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import Situation
+from switchgnn.station import Station
 from switchgnn.training.worker import STRAWMAN, TrainTask
 
 
@@ -58,6 +59,7 @@ class TrainJob:
 
 def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401
     """Return a task whose worker, files and addresses are still to be filled in."""
-    nobody = Addresses("00:00:00:00:00:00", "0.0.0.0", "00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
-    fields = {"worker": 0, "partitions": Path(), "pace": Pace(), "link": "", "addresses": nobody}
+    nobody = Station("00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
+    nowhere = Addresses(nobody, nobody)
+    fields = {"worker": 0, "partitions": Path(), "pace": Pace(), "link": "", "addresses": nowhere}
     return TrainTask(**{**fields, **changes})

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from switchgnn.controller.network import star_network
-from switchgnn.host.direct import DirectTransport, Station
+from switchgnn.host.direct import DirectTransport
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import KIND_AT
@@ -81,7 +81,7 @@ class HubLink(Link):
 
 
 def stations(workers):
-    return tuple(Station(each.mac, each.ip) for each in star_network(workers).stations)
+    return tuple(each.station for each in star_network(workers).neighbours)
 
 
 def on_hub(schedules, *, hub=None, faults="", **options):

@@ -17,7 +17,6 @@ from switchgnn.host.innetwork.errors import (
 )
 from switchgnn.host.innetwork.exchange import InNetworkExchange, plan_id
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import Kind, unpack_header
 from switchgnn.planner.build import build_plan
@@ -26,6 +25,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.graphs.reference import reference_sums
+from tests.host.addresses import ADDRESSES
 from tests.host.model_switch import ModelSwitch, undisturbed
 
 QUICK = Pace(window=4, patience=0.5)
@@ -75,7 +75,7 @@ class Team:
                 manifest,
                 part,
                 self._link(part.worker, faults),
-                Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254"),
+                ADDRESSES,
                 pace=pace,
                 **options,
             )

@@ -8,12 +8,11 @@ from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES
 
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 AT_ONCE = 16
 
 

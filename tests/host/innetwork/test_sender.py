@@ -8,11 +8,10 @@ import pytest
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.frames import FeatureFrames
 from switchgnn.host.wire.header import LANES, Header, Kind
+from tests.host.addresses import ADDRESSES
 
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 GROUP = 4
 ACK = Header(Kind.ACK, feature_group=0, count=GROUP, is_ack=True)
 

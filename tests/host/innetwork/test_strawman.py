@@ -12,11 +12,11 @@ from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.strawman import PartReceiver, StrawmanExchange
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES
 from tests.host.innetwork.test_exchange import (
     STEADY,
     TURNS,
@@ -31,7 +31,6 @@ from tests.host.model_pool import ModelPool, bytes_of, split
 from tests.host.model_switch import undisturbed
 
 SLOTS = (8, 9, 16, 64)
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 
 
 @pytest.fixture(scope="module")
