@@ -18,8 +18,8 @@ import numpy as np
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.faults import Faults, FaultyLink
-from switchgnn.host.wire.link import Link, open_link
+from switchgnn.host.wire.faults import FaultyLink, open_worker_link
+from switchgnn.host.wire.link import Link
 from switchgnn.host.workload import features_of_round
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
@@ -93,8 +93,7 @@ def run_worker(task: WorkerTask) -> None:
     steps = task.rounds * max(1, blocks * fragments)
     progress = _Progress(steps)
     fixed, sums, scales = [], [], []
-    faults = Faults.parse(task.faults)
-    with _open(task, faults) as link:
+    with open_worker_link(task.link, task.faults, task.worker) as link:
         exchange = InNetworkExchange(
             manifest, part, link, task.addresses, pace=task.pace, on_block=progress.block_done
         )
@@ -116,11 +115,6 @@ def run_worker(task: WorkerTask) -> None:
         traffic=traffic._asdict(),
         faults=injected,
     )
-
-
-def _open(task: WorkerTask, faults: Faults) -> Link:
-    link = open_link(task.link)
-    return FaultyLink(link, faults, task.worker) if faults.rates else link
 
 
 def _injected(link: Link) -> dict[str, dict[str, int]]:

@@ -4,10 +4,12 @@
 
 from switchgnn.host.direct.binned import (
     BinnedSchedule,
+    BinnedTransport,
     binned_schedules,
     read_binned_schedule,
     write_binned_schedule,
 )
+from switchgnn.host.direct.copies import copy_schedules
 from switchgnn.host.direct.errors import DirectError, ScheduleError, SilentWorkerError
 from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.partial import partial_schedules
@@ -15,12 +17,13 @@ from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import DirectSchedule, rows_per_pair
 from switchgnn.host.direct.schedule_files import read_schedule, schedule_file, write_schedule
 from switchgnn.host.direct.stream import Stream
-from switchgnn.host.direct.transport import DirectTransport, copy_schedules
+from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.direct.visit_order import visit_order
 
 __all__ = [
     "PROTOCOL",
     "BinnedSchedule",
+    "BinnedTransport",
     "DirectError",
     "DirectSchedule",
     "DirectTransport",

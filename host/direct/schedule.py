@@ -78,11 +78,6 @@ class _Rows:
     of_edge: NDArray[np.int64]
 
 
-def copies(boundary: BoundaryEdges) -> NDArray[np.bool_]:
-    """Choose a copy for every edge: the method `host`, as in BNS-GCN (MLSys 2022)."""
-    return np.ones(len(boundary), dtype=np.bool_)
-
-
 def direct_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int, *, choose: EdgeChoice
 ) -> tuple[DirectSchedule, ...]:

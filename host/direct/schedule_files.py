@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's schedule on disk: an ``.npz`` archive without pickle."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,16 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
             np.savez(file, allow_pickle=False, **typed)
     except OSError as error:
         raise ScheduleError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+def write_schedules(schedules: Sequence[DirectSchedule], paths: Sequence[Path]) -> None:
+    """Write the schedules of all workers, each into its file.
+
+    Raises:
+        ScheduleError: a file cannot be written.
+    """
+    for schedule, path in zip(schedules, paths, strict=True):
+        write_schedule(schedule, path)
 
 
 def read_schedule(path: str | Path) -> DirectSchedule:

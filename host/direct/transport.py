@@ -13,30 +13,20 @@ from numpy.typing import NDArray
 from switchgnn.host.direct.driver import Driver
 from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.exchange import DirectExchange
+from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.sampling import Sampling, sample_rows
-from switchgnn.host.direct.schedule import DirectSchedule, copies, direct_schedules
+from switchgnn.host.direct.schedule import DirectSchedule
+from switchgnn.host.direct.schedule_files import read_schedule
 from switchgnn.host.direct.stream import Side, Stream, Waiter, make_side
 from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.pace import Pace
-from switchgnn.host.transport import check_rows, traffic_since
+from switchgnn.host.transport import WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.header import fragments_of
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import Graph
 from switchgnn.station import Station
 
 _EXACT = Sampling()
-
-
-def copy_schedules(
-    graph: Graph, assignment: NDArray[np.int32], workers: int
-) -> tuple[DirectSchedule, ...]:
-    """The schedules of `host`: one copy per vertex and remote worker that needs it.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``.
-    """
-    return direct_schedules(graph, assignment, workers, choose=copies)
 
 
 class DirectTransport:
@@ -203,6 +193,25 @@ class DirectTransport:
             for direction, schedule in self._schedules.items()
             for sent, awaited in [samples[direction]]
         }
+
+
+@contextmanager
+def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
+    """Open a transport between hosts, as the worker's schedule says.
+
+    Yields:
+        The transport; its link is closed at the end.
+
+    Raises:
+        TransportError: the worker was not given a schedule.
+        ScheduleError: the schedule cannot be read.
+        DirectError: the sampling is out of range.
+        LinkError: the link cannot be opened.
+    """
+    schedule = read_schedule(end.schedule_file())
+    sampling = Sampling(end.sampling, end.seed)
+    with end.open_link(PROTOCOL) as link:
+        yield DirectTransport(schedule, link, end.stations, pace=end.pace, sampling=sampling)
 
 
 def _numbers(chosen: NDArray[np.bool_]) -> frozenset[int]:

@@ -6,6 +6,7 @@ A switch that hands out its slots first come, first served sums only what comes 
 vertex has one. The rest it passes on as it is, and the worker adds it to the switch's part.
 """
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
+from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
+from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.header import BODY_AT, LANES, Header
 
 _IDS = 1 << 32
@@ -139,6 +142,11 @@ class StrawmanExchange(InNetworkExchange):
 
     _strawman = True
     _receiver = PartReceiver
+
+
+def open_strawman(end: WorkerEnd) -> AbstractContextManager[InNetworkTransport]:
+    """Open the transport `strawman`; see ``open_in_network``."""
+    return open_in_network(end, StrawmanExchange)
 
 
 def _lanes(frame: memoryview) -> NDArray[np.int32]:

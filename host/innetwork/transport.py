@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sums that the switch makes, behind the interface of the others."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.transport import traffic_since
+from switchgnn.host.transport import WorkerEnd, traffic_since
+from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.plan.files import read_manifest, read_worker_part
 
 
 class InNetworkTransport:
@@ -47,3 +52,28 @@ class InNetworkTransport:
 
     def close(self) -> None:
         """The last barrier was the farewell."""
+
+
+@contextmanager
+def open_in_network(
+    end: WorkerEnd, kind: type[InNetworkExchange] = InNetworkExchange
+) -> Iterator[InNetworkTransport]:
+    """Open the transport `switch`, or another with the same packets.
+
+    Args:
+        end: the worker's end.
+        kind: what exchanges.
+
+    Yields:
+        The transport; its link is closed at the end.
+
+    Raises:
+        TransportError: the worker was not given a plan.
+        PlanError: the plan cannot be read.
+        PlanMismatchError: the plan is for the other kind of switch.
+        LinkError: the link cannot be opened.
+    """
+    plan = end.plan_folder()
+    manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
+    with end.open_link(PROTOCOL) as link:
+        yield InNetworkTransport(kind(manifest, part, link, end.addresses, pace=end.pace), link)

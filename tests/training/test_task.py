@@ -10,12 +10,13 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.host.pace import Pace
+from switchgnn.host.registry import G3
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.station import Station
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
-from switchgnn.training.worker import G3, TrainTask
+from switchgnn.training.worker import TrainTask
 
 WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
 
@@ -24,7 +25,7 @@ def test_a_task_in_json_is_the_task():
     task = TrainTask(
         worker=2,
         partitions=Path("parts"),
-        transport=G3,
+        transport=G3.name,
         model=ModelOptions("gin", 3, 5, 0.25),
         options=TrainOptions(checkpoint=Path("saved")),
         pace=Pace(window=5),

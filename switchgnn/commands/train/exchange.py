@@ -19,7 +19,7 @@ from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried, free_tcp_port
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.nursery import Nursery
-from switchgnn.training.worker import STRAWMAN, SWITCH, TrainTask
+from switchgnn.training.worker import TrainTask
 
 _HOST = "127.0.0.1"
 _DISTRIBUTED_PORT = 29500
@@ -100,15 +100,14 @@ def install_and_train(
 
 def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
     site, folder = fabric.site, fabric.folder
-    switched = job.task.transport in (SWITCH, STRAWMAN)
     return replace(
         job.task,
         worker=worker,
         partitions=folder / "partitions",
         link=fabric.worker_link(worker),
         addresses=site.addresses(worker),
-        plan=folder / "plan" if switched else None,
-        schedule=None if switched else schedule_file_of(folder, worker),
+        plan=folder / "plan" if job.transport.needs_plan else None,
+        schedule=schedule_file_of(folder, worker) if job.transport.write_schedules else None,
         stations=tuple(map(site.station, range(site.workers))),
     )
 
