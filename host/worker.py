@@ -23,7 +23,7 @@ from switchgnn.host.wire.link import Link
 from switchgnn.host.workload import features_of_round
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
-from switchgnn.station import Station
+from switchgnn.task_json import task_from_json, task_to_json
 
 _REPORT_INTERVAL = 0.1
 
@@ -57,26 +57,16 @@ class WorkerTask:
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
-        return json.dumps(asdict(self), default=str)
+        return task_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "WorkerTask":
-        """Read what :meth:`to_json` wrote."""
-        fields = json.loads(text)
-        return cls(
-            plan=Path(fields["plan"]),
-            worker=fields["worker"],
-            link=fields["link"],
-            addresses=Addresses(
-                worker=Station(**fields["addresses"]["worker"]),
-                switch=Station(**fields["addresses"]["switch"]),
-            ),
-            features=Path(fields["features"]),
-            rounds=fields["rounds"],
-            output=Path(fields["output"]),
-            pace=Pace(**fields["pace"]),
-            faults=fields["faults"],
-        )
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            TaskError: no JSON; or a field is missing, unknown, or of another type.
+        """
+        return task_from_json(cls, text)
 
 
 def run_worker(task: WorkerTask) -> None:

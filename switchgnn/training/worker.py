@@ -26,6 +26,7 @@ from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.station import Station
+from switchgnn.task_json import task_from_json, task_to_json
 from switchgnn.training.bins.models import distribute_in_bins
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.bins.rounds import BinnedSum
@@ -74,36 +75,16 @@ class TrainTask:
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
-        return json.dumps(asdict(self), default=str)
+        return task_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "TrainTask":
-        """Read what :meth:`to_json` wrote."""
-        fields = json.loads(text)
-        options = fields["options"]
-        options["checkpoint"] = _path(options["checkpoint"])
-        return cls(
-            **{
-                **fields,
-                "partitions": Path(fields["partitions"]),
-                "model": ModelOptions(**fields["model"]),
-                "options": TrainOptions(**options),
-                "pace": Pace(**fields["pace"]),
-                "addresses": _addresses(fields["addresses"]),
-                "plan": _path(fields["plan"]),
-                "schedule": _path(fields["schedule"]),
-                "stations": tuple(Station(**each) for each in fields["stations"]),
-                "bins": BinOptions(**fields["bins"]),
-            }
-        )
+        """Read what :meth:`to_json` wrote.
 
-
-def _addresses(fields: dict[str, dict[str, str]]) -> Addresses:
-    return Addresses(**{name: Station(**each) for name, each in fields.items()})
-
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
+        Raises:
+            TaskError: no JSON; or a field is missing, unknown, or of another type.
+        """
+        return task_from_json(cls, text)
 
 
 def run_train_worker(task: TrainTask) -> None:
