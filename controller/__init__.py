@@ -9,8 +9,8 @@ from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install, install_each
 from switchgnn.controller.network import (
     LeafSpineNetworks,
+    Neighbour,
     Network,
-    Station,
     leaf_spine_networks,
     star_network,
 )
@@ -25,11 +25,11 @@ __all__ = [
     "Counters",
     "InstallReport",
     "LeafSpineNetworks",
+    "Neighbour",
     "Network",
     "Outcome",
     "P4RuntimeClient",
     "Share",
-    "Station",
     "SwitchPlan",
     "SwitchReport",
     "SwitchState",

@@ -63,7 +63,7 @@ def _short(digest: str) -> str:
 
 
 def _check_workers(plan: SwitchPlan, layout: Layout, network: Network) -> None:
-    workers, ports = plan.manifest.workers, len(network.stations)
+    workers, ports = plan.manifest.workers, len(network.neighbours)
     if plan.neighbours > ports:
         raise PlanRefusedError(
             f"The plan has {plan.neighbours} workers, but the network has {ports} ports: plan for "
@@ -84,7 +84,7 @@ def _check_workers(plan: SwitchPlan, layout: Layout, network: Network) -> None:
 
 
 def _check_network(network: Network) -> None:
-    ports = [station.port for station in network.stations]
+    ports = [each.port for each in network.neighbours]
     if len(set(ports)) < len(ports):
         raise PlanRefusedError("Two workers of the network are on the same port of the switch.")
     if any(not 0 < port < FIRST_LOOP_PORT for port in ports):

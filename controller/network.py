@@ -5,20 +5,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from switchgnn.station import Station
+
+# Of the switch of a star.
+_ONLY_SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
+
 
 @dataclass(frozen=True)
-class Station:
-    """A worker as the switch sees it.
+class Neighbour:
+    """A worker or another switch, as a switch sees it.
 
     Attributes:
-        port: switch port.
-        mac: Ethernet address as text, such as ``02:00:00:00:00:01``.
-        ip: IPv4 address as text.
+        port: the switch's port that leads to it.
+        station: its addresses.
     """
 
     port: int
-    mac: str
-    ip: str
+    station: Station
 
 
 @dataclass(frozen=True)
@@ -26,16 +29,15 @@ class Network:
     """What is around a switch.
 
     Attributes:
-        stations: its neighbours: in a star its workers, and the place is the worker;
-            of a leaf or a spine those below, then those above.
-        switch_mac, switch_ip: its own addresses.
+        neighbours: in a star its workers, and the place is the worker; of a leaf or a spine
+            those below, then those above.
+        switch: its own addresses.
         beyond: workers behind a neighbour, each with the port that leads to it.
     """
 
-    stations: tuple[Station, ...]
-    switch_mac: str = "02:00:00:00:ff:fe"
-    switch_ip: str = "10.0.255.254"
-    beyond: tuple[Station, ...] = ()
+    neighbours: tuple[Neighbour, ...]
+    switch: Station = _ONLY_SWITCH
+    beyond: tuple[Neighbour, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class LeafSpineNetworks:
 
 def star_network(workers: int) -> Network:
     """Return ``workers`` workers around one switch: worker w on port w + 1."""
-    return Network(stations=tuple(_station(worker + 1) for worker in range(workers)))
+    return Network(neighbours=tuple(_worker(worker + 1) for worker in range(workers)))
 
 
 def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpineNetworks:
@@ -74,7 +76,7 @@ def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpine
     port l + 1 of every spine. Workers have the addresses that they have around one switch.
     """
     leaves = leaf_of_worker[-1] + 1
-    workers = [_station(worker + 1) for worker in range(len(leaf_of_worker))]
+    workers = [_worker(worker + 1) for worker in range(len(leaf_of_worker))]
     below = [[w for w, leaf in enumerate(leaf_of_worker) if leaf == one] for one in range(leaves)]
     return LeafSpineNetworks(
         leaves=tuple(
@@ -83,13 +85,13 @@ def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpine
         ),
         spines=tuple(
             Network(
-                stations=tuple(
-                    Station(leaf + 1, *_switch_addresses(_LEAF, leaf)) for leaf in range(leaves)
+                neighbours=tuple(
+                    Neighbour(leaf + 1, _switch(_LEAF, leaf)) for leaf in range(leaves)
                 ),
-                **_own_addresses(_SPINE, spine),
+                switch=_switch(_SPINE, spine),
                 beyond=tuple(
-                    replace(station, port=leaf + 1)
-                    for station, leaf in zip(workers, leaf_of_worker, strict=True)
+                    replace(neighbour, port=leaf + 1)
+                    for neighbour, leaf in zip(workers, leaf_of_worker, strict=True)
                 ),
             )
             for spine in range(spines)
@@ -103,39 +105,33 @@ def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpine
 _LEAF, _SPINE = 254, 253
 
 
-def _leaf(leaf: int, own: list[Station], workers: list[Station], spines: int) -> Network:
+def _leaf(leaf: int, own: list[Neighbour], workers: list[Neighbour], spines: int) -> Network:
     first = len(own) + 1
     return Network(
-        stations=(
-            *(replace(station, port=port) for port, station in enumerate(own, 1)),
-            *(Station(first + s, *_switch_addresses(_SPINE, s)) for s in range(spines)),
+        neighbours=(
+            *(replace(worker, port=port) for port, worker in enumerate(own, 1)),
+            *(Neighbour(first + s, _switch(_SPINE, s)) for s in range(spines)),
         ),
-        **_own_addresses(_LEAF, leaf),
+        switch=_switch(_LEAF, leaf),
         # Flows between leaves take turns over the spines.
         beyond=tuple(
-            replace(station, port=first + number % spines)
-            for number, station in enumerate(workers)
-            if station not in own
+            replace(worker, port=first + number % spines)
+            for number, worker in enumerate(workers)
+            if worker not in own
         ),
     )
 
 
-def _switch_addresses(tier: int, number: int) -> tuple[str, str]:
-    return f"02:00:00:00:{tier:02x}:{number + 1:02x}", f"10.0.{tier}.{number + 1}"
+def _switch(tier: int, number: int) -> Station:
+    return Station(f"02:00:00:00:{tier:02x}:{number + 1:02x}", f"10.0.{tier}.{number + 1}")
 
 
-def _own_addresses(tier: int, number: int) -> dict[str, str]:
-    mac, ip = _switch_addresses(tier, number)
-    return {"switch_mac": mac, "switch_ip": ip}
-
-
-def _station(number: int) -> Station:
+def _worker(number: int) -> Neighbour:
     # Above 250 the number takes two bytes, so that no address ends in 255.
     high, low = (0, number) if number <= 250 else (number // 250, number % 250)
-    return Station(
+    return Neighbour(
         port=number,
-        mac=f"02:00:00:00:{high:02x}:{low:02x}",
-        ip=f"10.0.{high}.{low}",
+        station=Station(f"02:00:00:00:{high:02x}:{low:02x}", f"10.0.{high}.{low}"),
     )
 
 

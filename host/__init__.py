@@ -1,23 +1,29 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's side: packets, links, fixed point, and the exchange."""
+"""A worker's side: packets, links, fixed point, and the exchange over the switch."""
 
-from switchgnn.host.errors import HostError
-from switchgnn.host.innetwork.exchange import Exchange, FixedSums
+from switchgnn.host.errors import FeatureError, HostError, LinkError
+from switchgnn.host.innetwork.errors import InNetworkError
+from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import InterfaceLink, Link, UdpLink, open_link
+from switchgnn.station import Station
 
 __all__ = [
     "Addresses",
-    "Exchange",
+    "FeatureError",
     "FixedPoint",
     "FixedSums",
     "HostError",
+    "InNetworkError",
+    "InNetworkExchange",
     "InterfaceLink",
     "Link",
+    "LinkError",
     "Pace",
+    "Station",
     "UdpLink",
     "open_link",
 ]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong at a worker."""
+"""What can go wrong at a worker, whatever carries its features."""
 
 from switchgnn.errors import SwitchGNNError
 
@@ -17,17 +17,5 @@ class LinkError(HostError):
     """The link to the switch cannot be opened or used."""
 
 
-class ExchangeTimeoutError(HostError):
-    """The switch or another worker did not answer in time."""
-
-
-class PlanMismatchError(HostError):
-    """The switch serves another plan than this worker holds."""
-
-
-class RoundMismatchError(HostError):
-    """The switch stands in a later round than this worker."""
-
-
-class BarrierError(HostError):
-    """The barrier's answers contradict what this worker knows."""
+class TransportError(HostError):
+    """A transport does not exist, or cannot do what is asked of it."""

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker alone: it has no remote neighbours."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.errors import TransportError
-from switchgnn.host.transport import NO_TRAFFIC, check_rows
+from switchgnn.host.errors import TransportError
+from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, check_rows
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
 
@@ -49,3 +52,13 @@ class LocalTransport:
 
     def close(self) -> None:
         """There is nobody to take leave of."""
+
+
+@contextmanager
+def open_local(end: WorkerEnd) -> Iterator[LocalTransport]:
+    """Open the transport `local`.
+
+    Raises:
+        TransportError: there are more workers.
+    """
+    yield LocalTransport(end.vertices, end.workers)

@@ -2,16 +2,84 @@
 # SPDX-License-Identifier: Apache-2.0
 """One interface for every way to get the sums over remote neighbours."""
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.errors import TransportError
-from switchgnn.host.wire.link import Traffic
+from switchgnn.host.errors import FeatureError, TransportError
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.faults import open_worker_link
+from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
+from switchgnn.station import Station
 
 NO_TRAFFIC = Traffic(0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class WorkerEnd:
+    """What one worker's end of a transport is made of. Each transport takes what it needs.
+
+    Attributes:
+        worker: its number.
+        workers: the number of workers.
+        vertices: how many vertices the worker holds.
+        pace: bounds on sending and waiting.
+        link: ``eth:...`` or ``udp:...``, as ``open_link`` takes it.
+        faults: what goes wrong on the link, as ``Faults.parse`` takes it.
+        addresses: those of the worker and of its switch.
+        stations: those of all workers.
+        plan: the plan folder, where the switch adds up.
+        schedule: the worker's file, where hosts send to each other.
+        sampling: the share of rows that travel.
+        seed: what is sampled with.
+    """
+
+    worker: int
+    workers: int
+    vertices: int
+    pace: Pace
+    link: str
+    faults: str
+    addresses: Addresses
+    stations: tuple[Station, ...]
+    plan: Path | None
+    schedule: Path | None
+    sampling: float
+    seed: int
+
+    def open_link(self, protocol: int) -> Link:
+        """Open the link for an IPv4 protocol.
+
+        Raises:
+            FaultError: the faults cannot be read.
+            LinkError: the link cannot be opened.
+        """
+        return open_worker_link(self.link, self.faults, self.worker, protocol)
+
+    def plan_folder(self) -> Path:
+        """Return the plan folder.
+
+        Raises:
+            TransportError: the worker was not given one.
+        """
+        if self.plan is None:
+            raise TransportError(f"Worker {self.worker} needs a plan for this transport.")
+        return self.plan
+
+    def schedule_file(self) -> Path:
+        """Return the file of the worker's schedule.
+
+        Raises:
+            TransportError: the worker was not given one.
+        """
+        if self.schedule is None:
+            raise TransportError(f"Worker {self.worker} needs a schedule for this transport.")
+        return self.schedule
 
 
 class Transport(Protocol):
@@ -50,15 +118,15 @@ def check_rows(rows: NDArray[np.float32], vertices: int, worker: int) -> None:
     """Refuse what is not float32[vertices, F].
 
     Raises:
-        TransportError: wrong shape or type.
+        FeatureError: wrong shape or type.
     """
     if rows.ndim != 2 or rows.shape[0] != vertices or rows.shape[1] < 1:
-        raise TransportError(
+        raise FeatureError(
             f"Worker {worker} holds {vertices} vertices: rows must have the shape "
             f"({vertices}, F) with F from 1, not {rows.shape}."
         )
     if rows.dtype != np.float32:
-        raise TransportError(f"Rows must be float32, not {rows.dtype}.")
+        raise FeatureError(f"Rows must be float32, not {rows.dtype}.")
 
 
 def add_traffic(one: Traffic, other: Traffic) -> Traffic:

@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.faults import Faults, FaultyLink
-from switchgnn.host.wire.link import Link, open_link
+from switchgnn.host.wire.faults import FaultyLink, open_worker_link
+from switchgnn.host.wire.link import Link
 from switchgnn.host.workload import features_of_round
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.task_json import task_from_json, task_to_json
 
 _REPORT_INTERVAL = 0.1
 
@@ -56,23 +57,16 @@ class WorkerTask:
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
-        return json.dumps(asdict(self), default=str)
+        return task_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "WorkerTask":
-        """Read what :meth:`to_json` wrote."""
-        fields = json.loads(text)
-        return cls(
-            plan=Path(fields["plan"]),
-            worker=fields["worker"],
-            link=fields["link"],
-            addresses=Addresses(**fields["addresses"]),
-            features=Path(fields["features"]),
-            rounds=fields["rounds"],
-            output=Path(fields["output"]),
-            pace=Pace(**fields["pace"]),
-            faults=fields["faults"],
-        )
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            TaskError: no JSON; or a field is missing, unknown, or of another type.
+        """
+        return task_from_json(cls, text)
 
 
 def run_worker(task: WorkerTask) -> None:
@@ -89,9 +83,8 @@ def run_worker(task: WorkerTask) -> None:
     steps = task.rounds * max(1, blocks * fragments)
     progress = _Progress(steps)
     fixed, sums, scales = [], [], []
-    faults = Faults.parse(task.faults)
-    with _open(task, faults) as link:
-        exchange = Exchange(
+    with open_worker_link(task.link, task.faults, task.worker) as link:
+        exchange = InNetworkExchange(
             manifest, part, link, task.addresses, pace=task.pace, on_block=progress.block_done
         )
         _report("ready")
@@ -112,11 +105,6 @@ def run_worker(task: WorkerTask) -> None:
         traffic=traffic._asdict(),
         faults=injected,
     )
-
-
-def _open(task: WorkerTask, faults: Faults) -> Link:
-    link = open_link(task.link)
-    return FaultyLink(link, faults, task.worker) if faults.rates else link
 
 
 def _injected(link: Link) -> dict[str, dict[str, int]]:

@@ -82,7 +82,7 @@ class LoopbackFabric(Fabric):
         links: list[dict[int, str]] = [{} for _ in site.switches]
         for worker, (switch, _) in enumerate(site.places):
             ours, theirs = self._switch_ports[worker], self._worker_ports[worker]
-            links[switch][site.station(worker).port] = _udp(ours, theirs)
+            links[switch][site.port(worker)] = _udp(ours, theirs)
         relayed = []
         for number, (name, lower, upper) in enumerate(site.cables):
             below, above, *ends = ports[2 * workers + 4 * number :][:4]

@@ -134,7 +134,7 @@ class MininetFabric(Fabric):
         site = self.site
         ports: list[dict[int, str]] = [{} for _ in site.switches]
         for worker, (switch, _) in enumerate(site.places):
-            ports[switch][site.station(worker).port] = f"eth:{self._switch_side[worker]}"
+            ports[switch][site.port(worker)] = f"eth:{self._switch_side[worker]}"
         for cable, names in zip(site.cables, self._cable_ends, strict=True):
             for socket, name in zip((cable.lower, cable.upper), names, strict=True):
                 ports[socket.switch][socket.port] = f"eth:{name}"
@@ -180,7 +180,7 @@ class MininetFabric(Fabric):
             host.defaultIntf().ifconfig("up")
             # The switch has no IP of its own to talk to: without this a packet that comes after
             # a worker has left makes the kernel ask for its address, on a wire whose bytes count.
-            switch = f"{site.network_of(worker).switch_ip}/32"
+            switch = f"{site.network_of(worker).switch.ip}/32"
             _run(["ip", "route", "add", "blackhole", switch], host.pid)
             # Ordinary TCP between the workers heeds the switch's marks, too.
             _run(["sysctl", "-q", "-w", "net.ipv4.tcp_ecn=1"], host.pid)

@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from switchgnn.controller.network import LeafSpineNetworks, Network, Station
+from switchgnn.controller.network import LeafSpineNetworks, Neighbour, Network
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.station import Station
 from switchgnn.topologies.targets import Target, TlsFolder
 
 
@@ -86,9 +88,20 @@ class Site(ABC):
         """Return what is around the switch of a worker."""
         return self.switches[self.places[worker][0]].network
 
+    def port(self, worker: int) -> int:
+        """Return the port of its switch that leads to a worker."""
+        return self._neighbour(worker).port
+
     def station(self, worker: int) -> Station:
-        """Return a worker as its switch sees it."""
-        return self.network_of(worker).stations[self.places[worker][1]]
+        """Return the addresses of a worker."""
+        return self._neighbour(worker).station
+
+    def addresses(self, worker: int) -> Addresses:
+        """Return the addresses in the frames of a worker: its own, and its switch's."""
+        return Addresses(self.station(worker), self.network_of(worker).switch)
+
+    def _neighbour(self, worker: int) -> Neighbour:
+        return self.network_of(worker).neighbours[self.places[worker][1]]
 
 
 @dataclass(frozen=True)
@@ -122,7 +135,7 @@ class Star(Site):
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
         """Worker w is station w."""
-        return tuple((0, worker) for worker in range(len(self.network.stations)))
+        return tuple((0, worker) for worker in range(len(self.network.neighbours)))
 
 
 @dataclass(frozen=True)
@@ -160,8 +173,8 @@ class LeafSpineSite(Site):
         return tuple(
             Cable(
                 cable_name(leaf, spine),
-                Socket(leaf, network.stations[len(network.stations) - spines + spine].port),
-                Socket(leaves + spine, self.networks.spines[spine].stations[leaf].port),
+                Socket(leaf, network.neighbours[len(network.neighbours) - spines + spine].port),
+                Socket(leaves + spine, self.networks.spines[spine].neighbours[leaf].port),
             )
             for leaf, network in enumerate(self.networks.leaves)
             for spine in range(spines)

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.beds.veth import VethStar
-from switchgnn.commands.shared.addresses import worker_addresses
 from switchgnn.controller import (
     P4RuntimeClient,
     SwitchPlan,
@@ -83,7 +82,7 @@ class Bed:
 
     def addresses(self, worker: int) -> Addresses:
         """Return the addresses of a worker."""
-        return worker_addresses(self.network, worker)
+        return Addresses(self.network.neighbours[worker].station, self.network.switch)
 
     def _install(self) -> None:
         # `install` would refuse programs with other banks than the plan.

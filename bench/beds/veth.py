@@ -35,8 +35,8 @@ class VethStar(Fabric):
         self._switch = switch_child(
             self.star.target,
             ports={
-                station.port: f"eth:{self._switch_end(worker)}"
-                for worker, station in enumerate(self.star.network.stations)
+                neighbour.port: f"eth:{self._switch_end(worker)}"
+                for worker, neighbour in enumerate(self.star.network.neighbours)
             },
             grpc_address=self.star.grpc_address,
             device_id=0,

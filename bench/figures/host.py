@@ -12,7 +12,6 @@ from bench.line import Goal, Line
 from bench.machine import lacks
 from bench.measure import alternate
 from bench.settings import Settings
-from switchgnn.commands.shared.addresses import worker_addresses
 from switchgnn.controller import star_network
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.frames import FeatureFrames
@@ -54,7 +53,8 @@ def run(settings: Settings) -> Iterator[Line]:
 
 
 def _addresses() -> Addresses:
-    return worker_addresses(star_network(1), 0)
+    network = star_network(1)
+    return Addresses(network.neighbours[0].station, network.switch)
 
 
 def _hot_path(link: Link) -> Callable[[], int]:
@@ -87,8 +87,8 @@ def _scapy() -> Callable[[], int]:
 
     def packet(source: int) -> Ether:
         return (
-            Ether(src=addresses.worker_mac, dst=addresses.switch_mac)
-            / IP(src=addresses.worker_ip, dst=addresses.switch_ip, tos=2, id=0)
+            Ether(src=addresses.worker.mac, dst=addresses.switch.mac)
+            / IP(src=addresses.worker.ip, dst=addresses.switch.ip, tos=2, id=0)
             / SwitchGNN(Src_id=source, Block_id=1, Count=1)
             / Fragment(lanes=list(range(source * LANES, (source + 1) * LANES)))
         )

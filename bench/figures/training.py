@@ -12,6 +12,7 @@ from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
+from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.topologies import FabricKind, Target
@@ -30,7 +31,7 @@ _WORKERS = 8
 _HIDDEN = 32
 _BANDWIDTH = 2.0
 _EPOCHS = 4
-_RIVALS = {"host": 0.5, "host-partial": 1.0}
+_RIVALS = {HOST.name: 0.5, HOST_PARTIAL.name: 1.0}
 _BYTES_OFF = 1.01
 
 
@@ -50,19 +51,19 @@ def run(settings: Settings) -> Iterator[Line]:
 
 
 def _lines(settings: Settings, target: Target) -> Iterator[Line]:
-    reports: dict[str, list[TrainReport]] = {name: [] for name in ("switch", *_RIVALS)}
+    reports: dict[str, list[TrainReport]] = {name: [] for name in (SWITCH.name, *_RIVALS)}
     train, copies = _training(target)
     for _ in range(settings.pairs):
         for transport, made in reports.items():
             made.append(train(transport))
-    ours = reports["switch"]
+    ours = reports[SWITCH.name]
     what = f"{_GRAPH}, {_WORKERS} workers, {_BANDWIDTH:g} Mbit/s, {target.value}"
     for rival, most in _RIVALS.items():
         yield Line(
             NAME,
             f"{what}: epoch",
             "s",
-            Samples("switch", tuple(report.epoch_seconds for report in ours)),
+            Samples(SWITCH.name, tuple(report.epoch_seconds for report in ours)),
             Samples(rival, tuple(report.epoch_seconds for report in reports[rival])),
             Goal(ratio_most=most),
             note=f"{copies:.1f} remote copies of a boundary vertex on average",
@@ -71,7 +72,7 @@ def _lines(settings: Settings, target: Target) -> Iterator[Line]:
         NAME,
         f"{what}: bytes of all exchanges",
         "MB",
-        Samples("switch", tuple(report.total_bytes / 1e6 for report in ours)),
+        Samples(SWITCH.name, tuple(report.total_bytes / 1e6 for report in ours)),
         Samples("predicted by the plan", tuple(report.expected_bytes / 1e6 for report in ours)),
         Goal(ratio_most=_BYTES_OFF),
     )

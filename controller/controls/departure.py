@@ -20,15 +20,15 @@ class Departure:
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each neighbour's port."""
-        stations = network.stations[: plan.neighbours]
+        neighbours = network.neighbours[: plan.neighbours]
         values: dict[str, Value] = {
-            "port": [station.port for station in stations],
-            "switch_mac": mac_number(network.switch_mac),
-            "worker_mac": [mac_number(station.mac) for station in stations],
-            "switch_ip": int(IPv4Address(network.switch_ip)),
-            "worker_ip": [int(IPv4Address(station.ip)) for station in stations],
+            "port": [each.port for each in neighbours],
+            "switch_mac": mac_number(network.switch.mac),
+            "worker_mac": [mac_number(each.station.mac) for each in neighbours],
+            "switch_ip": int(IPv4Address(network.switch.ip)),
+            "worker_ip": [int(IPv4Address(each.station.ip)) for each in neighbours],
         }
-        return make_rows(self.table, ACTION, values, len(stations))
+        return make_rows(self.table, ACTION, values, len(neighbours))
 
     def records(self, rows: Rows) -> list[Record]:
         """Return port and addresses of each entry."""

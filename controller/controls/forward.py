@@ -21,10 +21,10 @@ class Forward:
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each address, and one for broadcasts."""
-        known = [*network.stations[: plan.neighbours], *network.beyond]
+        known = [*network.neighbours[: plan.neighbours], *network.beyond]
         values: dict[str, Value] = {
-            "dst_addr": [mac_number(station.mac) for station in known],
-            "port": [station.port for station in known],
+            "dst_addr": [mac_number(each.station.mac) for each in known],
+            "port": [each.port for each in known],
         }
         stations = make_rows(self.table, FORWARD, values, len(known))
         flood = FLOOD_STATIONS if plan.above else FLOOD

@@ -13,7 +13,7 @@ ABOVE = "set_above"
 
 def neighbour_ports(plan: SwitchPlan, network: Network) -> list[int]:
     """Return the port of each neighbour of the switch: in a star, of each worker."""
-    return [station.port for station in network.stations[: plan.neighbours]]
+    return [each.port for each in network.neighbours[: plan.neighbours]]
 
 
 class Worker:

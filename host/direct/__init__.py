@@ -4,41 +4,33 @@
 
 from switchgnn.host.direct.binned import (
     BinnedSchedule,
+    BinnedTransport,
     binned_schedules,
     read_binned_schedule,
     write_binned_schedule,
 )
-from switchgnn.host.direct.errors import ScheduleError, SilentWorkerError, TransportError
-from switchgnn.host.direct.frames import PROTOCOL, Station
+from switchgnn.host.direct.copies import copy_schedules
+from switchgnn.host.direct.errors import DirectError, ScheduleError, SilentWorkerError
+from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.partial import partial_schedules
 from switchgnn.host.direct.sampling import Sampling
-from switchgnn.host.direct.schedule import HostSchedule, rows_per_pair
+from switchgnn.host.direct.schedule import DirectSchedule, rows_per_pair
 from switchgnn.host.direct.schedule_files import read_schedule, schedule_file, write_schedule
 from switchgnn.host.direct.stream import Stream
-from switchgnn.host.direct.transport import HostTransport, copy_schedules
+from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.direct.visit_order import visit_order
-from switchgnn.host.innetwork.transport import SwitchTransport
-from switchgnn.host.local import LocalTransport
-from switchgnn.host.transport import NO_TRAFFIC, Transport, add_traffic
-from switchgnn.planner.direction import Direction
 
 __all__ = [
-    "NO_TRAFFIC",
     "PROTOCOL",
     "BinnedSchedule",
-    "Direction",
-    "HostSchedule",
-    "HostTransport",
-    "LocalTransport",
+    "BinnedTransport",
+    "DirectError",
+    "DirectSchedule",
+    "DirectTransport",
     "Sampling",
     "ScheduleError",
     "SilentWorkerError",
-    "Station",
     "Stream",
-    "SwitchTransport",
-    "Transport",
-    "TransportError",
-    "add_traffic",
     "binned_schedules",
     "copy_schedules",
     "partial_schedules",

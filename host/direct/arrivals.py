@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.direct.data_frames import join_fragments
 from switchgnn.host.direct.frames import ALL_OF_A_GROUP, GROUP, UNASKED, Envelopes, Packet
-from switchgnn.host.direct.tally import HostTally
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.header import FRAGMENT_BYTES, Header, Kind
 from switchgnn.host.wire.link import Link
 
@@ -113,7 +113,7 @@ class Arrivals:
         *,
         one_way: frozenset[int],
         round_number: int,
-        tally: HostTally,
+        tally: DirectTally,
     ) -> None:
         self._link = link
         self._envelopes = envelopes

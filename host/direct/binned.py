@@ -6,22 +6,31 @@ Which rows travel, and how many, is as with `host`. But the rows of a pair are n
 become ready, forward and backward, so that a bin's rows fill whole groups of frames.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.direct.copies import copies
+from switchgnn.host.direct.frames import PROTOCOL
+from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import (
-    HostSchedule,
+    DirectSchedule,
     check_workers,
-    copies,
     cut_schedules,
 )
 from switchgnn.host.direct.schedule_files import read_schedule, write_schedule
+from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.direct.visit_order import visit_order
+from switchgnn.host.pace import Pace
+from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.wire.link import Link
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.station import Station
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,17 +43,25 @@ class BinnedSchedule:
             of each pair in another order.
     """
 
-    forward: HostSchedule
-    backward: HostSchedule
+    forward: DirectSchedule
+    backward: DirectSchedule
 
 
 def binned_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
 ) -> tuple[BinnedSchedule, ...]:
-    """The schedules of `g3`.
+    """Make the schedules of `g3`.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+
+    Returns:
+        Both directions of each worker.
 
     Raises:
-        ScheduleError: as ``host_schedules``.
+        ScheduleError: as ``direct_schedules``.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -56,6 +73,75 @@ def binned_schedules(
         transposed, assignment, workers, by_copy=~copies(transposed), turn=-turn
     )
     return tuple(map(BinnedSchedule, forward, backward))
+
+
+class BinnedTransport(DirectTransport):
+    """One worker of `g3`: rows leave bin by bin, while those of other bins are computed.
+
+    Args:
+        schedule: this worker's part of both directions.
+        link: an open link; see ``DirectTransport``.
+        stations: where the workers are.
+        pace: bounds on sending and waiting.
+        sampling: refused if it is anything but all rows.
+
+    Raises:
+        DirectError: stations for another number of workers, or sampling.
+    """
+
+    def __init__(
+        self,
+        schedule: BinnedSchedule,
+        link: Link,
+        stations: tuple[Station, ...],
+        *,
+        pace: Pace | None = None,
+        sampling: Sampling,
+    ) -> None:
+        super().__init__(
+            schedule.forward,
+            link,
+            stations,
+            pace=pace,
+            backward=schedule.backward,
+            sampling=sampling,
+        )
+
+
+@contextmanager
+def open_binned(end: WorkerEnd) -> Iterator[BinnedTransport]:
+    """Open the transport `g3`.
+
+    Yields:
+        The transport; its link is closed at the end.
+
+    Raises:
+        TransportError: the worker was not given a schedule.
+        ScheduleError: the schedule cannot be read.
+        DirectError: rows are to be sampled.
+        LinkError: the link cannot be opened.
+    """
+    schedule = read_binned_schedule(end.schedule_file())
+    sampling = Sampling(end.sampling, end.seed)
+    with end.open_link(PROTOCOL) as link:
+        yield BinnedTransport(schedule, link, end.stations, pace=end.pace, sampling=sampling)
+
+
+def write_binned_schedules(
+    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
+) -> None:
+    """Write the schedules of `g3`, those of the way back into files beside the others.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        paths: one file per worker.
+
+    Raises:
+        ScheduleError: as ``direct_schedules``, or a file cannot be written.
+    """
+    for schedule, path in zip(binned_schedules(graph, assignment, len(paths)), paths, strict=True):
+        write_binned_schedule(schedule, path)
 
 
 def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:

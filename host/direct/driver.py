@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from switchgnn.host.direct.exchange import HostExchange
+from switchgnn.host.direct.exchange import DirectExchange
 
 # What is given while the thread waits for a frame leaves after so many seconds at most.
 # Nothing is given by who waits for the thread.
@@ -22,7 +22,7 @@ class Driver:
         exchange: what is driven; nobody else steps it meanwhile.
     """
 
-    def __init__(self, exchange: HostExchange) -> None:
+    def __init__(self, exchange: DirectExchange) -> None:
         self._exchange = exchange
         self._changed = threading.Condition()
         self._error: BaseException | None = None
@@ -51,7 +51,7 @@ class Driver:
         """Wait until something is there, or the exchange has stopped.
 
         Raises:
-            SwitchGNNError: what stopped it; see ``HostExchange.step``.
+            SwitchGNNError: what stopped it; see ``DirectExchange.step``.
         """
         with self._changed:
             try:

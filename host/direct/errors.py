@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong in an exchange between workers."""
+"""What can go wrong in an exchange of hosts alone."""
 
-from switchgnn.errors import SwitchGNNError
-
-
-class TransportError(SwitchGNNError):
-    """Features cannot be exchanged this way."""
+from switchgnn.host.errors import HostError
 
 
-class SilentWorkerError(TransportError):
+class DirectError(HostError):
+    """Workers cannot exchange rows with each other this way."""
+
+
+class SilentWorkerError(DirectError):
     """Another worker did not answer in time, or has left."""
 
 
-class ScheduleError(TransportError):
+class ScheduleError(DirectError):
     """A schedule that cannot be made, read or written."""

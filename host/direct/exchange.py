@@ -18,16 +18,16 @@ from switchgnn.host.direct.frames import (
     DATA_FRAME_BYTES,
     Envelopes,
     Packet,
-    Station,
     unpack,
 )
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
-from switchgnn.host.direct.tally import HostTally
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.errors import LinkError
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Header, Kind, fragments_of
 from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.station import Station
 
 # How long a worker that leaves answers those that may have missed its last acknowledgement.
 _LINGER = 2.0
@@ -62,7 +62,7 @@ class Round:
         self.complete = False
 
 
-class HostExchange:
+class DirectExchange:
     """Sends rows to other workers and collects theirs.
 
     Rounds begin one after another, and two of them may be under way. One thread begins
@@ -91,7 +91,7 @@ class HostExchange:
         session: int,
         first_round: int,
     ) -> None:
-        self.tally = HostTally()
+        self.tally = DirectTally()
         self._worker = worker
         self._link = link
         self._pace = pace

@@ -7,7 +7,7 @@ the fields mean here.
 """
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from switchgnn.host.wire.addresses import ECN_CAPABLE, ipv4_envelope
@@ -22,6 +22,7 @@ from switchgnn.host.wire.header import (
     Header,
     Kind,
 )
+from switchgnn.station import Station
 
 # The other protocol number for experiments (RFC 3692).
 PROTOCOL = 254
@@ -36,19 +37,6 @@ CONTROL_FRAME_BYTES = BODY_AT
 _ECN_AT = 15
 _MARKED = 3
 _BODY_BYTES = {Kind.FEATURE: FRAGMENT_BYTES, Kind.ACK: 0, Kind.RECALL: 0, Kind.DONE: 0}
-
-
-@dataclass(frozen=True)
-class Station:
-    """Where a worker is.
-
-    Attributes:
-        mac: like ``02:00:00:00:00:01``.
-        ip: IPv4 in dotted form.
-    """
-
-    mac: str
-    ip: str
 
 
 class Packet(NamedTuple):
@@ -121,17 +109,16 @@ class Envelopes:
 
     def __init__(self, worker: int, stations: tuple[Station, ...]) -> None:
         self._worker = worker
-        own = (stations[worker].mac, stations[worker].ip)
+        own = stations[worker]
         self._data, self._control = [], []
         for peer in stations:
-            to = (peer.mac, peer.ip)
             self._data.append(
                 ipv4_envelope(
-                    own, to, HEADER_BYTES + FRAGMENT_BYTES, protocol=PROTOCOL, ecn=ECN_CAPABLE
+                    own, peer, HEADER_BYTES + FRAGMENT_BYTES, protocol=PROTOCOL, ecn=ECN_CAPABLE
                 )
             )
             # As pure acknowledgements of TCP are, these are not to be marked.
-            self._control.append(ipv4_envelope(own, to, HEADER_BYTES, protocol=PROTOCOL, ecn=0))
+            self._control.append(ipv4_envelope(own, peer, HEADER_BYTES, protocol=PROTOCOL, ecn=0))
 
     def data(self, peer: int) -> bytes:
         """Return the 34 bytes before a FEATURE."""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.direct.data_frames import SendOrder
 from switchgnn.host.direct.frames import ALL_OF_A_GROUP, GROUP, UNASKED, Envelopes, Packet
-from switchgnn.host.direct.tally import HostTally
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Header, Kind
@@ -157,7 +157,7 @@ class Outbox:
         *,
         congestion: Congestion,
         round_trip: RoundTrip,
-        tally: HostTally,
+        tally: DirectTally,
     ) -> None:
         self._link = link
         self._envelopes = envelopes

@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The strongest exchange between hosts: copies or partial sums, whichever are fewer."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.schedule import MOST_WORKERS, HostSchedule, host_schedules
+from switchgnn.host.direct.schedule import MOST_WORKERS, DirectSchedule, direct_schedules
+from switchgnn.host.direct.schedule_files import write_schedules
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.cover import cover_by_left
@@ -20,7 +24,7 @@ def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
     one copy of each source, and at most one partial sum for each destination.
 
     Returns:
-        bool[E], see ``host_schedules``.
+        bool[E], see ``direct_schedules``.
     """
     # One vertex for each source and receiver, one for each destination and sender: the
     # pairs of workers do not touch each other, and one cover serves all.
@@ -34,10 +38,34 @@ def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
 
 def partial_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
-) -> tuple[HostSchedule, ...]:
-    """The schedules of `host-partial`.
+) -> tuple[DirectSchedule, ...]:
+    """Make the schedules of `host-partial`.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+
+    Returns:
+        One schedule per worker.
 
     Raises:
-        ScheduleError: as ``host_schedules``.
+        ScheduleError: as ``direct_schedules``.
     """
-    return host_schedules(graph, assignment, workers, choose=fewest_rows)
+    return direct_schedules(graph, assignment, workers, choose=fewest_rows)
+
+
+def write_partial_schedules(
+    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
+) -> None:
+    """Write the schedules of `host-partial`.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        paths: one file per worker.
+
+    Raises:
+        ScheduleError: as ``direct_schedules``, or a file cannot be written.
+    """
+    write_schedules(partial_schedules(graph, assignment, len(paths)), paths)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.errors import TransportError
+from switchgnn.host.direct.errors import DirectError
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Sampling:
         seed: the same for all workers.
 
     Raises:
-        TransportError: a rate or a seed out of range.
+        DirectError: a rate or a seed out of range.
     """
 
     rate: float = 1.0
@@ -32,9 +32,9 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not 0 < self.rate <= 1:
-            raise TransportError(f"The sampling rate must be above 0 and at most 1: {self.rate}.")
+            raise DirectError(f"The sampling rate must be above 0 and at most 1: {self.rate}.")
         if self.seed < 0:
-            raise TransportError(f"The seed must not be negative: {self.seed}.")
+            raise DirectError(f"The seed must not be negative: {self.seed}.")
 
     def draw(self, epoch: int, sender: int, receiver: int, rows: int) -> NDArray[np.int64]:
         """Return int64[k], ascending: which of the rows of a pair travel.

@@ -26,7 +26,7 @@ EdgeChoice = Callable[[BoundaryEdges], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
-class HostSchedule:
+class DirectSchedule:
     """One worker's part.
 
     Attributes:
@@ -53,7 +53,7 @@ class HostSchedule:
         """The number of workers, W."""
         return len(self.out_indptr) - 1
 
-    def transposed(self) -> "HostSchedule":
+    def transposed(self) -> "DirectSchedule":
         """Return the schedule of the sums over the transposed edges.
 
         Whatever was copied is now added up where it went to, and comes back as one row: the
@@ -78,14 +78,9 @@ class _Rows:
     of_edge: NDArray[np.int64]
 
 
-def copies(boundary: BoundaryEdges) -> NDArray[np.bool_]:
-    """Choose a copy for every edge: the method `host`, as in BNS-GCN (MLSys 2022)."""
-    return np.ones(len(boundary), dtype=np.bool_)
-
-
-def host_schedules(
+def direct_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int, *, choose: EdgeChoice
-) -> tuple[HostSchedule, ...]:
+) -> tuple[DirectSchedule, ...]:
     """Cut the exchange into one schedule per worker.
 
     Args:
@@ -126,7 +121,7 @@ def cut_schedules(
     *,
     by_copy: NDArray[np.bool_],
     turn: NDArray[np.int64],
-) -> tuple[HostSchedule, ...]:
+) -> tuple[DirectSchedule, ...]:
     """Cut the exchange along some edges into one schedule per worker.
 
     Args:
@@ -145,7 +140,7 @@ def cut_schedules(
     )
 
 
-def rows_per_pair(schedules: tuple[HostSchedule, ...]) -> NDArray[np.int64]:
+def rows_per_pair(schedules: tuple[DirectSchedule, ...]) -> NDArray[np.int64]:
     """Return int64[W, W]: the rows that travel from worker a to worker b.
 
     Each costs one data frame of 188 bytes per fragment of 32 lanes.
@@ -176,13 +171,13 @@ def _schedule(
     *,
     rows: _Rows,
     digest: NDArray[np.uint8],
-) -> HostSchedule:
+) -> DirectSchedule:
     vertices = np.flatnonzero(assignment == worker).astype(np.int64)
     sent, received = rows.sender == worker, rows.receiver == worker
     send_entries = _entries(sent, rows.of_edge, vertices, boundary.source)
     add_entries = _entries(received, rows.of_edge, vertices, boundary.destination)
     count_out, count_in = int(sent.sum()), int(received.sum())
-    return HostSchedule(
+    return DirectSchedule(
         worker=worker,
         vertices=vertices,
         out_indptr=_indptr(rows.receiver[sent], workers),

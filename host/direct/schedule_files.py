@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's schedule on disk: an ``.npz`` archive without pickle."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.host.direct.operator import RowSums
-from switchgnn.host.direct.schedule import HostSchedule
+from switchgnn.host.direct.schedule import DirectSchedule
 from switchgnn.npz import NotArraysError, read_npz
 
 _ARRAYS = {
@@ -29,7 +30,7 @@ def schedule_file(worker: int) -> str:
     return f"host-schedule-{worker:03d}.npz"
 
 
-def write_schedule(schedule: HostSchedule, path: str | Path) -> None:
+def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
     """Write one worker's schedule.
 
     Raises:
@@ -54,7 +55,17 @@ def write_schedule(schedule: HostSchedule, path: str | Path) -> None:
         raise ScheduleError(f"Cannot write {path}: {error.strerror}.") from error
 
 
-def read_schedule(path: str | Path) -> HostSchedule:
+def write_schedules(schedules: Sequence[DirectSchedule], paths: Sequence[Path]) -> None:
+    """Write the schedules of all workers, each into its file.
+
+    Raises:
+        ScheduleError: a file cannot be written.
+    """
+    for schedule, path in zip(schedules, paths, strict=True):
+        write_schedule(schedule, path)
+
+
+def read_schedule(path: str | Path) -> DirectSchedule:
     """Read what ``write_schedule`` wrote.
 
     Raises:
@@ -68,7 +79,7 @@ def read_schedule(path: str | Path) -> HostSchedule:
         raise ScheduleError(f"{path} is not an archive of arrays; write it again.") from error
     if {name: array.dtype.str for name, array in arrays.items()} != _ARRAYS:
         raise ScheduleError(f"{path} does not hold a schedule; write it again.")
-    return HostSchedule(
+    return DirectSchedule(
         worker=int(arrays["worker"]),
         vertices=arrays["vertices"],
         out_indptr=arrays["out_indptr"],

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.errors import TransportError
-from switchgnn.host.direct.exchange import HostExchange, Round
+from switchgnn.host.direct.exchange import DirectExchange, Round
 from switchgnn.host.direct.operator import RowSums
 from switchgnn.host.direct.sampling import Sample
+from switchgnn.host.errors import FeatureError
 
 Waiter = Callable[[Callable[[], bool]], None]
 
@@ -80,7 +80,7 @@ class Stream:
     """
 
     def __init__(
-        self, exchange: HostExchange, begun: Round, side: Side, wait_until: Waiter
+        self, exchange: DirectExchange, begun: Round, side: Side, wait_until: Waiter
     ) -> None:
         self._exchange = exchange
         self._round = begun
@@ -104,16 +104,16 @@ class Stream:
             rows: float32[K, F].
 
         Raises:
-            TransportError: wrong shape or type, or rows that were fed before.
+            FeatureError: wrong shape or type, or rows that were fed before.
         """
         if rows.shape != (len(places), self._round.width) or rows.dtype != np.float32:
-            raise TransportError(
+            raise FeatureError(
                 f"Worker {self._side.worker} feeds {len(places)} rows of "
                 f"{self._round.width} float32, not {rows.dtype}{list(rows.shape)}."
             )
         if self._fed[places].any():
             twice = places[np.argmax(self._fed[places])]
-            raise TransportError(f"Worker {self._side.worker} feeds row {twice} twice in a round.")
+            raise FeatureError(f"Worker {self._side.worker} feeds row {twice} twice in a round.")
         self._fed[places] = True
         self._rows[places] = rows
         touched, times = np.unique(self._side.needed_by.rows(places).column, return_counts=True)

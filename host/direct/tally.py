@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class HostTally:
+class DirectTally:
     """Counters of one worker.
 
     Attributes:

@@ -11,35 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.driver import Driver
-from switchgnn.host.direct.errors import TransportError
-from switchgnn.host.direct.exchange import HostExchange
-from switchgnn.host.direct.frames import Station
+from switchgnn.host.direct.errors import DirectError
+from switchgnn.host.direct.exchange import DirectExchange
+from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.sampling import Sampling, sample_rows
-from switchgnn.host.direct.schedule import HostSchedule, copies, host_schedules
+from switchgnn.host.direct.schedule import DirectSchedule
+from switchgnn.host.direct.schedule_files import read_schedule
 from switchgnn.host.direct.stream import Side, Stream, Waiter, make_side
-from switchgnn.host.direct.tally import HostTally
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.pace import Pace
-from switchgnn.host.transport import check_rows, traffic_since
+from switchgnn.host.transport import WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.header import fragments_of
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import Graph
+from switchgnn.station import Station
 
 _EXACT = Sampling()
 
 
-def copy_schedules(
-    graph: Graph, assignment: NDArray[np.int32], workers: int
-) -> tuple[HostSchedule, ...]:
-    """The schedules of `host`: one copy per vertex and remote worker that needs it.
-
-    Raises:
-        ScheduleError: as ``host_schedules``.
-    """
-    return host_schedules(graph, assignment, workers, choose=copies)
-
-
-class HostTransport:
+class DirectTransport:
     """One worker of `host` or `host-partial`, as its schedule says.
 
     BACKWARD is the transpose of FORWARD, also of a sampled one: it is the gradient of the
@@ -56,28 +46,28 @@ class HostTransport:
         first_round: number of the first round; must grow where links are used again.
 
     Raises:
-        TransportError: stations for another number of workers, or sampling with a schedule
+        DirectError: stations for another number of workers, or sampling with a schedule
             for the way back.
     """
 
     def __init__(
         self,
-        schedule: HostSchedule,
+        schedule: DirectSchedule,
         link: Link,
         stations: tuple[Station, ...],
         *,
         pace: Pace | None = None,
-        backward: HostSchedule | None = None,
+        backward: DirectSchedule | None = None,
         sampling: Sampling = _EXACT,
         first_round: int = 1,
     ) -> None:
         if len(stations) != schedule.workers:
-            raise TransportError(
+            raise DirectError(
                 f"The schedule is for {schedule.workers} workers, but {len(stations)} have "
                 "addresses."
             )
         if backward is not None and sampling.rate < 1:
-            raise TransportError(
+            raise DirectError(
                 "Rows that travel in an order of their own cannot be sampled: take all of them, "
                 "or the transport host."
             )
@@ -96,7 +86,7 @@ class HostTransport:
             zlib.crc32(schedule.digest.tobytes()),
         )
         sends, gets = np.diff(schedule.out_indptr) > 0, np.diff(schedule.in_indptr) > 0
-        self._exchange = HostExchange(
+        self._exchange = DirectExchange(
             schedule.worker,
             stations,
             link,
@@ -109,7 +99,7 @@ class HostTransport:
         self._wait_until: Waiter = self._exchange.wait_until
 
     @property
-    def tally(self) -> HostTally:
+    def tally(self) -> DirectTally:
         """What was counted so far."""
         return self._exchange.tally
 
@@ -133,7 +123,7 @@ class HostTransport:
         """Return float32[n, F], added in float32; see ``Transport``.
 
         Raises:
-            TransportError: wrong shape or type.
+            DirectError: wrong shape or type.
             SilentWorkerError: another worker is gone, or calls with other arguments.
             LinkError: the link is gone.
         """
@@ -203,6 +193,25 @@ class HostTransport:
             for direction, schedule in self._schedules.items()
             for sent, awaited in [samples[direction]]
         }
+
+
+@contextmanager
+def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
+    """Open a transport between hosts, as the worker's schedule says.
+
+    Yields:
+        The transport; its link is closed at the end.
+
+    Raises:
+        TransportError: the worker was not given a schedule.
+        ScheduleError: the schedule cannot be read.
+        DirectError: the sampling is out of range.
+        LinkError: the link cannot be opened.
+    """
+    schedule = read_schedule(end.schedule_file())
+    sampling = Sampling(end.sampling, end.seed)
+    with end.open_link(PROTOCOL) as link:
+        yield DirectTransport(schedule, link, end.stations, pace=end.pace, sampling=sampling)
 
 
 def _numbers(chosen: NDArray[np.bool_]) -> frozenset[int]:

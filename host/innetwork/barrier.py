@@ -4,18 +4,15 @@
 
 import time
 
-from switchgnn.host.errors import (
+from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.innetwork.errors import (
     BarrierError,
     ExchangeTimeoutError,
-    HostError,
+    InNetworkError,
     PlanMismatchError,
     RoundMismatchError,
 )
 from switchgnn.host.innetwork.inbox import Inbox
-from switchgnn.host.innetwork.tally import Tally
-from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
     BODY_AT,
     OPENING_BLOCK,
@@ -23,7 +20,6 @@ from switchgnn.host.wire.header import (
     Header,
     Kind,
 )
-from switchgnn.host.wire.link import Link
 
 # The bits of the largest finite float32.
 _LARGEST_FLOAT = 0x7F7FFFFF
@@ -35,32 +31,33 @@ class Barrier:
     """Reports `done` to the switch and waits for `advance`.
 
     `done` is repeated until it is answered: the switch counts it once.
+
+    Args:
+        endpoint: this worker.
+        inbox: where the answers come from.
+        workers: the number of workers.
+        plan_id: the first 32 bits of the plan's digest.
     """
 
     def __init__(
         self,
-        link: Link,
+        endpoint: Endpoint,
         inbox: Inbox,
-        addresses: Addresses,
-        pace: Pace,
-        round_trip: RoundTrip,
         *,
-        tally: Tally,
-        worker: int,
         workers: int,
         plan_id: int,
     ) -> None:
-        self._link = link
+        self._link = endpoint.link
+        self._addresses = endpoint.addresses
+        self._worker = endpoint.worker
+        self._pace = endpoint.pace
+        self._round_trip = endpoint.round_trip
+        self._tally = endpoint.tally
         self._inbox = inbox
-        self._addresses = addresses
-        self._worker = worker
         self._workers = workers
         self._plan_id = plan_id
-        self._pace = pace
-        self._round_trip = round_trip
         self._magnitude = 0
         self._last: bytes | None = None
-        self._tally = tally
 
     def open_round(self, round_number: int, magnitude: int) -> int:
         """Open a round together with all workers.
@@ -179,7 +176,7 @@ class Barrier:
     def _not_done(self, barrier: BarrierBody) -> list[int]:
         return [w for w in range(self._workers) if not barrier.workers >> w & 1]
 
-    def _timeout(self, place: tuple[int, int, int], missing: list[int] | None) -> HostError:
+    def _timeout(self, place: tuple[int, int, int], missing: list[int] | None) -> InNetworkError:
         where = "Round {}, block {}, fragment {}".format(*place)
         if missing is None and place[1] != OPENING_BLOCK:
             return ExchangeTimeoutError(

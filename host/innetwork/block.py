@@ -8,18 +8,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.congestion import Congestion
-from switchgnn.host.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox, Packet
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.tally import Tally
-from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Kind
-from switchgnn.host.wire.link import Link
 
 _NAMED_AT_MOST = 10
 
@@ -27,30 +22,25 @@ _NAMED_AT_MOST = 10
 class BlockExchange:
     """Exchanges the fragments of blocks, one at a time.
 
-    `repeat_barrier` repeats the last `done`; a worker whose sums do not come calls it.
-    `receiver` makes the sums of one fragment.
+    Args:
+        endpoint: this worker.
+        inbox: what comes for it.
+        repeat_barrier: repeats the last `done`; called while sums do not come.
+        receiver: makes the sums of one fragment.
     """
 
     def __init__(
         self,
-        link: Link,
+        endpoint: Endpoint,
         inbox: Inbox,
-        addresses: Addresses,
         *,
-        pace: Pace,
-        round_trip: RoundTrip,
-        congestion: Congestion,
-        tally: Tally,
         repeat_barrier: Callable[[], None],
         receiver: type[SumReceiver] = SumReceiver,
     ) -> None:
-        self._link = link
+        self._endpoint = endpoint
         self._inbox = inbox
-        self._addresses = addresses
-        self._pace = pace
-        self._round_trip = round_trip
-        self._congestion = congestion
-        self._tally = tally
+        self._pace = endpoint.pace
+        self._tally = endpoint.tally
         self._repeat_barrier = repeat_barrier
         self._receiver = receiver
 
@@ -73,23 +63,8 @@ class BlockExchange:
         """
         place = (round_number, schedule.block_id, fragment)
         schedule.frames.fill(round_number, fragment, lanes)
-        sender = FeatureSender(
-            self._link,
-            schedule.frames,
-            self._pace.group_size,
-            congestion=self._congestion,
-            round_trip=self._round_trip,
-            tally=self._tally,
-        )
-        receiver = self._receiver(
-            self._link,
-            self._addresses,
-            schedule,
-            place=place,
-            began=time.monotonic(),
-            round_trip=self._round_trip,
-            tally=self._tally,
-        )
+        sender = FeatureSender(self._endpoint, schedule.frames)
+        receiver = self._receiver(self._endpoint, schedule, place=place, began=time.monotonic())
         self._drive(place, sender, receiver)
         return receiver.sums()
 
@@ -117,7 +92,7 @@ class BlockExchange:
 
     def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
         timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)
-        return max(0.001, min(timer, self._congestion.wait() or timer))
+        return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take(
         self,
@@ -153,7 +128,7 @@ class BlockExchange:
         after = f"after {self._pace.patience:g} s without progress"
         if not sender.done:
             return (
-                f"{where}: the switch on {self._link.name} has not acknowledged "
+                f"{where}: the switch on {self._endpoint.link.name} has not acknowledged "
                 f"{sender.unconfirmed} features {after}. Is it running, with the plan installed "
                 "(`switchgnn controller show`)?"
             )

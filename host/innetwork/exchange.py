@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.congestion import Congestion
-from switchgnn.host.errors import FeatureError, PlanMismatchError
+from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.block import BlockExchange
+from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.expected_traffic import expected_traffic
 from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
 from switchgnn.host.innetwork.inbox import Inbox
@@ -19,9 +20,7 @@ from switchgnn.host.innetwork.notice import Notifier
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.tally import Tally
 from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import LANES, fragments_of
 from switchgnn.host.wire.link import Link, Traffic
@@ -49,7 +48,7 @@ class FixedSums:
         return self.fixed_point.decode(self.values)
 
 
-class Exchange:
+class InNetworkExchange:
     """One worker's part in the neighbour aggregation of all workers.
 
     All workers of the plan call :meth:`aggregate` together, once per round and with the
@@ -89,37 +88,25 @@ class Exchange:
                 "for the transport that is wanted."
             )
         pace = pace or Pace()
-        self.tally = Tally()
+        endpoint = new_endpoint(part.worker, link, addresses, pace)
+        self.tally = endpoint.tally
         self._manifest = manifest
         self._part = part
         self._group_size = pace.group_size
         self._round = first_round
         self._on_block = on_block
-        self._responder = Responder(link, addresses, part.vertices, self.tally)
-        round_trip = RoundTrip(pace.shortest_timeout)
-        congestion = Congestion(pace, round_trip)
-        notifier = Notifier(link, addresses, part.worker, round_trip, self.tally)
-        inbox = Inbox(link, self._responder, congestion, notifier, self.tally)
+        self._responder = Responder(endpoint, part.vertices)
+        inbox = Inbox(endpoint, self._responder, Notifier(endpoint))
         self._schedules = block_schedules(part, addresses, pace.group_size)
         self._barrier = Barrier(
-            link,
+            endpoint,
             inbox,
-            addresses,
-            pace,
-            round_trip,
-            tally=self.tally,
-            worker=part.worker,
             workers=manifest.workers,
             plan_id=plan_id(manifest),
         )
         self._block = BlockExchange(
-            link,
+            endpoint,
             inbox,
-            addresses,
-            pace=pace,
-            round_trip=round_trip,
-            congestion=congestion,
-            tally=self.tally,
             repeat_barrier=self._barrier.repeat_last,
             receiver=self._receiver,
         )

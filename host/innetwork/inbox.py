@@ -12,12 +12,10 @@ keeps them for the block that follows.
 import time
 from collections import deque
 
-from switchgnn.host.congestion import Congestion
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.notice import Notifier
 from switchgnn.host.innetwork.responder import Responder
-from switchgnn.host.innetwork.tally import Tally
 from switchgnn.host.wire.header import Header, Kind, unpack_header
-from switchgnn.host.wire.link import Link
 
 _KEPT_AT_MOST = 1 << 17
 
@@ -25,21 +23,20 @@ Packet = tuple[Header, memoryview]
 
 
 class Inbox:
-    """Receives sound packets from a link and keeps early ones."""
+    """Receives sound packets from a link and keeps early ones.
 
-    def __init__(
-        self,
-        link: Link,
-        responder: Responder,
-        congestion: Congestion,
-        notifier: Notifier,
-        tally: Tally,
-    ) -> None:
-        self._link = link
+    Args:
+        endpoint: whose packets.
+        responder: answers fetches.
+        notifier: tells the others of marks.
+    """
+
+    def __init__(self, endpoint: Endpoint, responder: Responder, notifier: Notifier) -> None:
+        self._link = endpoint.link
+        self._congestion = endpoint.congestion
+        self._tally = endpoint.tally
         self._responder = responder
-        self._congestion = congestion
         self._notifier = notifier
-        self._tally = tally
         self._kept: deque[tuple[Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
 
     def receive(self, seconds: float) -> Packet | None:

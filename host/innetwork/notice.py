@@ -8,38 +8,33 @@ to slow down, not it alone.
 
 import time
 
-from switchgnn.host.innetwork.tally import Tally
-from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.wire.header import Header, Kind
-from switchgnn.host.wire.link import Link
 
 
 class Notifier:
-    """Sends a NOTICE to all workers, at most once per round trip."""
+    """Sends a NOTICE to all workers, at most once per round trip.
 
-    def __init__(
-        self, link: Link, addresses: Addresses, worker: int, round_trip: RoundTrip, tally: Tally
-    ) -> None:
-        self._link = link
-        self._addresses = addresses
-        self._worker = worker
-        self._round_trip = round_trip
-        self._tally = tally
+    Args:
+        endpoint: the worker that tells the others.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
         self._last = float("-inf")
 
     def notify(self, marked: Header) -> None:
         """Pass on that this packet came marked."""
         now = time.monotonic()
-        if now - self._last < self._round_trip.smoothed:
+        if now - self._last < self._endpoint.round_trip.smoothed:
             return
         self._last = now
         header = Header(
             kind=Kind.NOTICE,
-            src_id=self._worker,
+            src_id=self._endpoint.worker,
             round=marked.round,
             block_id=marked.block_id,
             fragment=marked.fragment,
         )
-        self._link.send(self._addresses.frame(header.pack(b"")))
-        self._tally.notices += 1
+        self._endpoint.send(header)
+        self._endpoint.tally.notices += 1

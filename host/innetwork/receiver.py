@@ -23,12 +23,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.innetwork.tally import Tally
-from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, LANES, Header, Kind
-from switchgnn.host.wire.link import Link
 
 # A slot must have stood still for so long before its features are fetched raw:
 # fetching gives the switch's work up, and a slow worker is no lost packet.
@@ -55,25 +52,28 @@ class _Doubt:
 
 
 class SumReceiver:
-    """The sums of one fragment of one block, as they come in."""
+    """The sums of one fragment of one block, as they come in.
+
+    Args:
+        endpoint: this worker.
+        schedule: the block.
+        place: round, block and fragment.
+        began: when the fragment was begun, in seconds of ``time.monotonic``.
+    """
 
     def __init__(
         self,
-        link: Link,
-        addresses: Addresses,
+        endpoint: Endpoint,
         schedule: BlockSchedule,
         *,
         place: tuple[int, int, int],
         began: float,
-        round_trip: RoundTrip,
-        tally: Tally,
     ) -> None:
-        self._link = link
-        self._addresses = addresses
+        self._endpoint = endpoint
         self._schedule = schedule
         self._place = place
-        self._round_trip = round_trip
-        self._tally = tally
+        self._round_trip = endpoint.round_trip
+        self._tally = endpoint.tally
         self._staging = bytearray(FRAGMENT_BYTES * len(schedule.receive_vertex))
         self._missing = dict.fromkeys(range(len(schedule.receive_vertex)))
         self._doubts: dict[int, _Doubt] = {}
@@ -300,4 +300,4 @@ class SumReceiver:
             is_fetch=True,
             resend=resend,
         )
-        self._link.send(self._addresses.frame(header.pack(b"")))
+        self._endpoint.send(header)

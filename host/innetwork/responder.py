@@ -5,29 +5,22 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.innetwork.tally import Tally
-from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.wire.header import Header, Kind
-from switchgnn.host.wire.link import Link
 
 
 class Responder:
     """Holds the fixed-point features of the current round.
 
     Args:
-        link: to the switch.
-        addresses: this worker's.
+        endpoint: this worker.
         vertices: int64[n], the worker's vertices, ascending.
-        tally: counts what is served.
     """
 
-    def __init__(
-        self, link: Link, addresses: Addresses, vertices: NDArray[np.int64], tally: Tally
-    ) -> None:
-        self._link = link
-        self._addresses = addresses
+    def __init__(self, endpoint: Endpoint, vertices: NDArray[np.int64]) -> None:
+        self._endpoint = endpoint
+        self._tally = endpoint.tally
         self._row = {int(vertex): row for row, vertex in enumerate(vertices)}
-        self._tally = tally
         self._round = 0
         self._blocks = range(0)
         self._lanes: NDArray[np.int32] | None = None
@@ -63,5 +56,5 @@ class Responder:
             round=request.round,
         )
         body = self._lanes[row, request.fragment].astype(">i4").tobytes()
-        self._link.send(self._addresses.frame(header.pack(body)))
+        self._endpoint.send(header, body)
         self._tally.features_served += 1

@@ -12,12 +12,9 @@ question.
 import time
 from collections import deque
 
-from switchgnn.host.congestion import Congestion
-from switchgnn.host.innetwork.tally import Tally
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.wire.frames import FeatureFrames
 from switchgnn.host.wire.header import Header
-from switchgnn.host.wire.link import Link
 
 _BURST = 8
 # GROUPS_PER_WORKER of p4src/accepted.p4.
@@ -25,25 +22,21 @@ _GROUPS_APART = 32
 
 
 class FeatureSender:
-    """One fragment of one block, on its way to the switch."""
+    """One fragment of one block, on its way to the switch.
 
-    def __init__(
-        self,
-        link: Link,
-        frames: FeatureFrames,
-        group_size: int,
-        *,
-        congestion: Congestion,
-        round_trip: RoundTrip,
-        tally: Tally,
-    ) -> None:
-        self._link = link
+    Args:
+        endpoint: this worker.
+        frames: what is sent, in groups of ``Pace.group_size``.
+    """
+
+    def __init__(self, endpoint: Endpoint, frames: FeatureFrames) -> None:
+        self._link = endpoint.link
         self._rows = frames.rows
-        self._group_size = group_size
-        self._congestion = congestion
-        self._round_trip = round_trip
-        self._tally = tally
-        groups = -(-len(self._rows) // group_size)
+        self._group_size = endpoint.pace.group_size
+        self._congestion = endpoint.congestion
+        self._round_trip = endpoint.round_trip
+        self._tally = endpoint.tally
+        groups = -(-len(self._rows) // self._group_size)
         self._waiting = set(range(groups))
         self._asked_at = [0.0] * groups
         self._attempts = [0] * groups

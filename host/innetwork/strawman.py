@@ -6,14 +6,18 @@ A switch that hands out its slots first come, first served sums only what comes 
 vertex has one. The rest it passes on as it is, and the worker adds it to the switch's part.
 """
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.schedule import BlockSchedule
+from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
+from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.header import BODY_AT, LANES, Header
 
 _IDS = 1 << 32
@@ -43,8 +47,15 @@ class PartReceiver(SumReceiver):
     Whatever else there is gives way to the raw features of all neighbours.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - those of SumReceiver
-        super().__init__(*arguments, **options)
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        schedule: BlockSchedule,
+        *,
+        place: tuple[int, int, int],
+        began: float,
+    ) -> None:
+        super().__init__(endpoint, schedule, place=place, began=began)
         self._parts: dict[int, _Part] = {}
         self._overflowed: dict[int, set[int]] = {}
         self._copied: set[int] = set()
@@ -123,14 +134,19 @@ class PartReceiver(SumReceiver):
         self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
 
 
-class StrawmanExchange(Exchange):
-    """One worker's part in an exchange over the strawman's switch; see ``Exchange``.
+class StrawmanExchange(InNetworkExchange):
+    """One worker's part in an exchange over the strawman's switch; see ``InNetworkExchange``.
 
     Its ``expected_traffic`` is the least there is: that without overflow.
     """
 
     _strawman = True
     _receiver = PartReceiver
+
+
+def open_strawman(end: WorkerEnd) -> AbstractContextManager[InNetworkTransport]:
+    """Open the transport `strawman`; see ``open_in_network``."""
+    return open_in_network(end, StrawmanExchange)
 
 
 def _lanes(frame: memoryview) -> NDArray[np.int32]:

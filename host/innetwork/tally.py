@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Tally:
+class InNetworkTally:
     """Counters of one worker.
 
     Attributes:

@@ -2,16 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sums that the switch makes, behind the interface of the others."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.innetwork.exchange import Exchange
-from switchgnn.host.transport import traffic_since
+from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.transport import WorkerEnd, traffic_since
+from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.plan.files import read_manifest, read_worker_part
 
 
-class SwitchTransport:
+class InNetworkTransport:
     """In-network sums.
 
     Args:
@@ -19,7 +24,7 @@ class SwitchTransport:
         link: the exchange's link, for its counters.
     """
 
-    def __init__(self, exchange: Exchange, link: Link) -> None:
+    def __init__(self, exchange: InNetworkExchange, link: Link) -> None:
         self._exchange = exchange
         self._link = link
         self._start = link.traffic
@@ -29,7 +34,7 @@ class SwitchTransport:
 
         Raises:
             PlannerError: the plan was made without that direction.
-            HostError: as ``Exchange.aggregate``.
+            HostError: as ``InNetworkExchange.aggregate``.
         """
         return self._exchange.aggregate(rows, direction)
 
@@ -47,3 +52,28 @@ class SwitchTransport:
 
     def close(self) -> None:
         """The last barrier was the farewell."""
+
+
+@contextmanager
+def open_in_network(
+    end: WorkerEnd, kind: type[InNetworkExchange] = InNetworkExchange
+) -> Iterator[InNetworkTransport]:
+    """Open the transport `switch`, or another with the same packets.
+
+    Args:
+        end: the worker's end.
+        kind: what exchanges.
+
+    Yields:
+        The transport; its link is closed at the end.
+
+    Raises:
+        TransportError: the worker was not given a plan.
+        PlanError: the plan cannot be read.
+        PlanMismatchError: the plan is for the other kind of switch.
+        LinkError: the link cannot be opened.
+    """
+    plan = end.plan_folder()
+    manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
+    with end.open_link(PROTOCOL) as link:
+        yield InNetworkTransport(kind(manifest, part, link, end.addresses, pace=end.pace), link)

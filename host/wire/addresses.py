@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass
 
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
+from switchgnn.station import Station
 
 _IPV4 = struct.Struct(">BBHHHBBH4s4s")
 _TIME_TO_LIVE = 64
@@ -19,20 +20,16 @@ class Addresses:
     """Where a worker's packets come from and go to.
 
     Attributes:
-        worker_mac, switch_mac: like ``02:00:00:00:00:01``.
-        worker_ip, switch_ip: IPv4 in dotted form.
+        worker: the worker.
+        switch: the switch that it is connected to.
     """
 
-    worker_mac: str
-    worker_ip: str
-    switch_mac: str
-    switch_ip: str
+    worker: Station
+    switch: Station
 
     def envelope(self, packet_bytes: int) -> bytes:
         """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size."""
-        return ipv4_envelope(
-            (self.worker_mac, self.worker_ip), (self.switch_mac, self.switch_ip), packet_bytes
-        )
+        return ipv4_envelope(self.worker, self.switch, packet_bytes)
 
     def frame(self, packet: bytes) -> bytes:
         """Return the whole Ethernet frame around a SwitchGNN packet."""
@@ -40,8 +37,8 @@ class Addresses:
 
 
 def ipv4_envelope(
-    sender: tuple[str, str],
-    receiver: tuple[str, str],
+    sender: Station,
+    receiver: Station,
     packet_bytes: int,
     *,
     protocol: int = PROTOCOL,
@@ -50,17 +47,17 @@ def ipv4_envelope(
     """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size.
 
     Args:
-        sender: MAC and IPv4 address as text.
-        receiver: the same of where it goes.
+        sender: where it comes from.
+        receiver: where it goes.
         packet_bytes: what follows the IPv4 header.
         protocol: IPv4 protocol number.
         ecn: ECN field of the IPv4 header.
     """
-    ethernet = _mac_bytes(receiver[0]) + _mac_bytes(sender[0]) + ETHERTYPE_IPV4.to_bytes(2, "big")
+    ethernet = _mac_bytes(receiver.mac) + _mac_bytes(sender.mac) + ETHERTYPE_IPV4.to_bytes(2, "big")
     fields = (
         *(0x45, ecn, _IPV4.size + packet_bytes, 0, 0, _TIME_TO_LIVE, protocol, 0),
-        ipaddress.IPv4Address(sender[1]).packed,
-        ipaddress.IPv4Address(receiver[1]).packed,
+        ipaddress.IPv4Address(sender.ip).packed,
+        ipaddress.IPv4Address(receiver.ip).packed,
     )
     header = bytearray(_IPV4.pack(*fields))
     header[10:12] = internet_checksum(header).to_bytes(2, "big")

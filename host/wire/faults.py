@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 
 from switchgnn.host.errors import HostError
-from switchgnn.host.wire.header import ETHERNET_BYTES
-from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
+from switchgnn.host.wire.link import Link, Traffic, open_link
 
 DIRECTIONS = ("up", "down")
 WORKERS, CABLES = "workers", "cables"
@@ -174,6 +174,27 @@ class FaultyLink(Link):
     def close(self) -> None:
         """Close the real link."""
         self._link.close()
+
+
+def open_worker_link(description: str, faults: str, worker: int, protocol: int = PROTOCOL) -> Link:
+    """Open the link of a worker, with what is to go wrong on it.
+
+    Args:
+        description: as ``open_link`` takes it.
+        faults: as ``Faults.parse`` takes them; empty for none.
+        worker: whose link it is.
+        protocol: the IPv4 protocol that is to be received from an interface.
+
+    Returns:
+        The open link.
+
+    Raises:
+        FaultError: the faults cannot be read.
+        LinkError: the description is malformed, or the link cannot be opened.
+    """
+    parsed = Faults.parse(faults)
+    link = open_link(description, protocol)
+    return FaultyLink(link, parsed, worker) if parsed.rates else link
 
 
 class FaultyDirection:

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,25 +20,13 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from switchgnn.host.direct import (
-    PROTOCOL,
-    HostTransport,
-    LocalTransport,
-    Sampling,
-    Station,
-    SwitchTransport,
-    Transport,
-    read_binned_schedule,
-    read_schedule,
-)
-from switchgnn.host.innetwork.exchange import Exchange
-from switchgnn.host.innetwork.strawman import StrawmanExchange
+from switchgnn.host.direct import BinnedTransport
 from switchgnn.host.pace import Pace
+from switchgnn.host.registry import transport_kind
+from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.faults import Faults, FaultyLink
-from switchgnn.host.wire.header import PROTOCOL as SWITCHGNN_PROTOCOL
-from switchgnn.host.wire.link import Link, open_link
-from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.station import Station
+from switchgnn.task_json import task_from_json, task_to_json
 from switchgnn.training.bins.models import distribute_in_bins
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.bins.rounds import BinnedSum
@@ -49,10 +37,6 @@ from switchgnn.training.partition_files import read_partition
 from switchgnn.training.sums.remote_sum import RemoteSum
 from switchgnn.training.trainer import Trainer, TrainOptions
 
-SWITCH, HOST, HOST_PARTIAL, LOCAL = "switch", "host", "host-partial", "local"
-G3, STRAWMAN = "g3", "strawman"
-TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)
-
 
 @dataclass(frozen=True)
 class TrainTask:
@@ -61,14 +45,14 @@ class TrainTask:
     Attributes:
         worker: its number.
         partitions: the folder of all partitions.
-        transport: one of TRANSPORTS.
+        transport: the name of a transport of ``switchgnn.host.registry``.
         model, options: what to train, and how.
         pace: the limits of sending and waiting.
         link: ``eth:...`` or ``udp:...``.
         addresses: the worker's addresses.
         plan: the plan folder, for ``switch`` and ``strawman``.
         schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``.
-        stations: (MAC, IP) of all workers, for the same transports.
+        stations: those of all workers, for the same transports.
         sampling: the share of rows that are sent, for ``host``.
         faults: what to inject on its link, as ``--faults`` takes it.
         bins: the size of bins and what overlaps, for ``g3``.
@@ -84,39 +68,23 @@ class TrainTask:
     addresses: Addresses
     plan: Path | None = None
     schedule: Path | None = None
-    stations: tuple[tuple[str, str], ...] = ()
+    stations: tuple[Station, ...] = ()
     sampling: float = 1.0
     faults: str = ""
     bins: BinOptions = field(default_factory=BinOptions)
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
-        return json.dumps(asdict(self), default=str)
+        return task_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "TrainTask":
-        """Read what :meth:`to_json` wrote."""
-        fields = json.loads(text)
-        options = fields["options"]
-        options["checkpoint"] = _path(options["checkpoint"])
-        return cls(
-            **{
-                **fields,
-                "partitions": Path(fields["partitions"]),
-                "model": ModelOptions(**fields["model"]),
-                "options": TrainOptions(**options),
-                "pace": Pace(**fields["pace"]),
-                "addresses": Addresses(**fields["addresses"]),
-                "plan": _path(fields["plan"]),
-                "schedule": _path(fields["schedule"]),
-                "stations": tuple((mac, ip) for mac, ip in fields["stations"]),
-                "bins": BinOptions(**fields["bins"]),
-            }
-        )
+        """Read what :meth:`to_json` wrote.
 
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
+        Raises:
+            TaskError: no JSON; or a field is missing, unknown, or of another type.
+        """
+        return task_from_json(cls, text)
 
 
 def run_train_worker(task: TrainTask) -> None:
@@ -131,7 +99,8 @@ def run_train_worker(task: TrainTask) -> None:
     torch.manual_seed(task.options.seed)
     model = build_model(task.model, partition.features.shape[1], partition.classes)
     torch.manual_seed(task.options.seed * 1000 + 1 + task.worker)
-    with _together(task.pace.patience), _transport(task, partition) as transport:
+    opened = transport_kind(task.transport).open(_end(task, partition))
+    with _together(task.pace.patience), opened as transport:
         with _distributed(model, partition, transport, task) as remote:
             trainer = Trainer(model, partition, remote, _own_options(task))
             _report("ready")
@@ -149,8 +118,7 @@ def _distributed(
     model: nn.Module, partition: Partition, transport: Transport, task: TrainTask
 ) -> Iterator[RemoteSum | BinnedSum]:
     """Let the model compute on the partition, at once or in bins."""
-    if task.transport == G3:
-        assert isinstance(transport, HostTransport)  # noqa: S101  see _transport
+    if isinstance(transport, BinnedTransport):
         with BinnedSum(transport, task.bins) as binned:
             distribute_in_bins(model, partition, binned, seed=task.options.seed)
             yield binned
@@ -186,34 +154,21 @@ def _together(patience: float) -> Iterator[None]:
         dist.destroy_process_group()
 
 
-@contextmanager
-def _transport(task: TrainTask, partition: Partition) -> Iterator[Transport]:
-    if task.transport == LOCAL:
-        yield LocalTransport(len(partition.vertices), partition.workers)
-        return
-    with ExitStack() as stack:
-        protocol = SWITCHGNN_PROTOCOL if task.plan is not None else PROTOCOL
-        link: Link = stack.enter_context(open_link(task.link, protocol))
-        faults = Faults.parse(task.faults)
-        if faults.rates:
-            link = FaultyLink(link, faults, task.worker)
-        if task.plan is not None:
-            manifest = read_manifest(task.plan)
-            part = read_worker_part(task.plan, task.worker)
-            kind = StrawmanExchange if task.transport == STRAWMAN else Exchange
-            exchange = kind(manifest, part, link, task.addresses, pace=task.pace)
-            yield SwitchTransport(exchange, link)
-            return
-        assert task.schedule is not None  # noqa: S101  every other transport has one
-        binned = read_binned_schedule(task.schedule) if task.transport == G3 else None
-        yield HostTransport(
-            binned.forward if binned else read_schedule(task.schedule),
-            link,
-            tuple(Station(mac, ip) for mac, ip in task.stations),
-            pace=task.pace,
-            backward=binned.backward if binned else None,
-            sampling=Sampling(task.sampling, task.options.seed),
-        )
+def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
+    return WorkerEnd(
+        worker=task.worker,
+        workers=partition.workers,
+        vertices=len(partition.vertices),
+        pace=task.pace,
+        link=task.link,
+        faults=task.faults,
+        addresses=task.addresses,
+        stations=task.stations,
+        plan=task.plan,
+        schedule=task.schedule,
+        sampling=task.sampling,
+        seed=task.options.seed,
+    )
 
 
 def _report(event: str, **values: Any) -> None:  # noqa: ANN401

@@ -190,13 +190,13 @@ def test_a_plan_too_large_for_a_table_is_refused(network, program):
 
 
 def test_two_workers_on_a_port_are_refused(network, program):
-    twice = replace(network, stations=(network.stations[0],) * 4)
+    twice = replace(network, neighbours=(network.neighbours[0],) * 4)
     refused(PLAN, twice, program, "same port")
 
 
 def test_a_loop_port_is_no_workers_port(network, program):
-    stations = (*network.stations[:3], replace(network.stations[3], port=256))
-    refused(PLAN, replace(network, stations=stations), program, "from 1 to 255")
+    neighbours = (*network.neighbours[:3], replace(network.neighbours[3], port=256))
+    refused(PLAN, replace(network, neighbours=neighbours), program, "from 1 to 255")
 
 
 def test_an_unknown_worker_is_refused(network, program):

@@ -61,21 +61,21 @@ def shares(plans, switches):
 
 def test_networks_fit_together():
     leaf, spine = NETWORKS.leaves[1], NETWORKS.spines[1]
-    assert [station.port for station in leaf.stations] == [1, 2, 3, 4]
-    assert leaf.stations[3].mac == spine.switch_mac
-    assert spine.stations[1].mac == leaf.switch_mac
+    assert [each.port for each in leaf.neighbours] == [1, 2, 3, 4]
+    assert leaf.neighbours[3].station.mac == spine.switch.mac
+    assert spine.neighbours[1].station.mac == leaf.switch.mac
     assert NETWORKS.place == ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))
     # Workers elsewhere are behind a spine; to a spine all are behind their leaf.
-    assert {station.port for station in leaf.beyond} == {3, 4}
+    assert {each.port for each in leaf.beyond} == {3, 4}
     assert len(leaf.beyond) == 3
-    assert [station.port for station in spine.beyond] == [1, 1, 1, 2, 2]
+    assert [each.port for each in spine.beyond] == [1, 1, 1, 2, 2]
 
 
 def test_addresses_differ():
     networks = NETWORKS.switches
-    macs = {network.switch_mac for network in networks}
+    macs = {network.switch.mac for network in networks}
     macs |= {
-        station.mac for network in networks for station in (*network.stations, *network.beyond)
+        each.station.mac for network in networks for each in (*network.neighbours, *network.beyond)
     }
     assert len(macs) == 5 + len(networks)
 
@@ -163,7 +163,7 @@ def test_broadcasts_go_up_once(plans, layout):
     ):
         rows = forward.rows(plan, network)
         assert (rows.action_ids == forward.table.action(action).id).sum() == 1
-        assert len(rows) == len(network.stations) + len(network.beyond) + 1
+        assert len(rows) == len(network.neighbours) + len(network.beyond) + 1
 
 
 def test_all_switches_or_none(plans, fake, other_fake, program, layout):

@@ -21,8 +21,8 @@ ARP_BYTES = 42
 def test_the_kernel_does_not_answer_for_a_worker_that_has_left(tmp_path):
     network = star_network(2)
     star = Star(network, Target.EMBEDDED, f"127.0.0.1:{free_tcp_port()}")
-    worker = network.stations[0]
-    from_switch = Addresses(network.switch_mac, network.switch_ip, worker.mac, worker.ip)
+    worker = network.neighbours[0].station
+    from_switch = Addresses(network.switch, worker)
     late = bytes(from_switch.frame(Header(kind=Kind.SUM).pack(bytes(128))))
     # Answered after whatever the late packet causes, so its answer tells when to look.
     marker = Ether(src="02:00:00:00:77:77", dst="ff:ff:ff:ff:ff:ff") / ARP(

@@ -68,8 +68,9 @@ def test_ping(running):
 @needs_ping
 def test_every_host_reaches_every_other(running):
     """Nobody else answers for an address of a worker."""
-    for worker, station in enumerate(running.star.network.stations):
-        others = [each.ip for each in running.star.network.stations if each is not station]
+    stations = [each.station for each in running.star.network.neighbours]
+    for worker, station in enumerate(stations):
+        others = [each.ip for each in stations if each is not station]
         for ip in others:
             ping = running.worker_command(worker, ["ping", "-c", "1", "-W", "5", ip])
             assert (
@@ -106,7 +107,7 @@ def test_only_the_worker_answers_for_its_address(running):
                 answers.append(frame[ARP].hwsrc)
             elif ICMP in frame and frame[ICMP].type == ECHO:
                 answers.append(ECHO)
-    assert answers == [running.star.network.stations[1].mac, ECHO]
+    assert answers == [running.star.network.neighbours[1].station.mac, ECHO]
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from switchgnn.controller import install
 from switchgnn.controller.network import star_network
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.worker import WorkerTask
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
@@ -182,19 +181,14 @@ def test_a_worker_that_sends_other_partial_sums_is_noticed(target, mistake, tmp_
 def exchange_once(fabric, plan, graph, features, folder):
     """Return whether one round is exact; False too when a worker refuses a sum."""
     tasks = []
-    for worker, station in enumerate(fabric.star.network.stations):
+    for worker in range(fabric.site.workers):
         np.save(folder / f"f{worker}.npy", features[plan.assignment == worker])
         tasks.append(
             WorkerTask(
                 plan=folder / "plan",
                 worker=worker,
                 link=fabric.worker_link(worker),
-                addresses=Addresses(
-                    station.mac,
-                    station.ip,
-                    fabric.star.network.switch_mac,
-                    fabric.star.network.switch_ip,
-                ),
+                addresses=fabric.site.addresses(worker),
                 features=folder / f"f{worker}.npy",
                 rounds=1,
                 output=folder / f"s{worker}.npz",

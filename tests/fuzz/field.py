@@ -98,11 +98,10 @@ class Field:
 
     def addresses(self, worker: int) -> Addresses:
         network = self.world.network
-        station = network.stations[worker]
-        return Addresses(station.mac, station.ip, network.switch_mac, network.switch_ip)
+        return Addresses(network.neighbours[worker].station, network.switch)
 
     def mac(self, end: int) -> str:
-        return self.world.network.stations[end].mac
+        return self.world.network.neighbours[end].station.mac
 
     def echo(self, end: int, number: int) -> None:
         """Return when all that was sent at this end is through the switch's ingress."""

@@ -4,7 +4,7 @@
 
 from dataclasses import asdict
 
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.wire.header import Header, Kind, unpack_header
 from tests.fuzz.frames import Generator
 from tests.fuzz.mad_links import WrappedLink
@@ -81,7 +81,7 @@ class FloodedLink(WrappedLink):
         return header.kind in _BELIEVED or fetched or header.ecn
 
 
-def arrivals(exchange: Exchange) -> int:
+def arrivals(exchange: InNetworkExchange) -> int:
     """Frames that a worker has accounted for: counted, or kept for a later block."""
     counters = asdict(exchange.tally)
     kept = len(exchange._block._inbox._kept)

@@ -88,7 +88,7 @@ class Generator:
             kind: kind_template(kind, source=source, target=target, plan=world.plan_id)
             for kind in range(16)
         }
-        macs = [station.mac for station in world.network.stations]
+        macs = [each.station.mac for each in world.network.neighbours]
         self._ordinary = [
             frame
             for mac in (*macs, target, BROADCAST, "02:00:00:00:77:77")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.innetwork.exchange import Exchange, FixedSums
+from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link
@@ -47,7 +47,7 @@ class Team:
         self.errors: dict[int, SwitchGNNError] = {}
         self.results: dict[int, FixedSums] = {}
         self.exchanges = [
-            Exchange(
+            InNetworkExchange(
                 world.plan.manifest,
                 part,
                 links[part.worker],

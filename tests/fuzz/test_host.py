@@ -10,7 +10,8 @@ from tests.fuzz.flooded import FloodedLink, arrivals
 from tests.fuzz.frames import Generator
 from tests.fuzz.team import Team
 from tests.fuzz.world import SCALE, WORKERS, World, make_world
-from tests.host.model_switch import SWITCH_SIDE, ModelSwitch
+from tests.host.addresses import SWITCH
+from tests.host.model_switch import ModelSwitch
 
 AT_EACH_WORKER = 40_000 * SCALE
 
@@ -32,8 +33,8 @@ def flooded_team(world: World, shots: int) -> tuple[Team, list[FloodedLink]]:
             Generator(
                 world,
                 seed=10 + worker,
-                source=SWITCH_SIDE.worker_mac,
-                target=world.network.stations[worker].mac,
+                source=SWITCH.mac,
+                target=world.network.neighbours[worker].station.mac,
                 longest=9216,
             ),
             shots,
@@ -45,8 +46,7 @@ def flooded_team(world: World, shots: int) -> tuple[Team, list[FloodedLink]]:
         links[worker].finished = place
 
     def addresses(worker):
-        station = world.network.stations[worker]
-        return Addresses(station.mac, station.ip, SWITCH_SIDE.worker_mac, SWITCH_SIDE.worker_ip)
+        return Addresses(world.network.neighbours[worker].station, SWITCH)
 
     return Team(world, links, addresses, on_block=finished), links
 

@@ -37,7 +37,7 @@ def forged_shots(ground: LeafSpineField, count: int, seed: int = 1) -> list[Shot
         partial_sums=ground.partial_sums(),
         workers=WORKERS,
         source=ground.mac(MAD),
-        target=ground.world.network.switch_mac,
+        target=ground.world.network.switch.mac,
         longest=IN_A_DATAGRAM,
     )
     shots: list[Shot] = []

@@ -47,7 +47,7 @@ def test_what_it_says_of_others_is_refused(target, volley, sizes, tmp_path):
             world,
             seed=2,
             source=ground.mac(MAD),
-            target=world.network.switch_mac,
+            target=world.network.switch.mac,
             shortest=sizes[0],
             longest=sizes[1],
         )

@@ -51,7 +51,7 @@ def take_for_a_spine(ground, worker):
     switch = ground.bed.site.switches[ground.leaf_of_worker[worker]]
     with P4RuntimeClient(switch.grpc_address) as client:
         table = Worker(client.get_layout()).table
-        port = {"port": ground.bed.site.station(worker).port}
+        port = {"port": ground.bed.site.port(worker)}
         client.write_requests(encode_rows(MODIFY, make_rows(table, ABOVE, port, 1)))
 
 

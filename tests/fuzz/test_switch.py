@@ -37,7 +37,7 @@ def test_a_stranger_changes_nothing(target, frames, sizes, tmp_path):
             world,
             seed=1,
             source=ground.mac(STRANGER),
-            target=world.network.switch_mac,
+            target=world.network.switch.mac,
             shortest=sizes[0],
             longest=sizes[1],
         )

@@ -17,8 +17,9 @@ import numpy as np
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, BarrierBody, Header, Kind, unpack_header
 from switchgnn.host.wire.link import Traffic
+from tests.host.addresses import SWITCH, WORKER
 
-SWITCH_SIDE = Addresses("02:00:00:00:ff:fe", "10.0.255.254", "02:00:00:00:00:01", "10.0.0.1")
+SWITCH_SIDE = Addresses(SWITCH, WORKER)
 Disturb = Callable[[str, int, bytes], Iterable[bytes]]
 
 

@@ -7,22 +7,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from switchgnn.host.congestion import Congestion
-from switchgnn.host.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork import barrier as barrier_module
 from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.tally import Tally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BarrierBody, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES
 
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 PLACE = (1, 1, 0)
 TIMEOUT = RoundTrip().timeout
 STEP = 0.001
@@ -49,13 +47,10 @@ def schedule():
 @pytest.fixture
 def receiver(schedule):
     return SumReceiver(
-        Recorder(),
-        ADDRESSES,
+        new_endpoint(0, Recorder(), ADDRESSES, Pace()),
         schedule,
         place=PLACE,
         began=1.0,
-        round_trip=RoundTrip(),
-        tally=Tally(),
     )
 
 
@@ -112,9 +107,9 @@ def test_a_slot_must_stand_still_for_half_the_time_of_its_block(receiver):
     answer = Header(kind=Kind.MISSING, dst_id=vertex, count=1)
     receiver.take_missing(answer, 9.0)
     receiver.take_missing(answer, 9.0 + 7.9)
-    assert not any(header.kind is Kind.FETCH for header in receiver._link.sent)
+    assert not any(header.kind is Kind.FETCH for header in receiver._endpoint.link.sent)
     receiver.take_missing(answer, 9.0 + 8.1)
-    assert any(header.kind is Kind.FETCH for header in receiver._link.sent)
+    assert any(header.kind is Kind.FETCH for header in receiver._endpoint.link.sent)
 
 
 def test_the_bits_of_reception(receiver, schedule):
@@ -145,7 +140,9 @@ def test_a_fetched_feature_makes_the_others_due(receiver):
     moments(receiver, 6)
     fetch_everything(receiver, 7.0)
     receiver._began = 17.0  # only the backing off is looked at
-    source = next(header.src_id for header in receiver._link.sent if header.kind is Kind.FETCH)
+    source = next(
+        header.src_id for header in receiver._endpoint.link.sent if header.kind is Kind.FETCH
+    )
     frame = ADDRESSES.frame(Header(kind=Kind.FEATURE, src_id=source, resend=True).pack(bytes(128)))
     assert receiver.take_feature(Header(kind=Kind.FEATURE, src_id=source), memoryview(frame), 17.0)
     assert receiver.next_timer(17.0) <= TIMEOUT + STEP
@@ -169,21 +166,16 @@ def repeated_dones(monkeypatch, answer):
         return None
 
     link.receive = receive
-    tally = Tally()
+    endpoint = new_endpoint(0, link, ADDRESSES, Pace(patience=10.0))
     barrier = Barrier(
-        link,
-        Inbox(link, None, Congestion(Pace(), RoundTrip()), None, tally),
-        ADDRESSES,
-        Pace(patience=10.0),
-        RoundTrip(),
-        tally=tally,
-        worker=0,
+        endpoint,
+        Inbox(endpoint, None, None),
         workers=2,
         plan_id=5,
     )
     with pytest.raises(ExchangeTimeoutError):
         barrier.close_block(*PLACE)
-    return tally.barriers_repeated
+    return endpoint.tally.barriers_repeated
 
 
 def test_a_done_without_answer_backs_off(monkeypatch):

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host.congestion import Congestion
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.notice import Notifier
-from switchgnn.host.innetwork.tally import Tally
+from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Header, Kind, unpack_header
+from tests.host.addresses import ADDRESSES
 
 ROUND_TRIP = 0.01
 SEGMENT = 8
@@ -133,9 +134,10 @@ class _Wire:
 def test_others_are_told_once_per_round_trip(round_trip, monkeypatch):
     clock = [5.0]
     monkeypatch.setattr("switchgnn.host.innetwork.notice.time.monotonic", lambda: clock[0])
-    wire, tally = _Wire(), Tally()
-    addresses = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
-    notifier = Notifier(wire, addresses, 3, round_trip, tally)
+    wire, tally = _Wire(), InNetworkTally()
+    pace = Pace()
+    congestion = Congestion(pace, round_trip)
+    notifier = Notifier(Endpoint(3, wire, ADDRESSES, pace, round_trip, congestion, tally))
     for gap in (0.0, ROUND_TRIP / 2, ROUND_TRIP):
         clock[0] += gap
         notifier.notify(Header(kind=Kind.SUM, dst_id=9, block_id=2, fragment=1, round=7, ecn=True))

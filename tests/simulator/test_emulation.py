@@ -7,12 +7,13 @@ import pytest
 
 from switchgnn.commands.run.job import run_job
 from switchgnn.commands.run.options import RunOptions
-from switchgnn.host.direct import Direction, copy_schedules
+from switchgnn.host.direct import copy_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.presets import Situation
 from switchgnn.simulator import (

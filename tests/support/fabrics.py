@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from switchgnn.commands.shared.addresses import worker_addresses
 from switchgnn.controller import install
 from switchgnn.controller.network import star_network
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.strawman import StrawmanExchange
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.host.wire.link import open_link
@@ -131,7 +131,7 @@ class Bed:
                 _ip("link", "set", name, "up")
 
     def addresses(self, worker):
-        return worker_addresses(self.network, worker)
+        return Addresses(self.network.neighbours[worker].station, self.network.switch)
 
     def _switch_side(self, port):
         worker = port - 1
@@ -161,7 +161,7 @@ class Team:
         self.exchanges = []
         self.errors = {}
         parsed = Faults.parse(faults)
-        kind = kind or (StrawmanExchange if bed.strawman else Exchange)
+        kind = kind or (StrawmanExchange if bed.strawman else InNetworkExchange)
         for part in bed.plan.workers:
             link = stack.enter_context(bed.link(part.worker))
             if faults:

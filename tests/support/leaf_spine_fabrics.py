@@ -11,7 +11,6 @@ import os
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from switchgnn.commands.shared.addresses import worker_addresses
 from switchgnn.controller import Share, install_each, leaf_spine_networks, leaf_spine_switch_plan
 from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program
@@ -95,7 +94,7 @@ class LeafSpineBed:
                 assert _LIBC.setns(here, _CLONE_NEWNET) == 0
 
     def addresses(self, worker):
-        return worker_addresses(self.site.network_of(worker), self.site.places[worker][1])
+        return self.site.addresses(worker)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import scipy.sparse
 
-from switchgnn.host.direct import NO_TRAFFIC
+from switchgnn.host.transport import NO_TRAFFIC
 from switchgnn.planner.direction import Direction
 
 

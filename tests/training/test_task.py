@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A task reaches its worker as it was given."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,25 +11,45 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.host.pace import Pace
+from switchgnn.host.registry import G3
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.station import Station
+from switchgnn.task_json import TaskError
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
-from switchgnn.training.worker import G3, TrainTask
+from switchgnn.training.worker import TrainTask
+
+WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
+TASK = TrainTask(
+    worker=2,
+    partitions=Path("parts"),
+    transport=G3.name,
+    model=ModelOptions("gin", 3, 5, 0.25),
+    options=TrainOptions(checkpoint=Path("saved")),
+    pace=Pace(window=5),
+    link="udp:127.0.0.1:1:127.0.0.1:2",
+    addresses=Addresses(WORKER, Station("02:00:00:00:ff:fe", "10.0.0.9")),
+    schedule=Path("schedule"),
+    stations=(WORKER,),
+    bins=BinOptions(4000, intra=True, inter=False),
+)
 
 
 def test_a_task_in_json_is_the_task():
-    task = TrainTask(
-        worker=2,
-        partitions=Path("parts"),
-        transport=G3,
-        model=ModelOptions("gin", 3, 5, 0.25),
-        options=TrainOptions(checkpoint=Path("saved")),
-        pace=Pace(window=5),
-        link="udp:127.0.0.1:1:127.0.0.1:2",
-        addresses=Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.0.9"),
-        schedule=Path("schedule"),
-        stations=(("02:00:00:00:00:01", "10.0.0.1"),),
-        bins=BinOptions(4000, intra=True, inter=False),
-    )
-    assert TrainTask.from_json(task.to_json()) == task
+    assert TrainTask.from_json(TASK.to_json()) == TASK
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"transport": 4}, r"Expected `str`, got `int` - at `\$\.transport`"),
+        ({"stations": [{"mac": "a", "ip": "b", "port": 1}]}, r"at `\$\.stations\[0\]\.port`"),
+        ({"colour": "red"}, r"`TrainTask` has no field `colour`"),
+        ({"options": {"speed": 1}}, r"`TrainOptions` has no field `speed`"),
+        ({"model": None}, r"Expected `object`, got `null` - at `\$\.model`"),
+    ],
+)
+def test_what_is_wrong_in_a_task_is_named(change, words):
+    with pytest.raises(TaskError, match=words):
+        TrainTask.from_json(json.dumps(json.loads(TASK.to_json()) | change))

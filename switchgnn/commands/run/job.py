@@ -15,7 +15,6 @@ from switchgnn.commands.run.make_report import Measured, Prepared, make_report
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.run.reference import RoundResult, Verdict, judge
 from switchgnn.commands.run.report import RunReport
-from switchgnn.commands.shared.addresses import worker_addresses
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
 from switchgnn.commands.shared.site import faults_on_cables, make_site, shares_of
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
@@ -219,7 +218,7 @@ def _tasks(
 ) -> list[WorkerTask]:
     assignment = read_assignment(prepared.plan)
     tasks = []
-    for worker, (_, place) in enumerate(fabric.site.places):
+    for worker in range(fabric.site.workers):
         path = folder / f"features-{worker}.npy"
         np.save(path, prepared.features[assignment == worker])
         tasks.append(
@@ -227,7 +226,7 @@ def _tasks(
                 plan=prepared.plan,
                 worker=worker,
                 link=fabric.worker_link(worker),
-                addresses=worker_addresses(fabric.site.network_of(worker), place),
+                addresses=fabric.site.addresses(worker),
                 features=path,
                 rounds=options.rounds,
                 output=_output(folder, worker),

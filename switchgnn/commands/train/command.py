@@ -42,22 +42,30 @@ from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.errors import SwitchGNNError
+from switchgnn.host.errors import TransportError
 from switchgnn.host.pace import Pace
+from switchgnn.host.registry import DEFAULT, G3, TRANSPORTS, transport_kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER
 
+_CHOICES = "|".join(each.name for each in TRANSPORTS)
+_TRANSPORT_HELP = (
+    "What carries the sums; repeat it to compare. "
+    + "; ".join(f"{each.name}: {each.help}" for each in TRANSPORTS)
+    + f". Default: {DEFAULT.name}."
+)
+_SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
 
-class TransportOption(str, Enum):
-    """Values of --transport."""
 
-    SWITCH = "switch"
-    HOST = "host"
-    HOST_PARTIAL = "host-partial"
-    G3 = "g3"
-    STRAWMAN = "strawman"
-    LOCAL = "local"
+def _known_transports(names: list[str] | None) -> list[str] | None:
+    for name in names or ():
+        try:
+            transport_kind(name)
+        except TransportError as error:
+            raise typer.BadParameter(str(error)) from error
+    return names
 
 
 class PipelineOption(str, Enum):
@@ -113,11 +121,11 @@ def train(
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=128, help="Number of workers.")] = 4,
     transport: Annotated[
-        list[TransportOption] | None,
-        typer.Option(help="What carries the sums; repeat it to compare. Default: switch."),
+        list[str] | None,
+        typer.Option(metavar=_CHOICES, help=_TRANSPORT_HELP, callback=_known_transports),
     ] = None,
     sampling: Annotated[
-        float, typer.Option(min=0.0001, max=1.0, help="BNS-GCN's p, for the transport host.")
+        float, typer.Option(min=0.0001, max=1.0, help=f"BNS-GCN's p, for the transport {_SAMPLED}.")
     ] = 1.0,
     strategy: StrategyOption = PAPER,
     partition: PartitionOption = None,
@@ -126,10 +134,10 @@ def train(
     order: OrderOption = None,
     assignment: AssignmentOption = None,
     bin_memory: Annotated[
-        int, typer.Option(min=1, help="Bytes that two bins take, for the transport g3.")
+        int, typer.Option(min=1, help=f"Bytes that two bins take, for the transport {G3.name}.")
     ] = 1_000_000,
     pipeline: Annotated[
-        PipelineOption, typer.Option(help="What overlaps with the transport g3.")
+        PipelineOption, typer.Option(help=f"What overlaps with the transport {G3.name}.")
     ] = PipelineOption.BOTH,
     topology: TopologyOption = Topology.STAR,
     leaves: LeavesOption = None,
@@ -173,14 +181,16 @@ def train(
             f"Training needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
             "pip install 'switchgnn[training]'."
         ) from error
-    chosen = transport or [TransportOption.SWITCH]
+    chosen = [transport_kind(name) for name in transport or [DEFAULT.name]]
     leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
     partition = partition_for_leaf_spine(partition, leaf_spine)
     asked = Asked(strategy, partition, blocks, send, order, assignment).checked()
     if checkpoint is not None and len(chosen) > 1:
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
-    if sampling < 1 and set(chosen) != {TransportOption.HOST}:
-        raise SwitchGNNError("--sampling is for --transport host alone: the others are exact.")
+    if sampling < 1 and not all(each.samples for each in chosen):
+        raise SwitchGNNError(
+            f"--sampling is for --transport {_SAMPLED} alone: the others are exact."
+        )
     # With this, a terminated training cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     own = (edges, node_features, labels)
@@ -206,7 +216,7 @@ def train(
     for each in chosen:
         job = TrainJob(
             task=default_task(
-                transport=each.value,
+                transport=each.name,
                 model=shape,
                 options=options,
                 pace=Pace(window=window),
@@ -225,11 +235,11 @@ def train(
         )
         with ExitStack() as stack:
             shown = stack.enter_context(
-                Epochs(Console(stderr=True), each.value, epochs, as_json=as_json)
+                Epochs(Console(stderr=True), each.name, epochs, as_json=as_json)
             )
             listeners: list[EpochListener] = [shown.epoch]
             if tensorboard is not None:
-                listeners.append(stack.enter_context(TrainEvents(tensorboard, each.value)).epoch)
+                listeners.append(stack.enter_context(TrainEvents(tensorboard, each.name)).epoch)
             report = run_training(job, dataset, shown.step, _all_of(listeners), nursery=nursery)
         reports.append(report)
         if as_json:

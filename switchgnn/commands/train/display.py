@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from switchgnn.commands.train.report import TrainReport
+from switchgnn.host.registry import transport_kind
 
 
 class Epochs:
@@ -127,7 +128,8 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
 
 def largest_difference(reports: Sequence[TrainReport]) -> dict[str, float]:
     """Return the largest difference of each transport's losses from those of ``local``, if any."""
-    local = next((report for report in reports if report.transport == "local"), None)
+    alone = (each for each in reports if not transport_kind(each.transport).networked)
+    local = next(alone, None)
     if local is None:
         return {}
     return {

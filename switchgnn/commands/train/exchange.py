@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from switchgnn.commands.shared.addresses import worker_addresses
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
 from switchgnn.commands.shared.site import shares_of
 from switchgnn.commands.shared.workers import follow_workers
@@ -20,7 +19,7 @@ from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried, free_tcp_port
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.nursery import Nursery
-from switchgnn.training.worker import STRAWMAN, SWITCH, TrainTask
+from switchgnn.training.worker import TrainTask
 
 _HOST = "127.0.0.1"
 _DISTRIBUTED_PORT = 29500
@@ -101,17 +100,15 @@ def install_and_train(
 
 def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
     site, folder = fabric.site, fabric.folder
-    stations = [site.station(each) for each in range(site.workers)]
-    switched = job.task.transport in (SWITCH, STRAWMAN)
     return replace(
         job.task,
         worker=worker,
         partitions=folder / "partitions",
         link=fabric.worker_link(worker),
-        addresses=worker_addresses(site.network_of(worker), site.places[worker][1]),
-        plan=folder / "plan" if switched else None,
-        schedule=None if switched else schedule_file_of(folder, worker),
-        stations=tuple((each.mac, each.ip) for each in stations),
+        addresses=site.addresses(worker),
+        plan=folder / "plan" if job.transport.needs_plan else None,
+        schedule=schedule_file_of(folder, worker) if job.transport.write_schedules else None,
+        stations=tuple(map(site.station, range(site.workers))),
     )
 
 

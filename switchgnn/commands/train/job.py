@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.host.pace import Pace
+from switchgnn.host.registry import SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import Situation
-from switchgnn.training.worker import STRAWMAN, TrainTask
+from switchgnn.station import Station
+from switchgnn.training.worker import TrainTask
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,20 @@ class TrainJob:
     leaf_spine: LeafSpine | None = None
 
     @property
+    def transport(self) -> TransportKind:
+        """The transport of the task.
+
+        Raises:
+            TransportError: there is none of that name.
+        """
+        return transport_kind(self.task.transport)
+
+    @property
     def program(self) -> Program:
-        """The program of the switches."""
-        return load_strawman() if self.task.transport == STRAWMAN else load_program()
+        """The program of the switches; SwitchGNN's also forwards what it does not add up."""
+        return (
+            load_strawman() if self.transport.program is SwitchProgram.STRAWMAN else load_program()
+        )
 
     @property
     def situation(self) -> Situation:
@@ -58,6 +71,7 @@ class TrainJob:
 
 def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401
     """Return a task whose worker, files and addresses are still to be filled in."""
-    nobody = Addresses("00:00:00:00:00:00", "0.0.0.0", "00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
-    fields = {"worker": 0, "partitions": Path(), "pace": Pace(), "link": "", "addresses": nobody}
+    nobody = Station("00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
+    nowhere = Addresses(nobody, nobody)
+    fields = {"worker": 0, "partitions": Path(), "pace": Pace(), "link": "", "addresses": nowhere}
     return TrainTask(**{**fields, **changes})

@@ -10,13 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.commands.train.job import TrainJob
-from switchgnn.host.direct import (
-    binned_schedules,
-    copy_schedules,
-    partial_schedules,
-    write_binned_schedule,
-    write_schedule,
-)
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
@@ -26,7 +19,6 @@ from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
-from switchgnn.training.worker import G3, HOST, HOST_PARTIAL, STRAWMAN, SWITCH
 
 
 @dataclass(frozen=True)
@@ -76,29 +68,23 @@ def prepare_training(
     )
     write_plan(plan, folder / "plan")
     write_partitions(data, plan.assignment, folder / "partitions")
-    schedules = {HOST: copy_schedules, HOST_PARTIAL: partial_schedules}.get(job.task.transport)
-    if schedules is not None:
-        for worker, schedule in enumerate(schedules(data.graph, plan.assignment, job.workers)):
-            write_schedule(schedule, schedule_file_of(folder, worker))
-    if job.task.transport == G3:
-        binned = binned_schedules(data.graph, plan.assignment, job.workers)
-        for worker, both in enumerate(binned):
-            write_binned_schedule(both, schedule_file_of(folder, worker))
+    if job.transport.write_schedules is not None:
+        paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
+        job.transport.write_schedules(data.graph, plan.assignment, paths)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
     return Prepared(strategies, plan.manifest, plan.assignment, parts)
 
 
 def _strategies(job: TrainJob, data: Dataset) -> Strategies:
     """Return the strategies of the plan: all that were asked for, or only the partition."""
-    situation, asked, transport = job.situation, job.asked, job.task.transport
-    if transport == G3 and asked.partition is None and asked.assignment is None:
-        asked = replace(asked, partition=G3)
-    chosen = choose_asked(asked, data.graph, situation)
-    if transport == SWITCH:
+    asked, transport = job.asked, job.transport
+    if transport.partition is not None and asked.partition is None and asked.assignment is None:
+        asked = replace(asked, partition=transport.partition)
+    chosen = choose_asked(asked, data.graph, job.situation)
+    if transport.strategies is None:
         return chosen
-    plain = choose_strategies(PAPER, data.graph, situation)
-    plain = replace(plain, partition=chosen.partition, because={})
-    return replace(plain, blocks=STRAWMAN, order="random") if transport == STRAWMAN else plain
+    plain = choose_strategies(PAPER, data.graph, job.situation)
+    return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
 
 
 def schedule_file_of(folder: Path, worker: int) -> Path:

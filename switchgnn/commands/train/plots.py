@@ -10,6 +10,7 @@ import numpy as np
 
 from switchgnn.commands.train.report import TrainReport
 from switchgnn.errors import SwitchGNNError
+from switchgnn.host.registry import transport_kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,9 +72,13 @@ def _save(
     return paths
 
 
+def _label(report: TrainReport) -> str:
+    return transport_kind(report.transport).label
+
+
 def _loss_over_time(axes: "Axes", reports: Sequence[TrainReport]) -> None:
     for report in reports:
-        axes.plot(np.cumsum(report.seconds), report.losses, label=report.transport, linewidth=1.5)
+        axes.plot(np.cumsum(report.seconds), report.losses, label=_label(report), linewidth=1.5)
     axes.set_xlabel("seconds of training, evaluation left out")
     axes.set_ylabel("training loss")
     axes.set_xlim(left=0)
@@ -89,9 +94,9 @@ def _bytes_per_worker(axes: "Axes", reports: Sequence[TrainReport]) -> None:
         at = np.arange(report.workers) + (place - (len(networked) - 1) / 2) * width
         up = np.array([link["up"] for link in report.bytes_per_link]) / 1e6
         down = np.array([link["down"] for link in report.bytes_per_link]) / 1e6
-        axes.bar(at, up, width, color=colour, label=f"{report.transport}, up")
+        axes.bar(at, up, width, color=colour, label=f"{_label(report)}, up")
         axes.bar(
-            at, down, width, bottom=up, color=colour, alpha=0.5, label=f"{report.transport}, down"
+            at, down, width, bottom=up, color=colour, alpha=0.5, label=f"{_label(report)}, down"
         )
     axes.set_xlabel("worker")
     axes.set_ylabel("MB of exchanges on its link")
@@ -101,7 +106,7 @@ def _bytes_per_worker(axes: "Axes", reports: Sequence[TrainReport]) -> None:
 
 
 def _time_split(axes: "Axes", reports: Sequence[TrainReport]) -> None:
-    names = [report.transport for report in reports]
+    names = [_label(report) for report in reports]
     left = np.zeros(len(reports))
     for phase, label in _PHASES.items():
         parts = np.array([report.split[phase] for report in reports]) * 1000

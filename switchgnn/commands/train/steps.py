@@ -26,6 +26,7 @@ from switchgnn.commands.train.job import TrainJob
 from switchgnn.commands.train.nursery import TRAIN_WORKER, training_nursery
 from switchgnn.commands.train.plan import Prepared, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
+from switchgnn.host.registry import SwitchProgram
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -33,7 +34,6 @@ from switchgnn.topologies import build_fabric, choose
 from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
-from switchgnn.training.worker import LOCAL, STRAWMAN, SWITCH
 
 _NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)
 
@@ -71,7 +71,7 @@ def run_training(
         # It imports PyTorch while this process plans.
         nursery = nursery or stack.enter_context(training_nursery())
         step("planning", 0, 0)
-        if job.task.transport == LOCAL:
+        if not job.transport.networked:
             return _alone(job, data, nursery, folder, on_epoch)
         choice = choose(job.target, job.fabric)
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
@@ -103,7 +103,7 @@ def _leaf_spine_report(
     job: TrainJob, data: Dataset, prepared: Prepared, measured: Measured
 ) -> LeafSpineReport | None:
     """Return what passed between leaves and spines; plans do not predict copies of hosts."""
-    if prepared.parts is None or job.task.transport != SWITCH:
+    if prepared.parts is None or job.transport.program is not SwitchProgram.SWITCHGNN:
         return None
     return report_leaf_spine(
         prepared.parts,
@@ -135,7 +135,7 @@ def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
 def _planned(job: TrainJob, prepared: Prepared) -> dict[str, Any]:
     """Return the strategies for a report: None for those that did not apply."""
     names = strategy_names(prepared.manifest)
-    if job.task.transport not in (SWITCH, STRAWMAN):
+    if not job.transport.needs_plan:
         names = _NO_PLAN | {"partition": names["partition"]}
     return {
         **names,

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from switchgnn.host.direct import HostTransport, Stream
+from switchgnn.host.direct import DirectTransport, Stream
 from switchgnn.host.direct.driver import Driver
 from switchgnn.planner.direction import Direction
 from switchgnn.training.bins.options import BinOptions
@@ -38,7 +38,7 @@ class BinnedSum:
         ledger: the rounds and their traffic.
     """
 
-    def __init__(self, transport: HostTransport, options: BinOptions) -> None:
+    def __init__(self, transport: DirectTransport, options: BinOptions) -> None:
         self.options = options
         self._transport = transport
         self._background = transport.in_background()

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from switchgnn.host.direct import NO_TRAFFIC, Transport, add_traffic
+from switchgnn.host.transport import NO_TRAFFIC, Transport, add_traffic
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
 

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from switchgnn.host.direct import Transport
+from switchgnn.host.transport import Transport
 from switchgnn.planner.direction import Direction
 from switchgnn.training.sums.ledger import Ledger
 

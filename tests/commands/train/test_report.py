@@ -11,6 +11,7 @@ from switchgnn.commands.train.display import largest_difference, links_table, tr
 from switchgnn.commands.train.events import EventsError, TrainEvents
 from switchgnn.commands.train.plots import PlotError, draw_plots
 from switchgnn.commands.train.report import Recorder
+from switchgnn.host.registry import HOST
 
 WORKERS, EPOCHS = 3, 4
 WHAT = {
@@ -113,7 +114,7 @@ def test_plots_show_what_was_reported(tmp_path):
             drawing = path.read_text()
             assert "</svg>" in drawing
             # Text is drawn as curves, and named in comments.
-            assert "<!-- host" in drawing
+            assert f"<!-- {HOST.label}" in drawing
 
 
 @pytest.mark.parametrize("blocked", ["matplotlib", "matplotlib.figure"])

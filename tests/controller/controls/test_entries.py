@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from switchgnn.controller import Network, star_network
+from switchgnn.controller import Neighbour, Network, star_network
 from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.destination import Destination
@@ -19,18 +19,16 @@ from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.controls.source import Source
 from switchgnn.controller.controls.worker import Worker
 from switchgnn.controller.network import mac_number
+from switchgnn.station import Station
 from tests.controller.plans import make_plan
 
 PLAN = make_plan(workers=3)
 
 
 def test_stars_give_every_worker_addresses_of_its_own():
-    stations = star_network(300).stations
-    assert (stations[0].port, stations[0].mac, stations[0].ip) == (
-        1,
-        "02:00:00:00:00:01",
-        "10.0.0.1",
-    )
+    neighbours = star_network(300).neighbours
+    stations = [each.station for each in neighbours]
+    assert neighbours[0] == Neighbour(1, Station("02:00:00:00:00:01", "10.0.0.1"))
     assert stations[249].ip == "10.0.0.250"
     assert stations[250].ip == "10.0.1.1"
     assert len({station.mac for station in stations}) == 300
@@ -115,7 +113,7 @@ def test_groups_join_each_worker_with_each_loop_port(network):
 
 
 def test_departures_carry_addresses(layout):
-    network = Network(star_network(3).stations, switch_ip="10.9.9.9")
+    network = Network(star_network(3).neighbours, switch=Station("02:00:00:00:ff:fe", "10.9.9.9"))
     departure = Departure(layout)
     rows = departure.rows(PLAN, network)
     assert departure.records(rows)[1] == {

@@ -10,12 +10,13 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from switchgnn.controller.network import star_network
-from switchgnn.host.direct import Direction, HostTransport, Station
+from switchgnn.host.direct import DirectTransport
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import KIND_AT
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner import graph_from_edges
+from switchgnn.planner.direction import Direction
 
 JOIN_SECONDS = 60
 PATIENT = Pace(patience=20.0)
@@ -80,7 +81,7 @@ class HubLink(Link):
 
 
 def stations(workers):
-    return tuple(Station(each.mac, each.ip) for each in star_network(workers).stations)
+    return tuple(each.station for each in star_network(workers).neighbours)
 
 
 def on_hub(schedules, *, hub=None, faults="", **options):
@@ -92,7 +93,7 @@ def on_hub(schedules, *, hub=None, faults="", **options):
         link = hub.link(schedule.worker)
         if faults:
             link = FaultyLink(link, parsed, schedule.worker)
-        made.append(HostTransport(schedule, link, hub.stations, **{"pace": PATIENT} | options))
+        made.append(DirectTransport(schedule, link, hub.stations, **{"pace": PATIENT} | options))
     return made
 
 

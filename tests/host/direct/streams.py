@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from switchgnn.host.direct import HostTransport
+from switchgnn.host.direct import DirectTransport
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from tests.host.direct.crew import PATIENT, Hub, together
 
@@ -18,7 +18,7 @@ def binned_on_hub(schedules, *, hub=None, faults="", **options):
         if faults:
             link = FaultyLink(link, Faults.parse(faults), worker)
         both = {"pace": PATIENT, "backward": schedule.backward} | options
-        made.append(HostTransport(schedule.forward, link, hub.stations, **both))
+        made.append(DirectTransport(schedule.forward, link, hub.stations, **both))
     return made
 
 

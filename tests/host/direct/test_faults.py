@@ -9,16 +9,11 @@ import time
 import numpy as np
 import pytest
 
-from switchgnn.host.direct import (
-    Direction,
-    Sampling,
-    SilentWorkerError,
-    copy_schedules,
-    partial_schedules,
-)
+from switchgnn.host.direct import Sampling, SilentWorkerError, copy_schedules, partial_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import HEADER_AT, KIND_AT, Kind
 from switchgnn.planner import graph_from_edges
+from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import (
     Hub,
     exchange,

@@ -9,17 +9,17 @@ import pytest
 
 from switchgnn.host.direct import (
     PROTOCOL,
-    Direction,
-    HostTransport,
-    SwitchTransport,
+    DirectTransport,
     copy_schedules,
     partial_schedules,
     rows_per_pair,
 )
 from switchgnn.host.direct.frames import Envelopes
-from switchgnn.host.innetwork.exchange import Exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.innetwork.transport import InNetworkTransport
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import HEADER_AT, Header, Kind
+from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import exchange, parts_of, stations, wrong
 from tests.support.fabrics import PATIENT, bed
 from tests.support.markers import TARGETS
@@ -53,7 +53,7 @@ def test_sums_and_frames(made, links, method):
     assignment = made.plan.assignment
     schedules = METHODS[method](made.graph, assignment, WORKERS)
     transports = [
-        HostTransport(each, link, stations(WORKERS), pace=PATIENT)
+        DirectTransport(each, link, stations(WORKERS), pace=PATIENT)
         for each, link in zip(schedules, links, strict=True)
     ]
     features = features_for(made, 40)
@@ -77,7 +77,9 @@ def test_sums_under_faults(made, links):
     assignment = made.plan.assignment
     faults = Faults.parse("loss=0.02,duplicate=0.01,reorder=0.02,corrupt=0.005,seed=3")
     transports = [
-        HostTransport(each, FaultyLink(link, faults, each.worker), stations(WORKERS), pace=PATIENT)
+        DirectTransport(
+            each, FaultyLink(link, faults, each.worker), stations(WORKERS), pace=PATIENT
+        )
         for each, link in zip(
             partial_schedules(made.graph, assignment, WORKERS), links, strict=True
         )
@@ -97,10 +99,10 @@ def test_the_sums_of_the_switch_behind_the_same_interface(made):
         transports, tallies = [], []
         for part in made.plan.workers:
             link = stack.enter_context(made.link(part.worker))
-            own = Exchange(
+            own = InNetworkExchange(
                 made.plan.manifest, part, link, made.addresses(part.worker), pace=PATIENT
             )
-            transports.append(SwitchTransport(own, link))
+            transports.append(InNetworkTransport(own, link))
             tallies.append(own.tally)
         calls = [(features, way, True) for way in (Direction.FORWARD, Direction.BACKWARD)]
         parts = parts_of(made.plan.assignment, WORKERS)

@@ -5,7 +5,8 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.direct import Direction, Sampling, TransportError, copy_schedules
+from switchgnn.host.direct import DirectError, Sampling, copy_schedules
+from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import Hub, exact_sums, exchange, on_hub, parts_of, random_case
 
 WORKERS = 3
@@ -93,5 +94,5 @@ def test_fewer_frames_travel(case):
 
 @pytest.mark.parametrize(("rate", "seed"), [(0.0, 0), (1.1, 0), (float("nan"), 0), (0.5, -1)])
 def test_impossible_samplings_are_refused(rate, seed):
-    with pytest.raises(TransportError, match=r"rate|seed"):
+    with pytest.raises(DirectError, match=r"rate|seed"):
         Sampling(rate, seed)

@@ -10,19 +10,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host.direct import (
-    Direction,
+    DirectError,
     Sampling,
     SilentWorkerError,
-    TransportError,
     binned_schedules,
     copy_schedules,
     partial_schedules,
     rows_per_pair,
     visit_order,
 )
+from switchgnn.host.errors import FeatureError
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import HEADER, HEADER_AT, KIND_AT, Kind
 from switchgnn.planner import graph_from_edges
+from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import (
     Hub,
     exchange,
@@ -279,10 +280,10 @@ def test_wrong_rows_are_refused():
     schedules = binned_schedules(graph, assignment, 2)
     stream = binned_on_hub(schedules)[0].begin(3, BOTH[0])
     stream.feed(np.array([0, 2]), np.ones((2, 3), np.float32))
-    with pytest.raises(TransportError, match="row 2 twice"):
+    with pytest.raises(FeatureError, match="row 2 twice"):
         stream.feed(np.array([1, 2]), np.ones((2, 3), np.float32))
     for rows in (np.ones((1, 4), np.float32), np.ones((2, 3), np.float32), np.ones((1, 3))):
-        with pytest.raises(TransportError, match="3 float32"):
+        with pytest.raises(FeatureError, match="3 float32"):
             stream.feed(np.array([3]), rows)
-    with pytest.raises(TransportError, match="cannot be sampled"):
+    with pytest.raises(DirectError, match="cannot be sampled"):
         binned_on_hub(schedules, sampling=Sampling(0.5))

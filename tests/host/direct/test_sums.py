@@ -5,16 +5,12 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.direct import (
-    Direction,
-    LocalTransport,
-    TransportError,
-    copy_schedules,
-    partial_schedules,
-    rows_per_pair,
-)
+from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
+from switchgnn.host.errors import FeatureError, TransportError
+from switchgnn.host.local import LocalTransport
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from tests.host.direct.crew import (
     Hub,
@@ -152,5 +148,5 @@ def test_local_is_for_one_worker():
     [np.ones((4, 3), np.float32), np.ones((5, 0), np.float32), np.ones((5, 3), np.float64)],
 )
 def test_other_shapes_and_types_are_refused(rows):
-    with pytest.raises(TransportError, match=r"float32|shape"):
+    with pytest.raises(FeatureError, match=r"float32|shape"):
         LocalTransport(5).aggregate(rows, Direction.FORWARD)

@@ -9,15 +9,14 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from switchgnn.host.errors import (
+from switchgnn.host.errors import FeatureError
+from switchgnn.host.innetwork.errors import (
     ExchangeTimeoutError,
-    FeatureError,
     PlanMismatchError,
     RoundMismatchError,
 )
-from switchgnn.host.innetwork.exchange import Exchange, plan_id
+from switchgnn.host.innetwork.exchange import InNetworkExchange, plan_id
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import Kind, unpack_header
 from switchgnn.planner.build import build_plan
@@ -26,6 +25,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.graphs.reference import reference_sums
+from tests.host.addresses import ADDRESSES
 from tests.host.model_switch import ModelSwitch, undisturbed
 
 QUICK = Pace(window=4, patience=0.5)
@@ -61,7 +61,7 @@ def one_way_graph():
 class Team:
     """All workers of a plan, each in a thread."""
 
-    exchange = Exchange
+    exchange = InNetworkExchange
 
     def __init__(
         self, plan, *, disturb=undisturbed, pace=STEADY, plan_number=None, faults=None, **options
@@ -75,7 +75,7 @@ class Team:
                 manifest,
                 part,
                 self._link(part.worker, faults),
-                Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254"),
+                ADDRESSES,
                 pace=pace,
                 **options,
             )

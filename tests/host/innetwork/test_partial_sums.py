@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.host.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES
 from tests.host.innetwork.test_exchange import (
     QUICK,
     Team,
@@ -21,8 +21,6 @@ from tests.host.innetwork.test_exchange import (
     plan_of,
     random_features,
 )
-
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 
 
 @pytest.fixture(scope="module")

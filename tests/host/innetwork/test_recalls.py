@@ -4,16 +4,15 @@
 
 import pytest
 
+from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.tally import Tally
-from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES
 
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 AT_ONCE = 16
 
 
@@ -47,13 +46,10 @@ class Asking:
         self.link = Recalls()
         self.schedule = schedule
         self.receiver = SumReceiver(
-            self.link,
-            ADDRESSES,
+            new_endpoint(0, self.link, ADDRESSES, Pace()),
             schedule,
             place=(1, schedule.block_id, 0),
             began=self.now,
-            round_trip=RoundTrip(),
-            tally=Tally(),
         )
 
     def time_out(self):

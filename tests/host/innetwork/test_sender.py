@@ -5,16 +5,13 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.congestion import Congestion
+from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.tally import Tally
 from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.frames import FeatureFrames
 from switchgnn.host.wire.header import LANES, Header, Kind
+from tests.host.addresses import ADDRESSES
 
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 GROUP = 4
 ACK = Header(Kind.ACK, feature_group=0, count=GROUP, is_ack=True)
 
@@ -32,18 +29,10 @@ class Talk:
     def __init__(self):
         frames = FeatureFrames(ADDRESSES, 1, np.arange(GROUP, dtype=np.uint32), GROUP)
         frames.fill(1, 0, np.zeros((GROUP, LANES), dtype=np.int32))
-        self.round_trip = RoundTrip()
+        endpoint = new_endpoint(0, Sink(), ADDRESSES, Pace(window=2 * GROUP))
+        self.round_trip, self.tally = endpoint.round_trip, endpoint.tally
         self.round_trip.measured(0.005)
-        self.tally = Tally()
-        congestion = Congestion(Pace(), self.round_trip)
-        self.sender = FeatureSender(
-            Sink(),
-            frames,
-            GROUP,
-            congestion=congestion,
-            round_trip=self.round_trip,
-            tally=self.tally,
-        )
+        self.sender = FeatureSender(endpoint, frames)
         self.asked = 1.0
         self.sender.send_some(self.asked)
         self.sender.repeat_what_is_late(self.asked + 2 * self.round_trip.timeout)

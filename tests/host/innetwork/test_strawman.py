@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 import switchgnn.host.innetwork.strawman as strawman
-from switchgnn.host.errors import PlanMismatchError
 from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.strawman import PartReceiver, StrawmanExchange
-from switchgnn.host.innetwork.tally import Tally
-from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES
 from tests.host.innetwork.test_exchange import (
     STEADY,
     TURNS,
@@ -32,7 +31,6 @@ from tests.host.model_pool import ModelPool, bytes_of, split
 from tests.host.model_switch import undisturbed
 
 SLOTS = (8, 9, 16, 64)
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
 
 
 @pytest.fixture(scope="module")
@@ -170,13 +168,8 @@ def test_what_overtakes_the_advance_is_kept(kind, fragment):
     """The others have gone on; what comes for the next fragment comes only once."""
     inbox = EarlyInbox(Header(kind=kind, round=1, block_id=1, fragment=fragment))
     barrier = Barrier(
-        Wire(),
+        new_endpoint(0, Wire(), ADDRESSES, STEADY),
         inbox,
-        ADDRESSES,
-        STEADY,
-        RoundTrip(),
-        tally=Tally(),
-        worker=0,
         workers=2,
         plan_id=1,
     )
@@ -232,15 +225,14 @@ class Alone:
     def __init__(self, graph, receiver=PartReceiver):
         team = PoolTeam(strawman_plan(graph))
         self.schedule = team.exchanges[0]._schedules[0]
-        self.wire, self.tally = Wire(), Tally()
+        self.wire = Wire()
+        endpoint = new_endpoint(0, self.wire, ADDRESSES, STEADY)
+        self.tally = endpoint.tally
         self.receiver = receiver(
-            self.wire,
-            ADDRESSES,
+            endpoint,
             self.schedule,
             place=(1, 1, 0),
             began=0.0,
-            round_trip=RoundTrip(),
-            tally=self.tally,
         )
         self.place = int(np.argmax(self.schedule.receive_count))
         self.vertex = int(self.schedule.receive_vertex[self.place])

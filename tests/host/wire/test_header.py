@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.frames import FeatureFrames
 from switchgnn.host.wire.header import (
     BODY_AT,
@@ -21,8 +20,7 @@ from switchgnn.host.wire.header import (
     unpack_header,
 )
 from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
-
-ADDRESSES = Addresses("02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:ff:fe", "10.0.255.254")
+from tests.host.addresses import ADDRESSES
 
 bits = st.booleans()
 u16 = st.integers(0, 2**16 - 1)
@@ -80,8 +78,8 @@ def scapy_frame(header: Header, body: object) -> bytes:
         Feature_group=header.feature_group,
         Round=header.round,
     )
-    ip = IP(src=ADDRESSES.worker_ip, dst=ADDRESSES.switch_ip, id=0, ttl=64, tos=2)
-    frame = Ether(src=ADDRESSES.worker_mac, dst=ADDRESSES.switch_mac) / ip / layer
+    ip = IP(src=ADDRESSES.worker.ip, dst=ADDRESSES.switch.ip, id=0, ttl=64, tos=2)
+    frame = Ether(src=ADDRESSES.worker.mac, dst=ADDRESSES.switch.mac) / ip / layer
     return bytes(frame / body if body is not None else frame)
 
 

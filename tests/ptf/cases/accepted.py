@@ -17,7 +17,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     random_lanes,
     relayed,
     resigned,
-    station,
 )
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
@@ -213,7 +212,7 @@ class HighestWorker(AcceptedTest):
 
     def runTest(self) -> None:
         self.entries.add_worker(port=STRANGER_PORT, worker=127)
-        self.entries.add_departure(station=station(STRANGER_PORT), network=NETWORK)
+        self.entries.add_departure(port=STRANGER_PORT, network=NETWORK)
         self.add_sources(101, 102, 103, worker=STRANGER)
         self.add_sources(201)
         self.check_ack(101, 1, worker=STRANGER, group=3)

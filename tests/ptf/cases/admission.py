@@ -92,7 +92,7 @@ class OtherWrappingsAreMalformed(SwitchTest):
         )
         with self.counted(Outcome.MALFORMED, 2 * len(wrappings), passes={}):
             for wrapping in wrappings:
-                for address in (to, NETWORK.switch_mac):
+                for address in (to, NETWORK.switch.mac):
                     self.send(1, ordinary(1, address, body, proto=PROTOCOL, **wrapping))
         other = ordinary(1, to, body)
         with self.counted(Outcome.FORWARDED):

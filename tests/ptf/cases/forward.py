@@ -87,7 +87,7 @@ class EveryPortIsReached(SwitchTest):
     """From every port to every port, back out of the same one too, workers or not."""
 
     def runTest(self) -> None:
-        ports = [own.port for own in NETWORK.stations]
+        ports = [own.port for own in NETWORK.neighbours]
         with self.counted(Outcome.FORWARDED, len(ports) ** 2):
             for sender in ports:
                 for to in ports:

@@ -35,7 +35,7 @@ def report(asked: Packet, *, magnitude: int = 0) -> Packet:
 def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
     """Return the word of a spine."""
     packet = barrier_answer(kind, asked, to=ABOVE, **body)
-    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch_mac
+    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
     return packet
 
 
@@ -132,7 +132,7 @@ class SpineCollectsTheWorkersOfItsLeaves(SwitchTest):
             self.entries.add_station(mac=station(port).mac, port=port)
         for leaf in (0, 1):
             self.entries.add_leaf(port=leaf + 1, leaf=leaf, members=0b11 << 2 * leaf)
-            self.entries.add_departure(station=station(leaf + 1), network=NETWORK)
+            self.entries.add_departure(port=leaf + 1, network=NETWORK)
         self.entries.add_group(1, [1, 2])
         self.entries.set_tier(leaves=1)
         self.session += 1

@@ -12,7 +12,7 @@ from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.default import encode_default
 from switchgnn.controller.controls.pool import Pool
 from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.network import Network, Station, mac_number
+from switchgnn.controller.network import Network, mac_number
 from switchgnn.controller.p4runtime.messages import (
     DELETE,
     INSERT,
@@ -161,14 +161,15 @@ class Entries:
         key = {"block_id": block, "bank": bank, "slot": slot}
         self._add("result", "set_result", **key, vertex=vertex, port=port, group=group)
 
-    def add_departure(self, *, station: Station, network: Network) -> None:
+    def add_departure(self, *, port: int, network: Network) -> None:
+        station = next(each.station for each in network.neighbours if each.port == port)
         self._add(
             "departure",
             "address",
-            port=station.port,
-            switch_mac=mac_number(network.switch_mac),
+            port=port,
+            switch_mac=mac_number(network.switch.mac),
             worker_mac=mac_number(station.mac),
-            switch_ip=int(IPv4Address(network.switch_ip)),
+            switch_ip=int(IPv4Address(network.switch.ip)),
             worker_ip=int(IPv4Address(station.ip)),
         )
 

@@ -34,7 +34,7 @@ class LeafTest(SwitchTest):
         super().setUp()
         self.entries.add_above(port=ABOVE)
         self.entries.set_tier(above=ABOVE, number=LEAF, elsewhere=ELSEWHERE)
-        self.entries.add_departure(station=station(ABOVE), network=NETWORK)
+        self.entries.add_departure(port=ABOVE, network=NETWORK)
         for lane in range(LOOP_LANES):
             self.entries.add_group(result_group(3) + lane, [ABOVE, FIRST_LOOP_PORT + lane])
         self.entries.flush()
@@ -85,5 +85,5 @@ def sum_from_above(vertex: int, **fields: int) -> Packet:
     """Return the SUM of a spine."""
     asked = recall(vertex, port=ABOVE, Is_Fetch=0)
     packet = sum_to(ABOVE, vertex, random_lanes(vertex), count=9, completed_by=asked, **fields)
-    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch_mac
+    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
     return packet

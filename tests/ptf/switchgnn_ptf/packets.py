@@ -11,9 +11,10 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from switchgnn.controller.network import Station, star_network
+from switchgnn.controller.network import star_network
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
+from switchgnn.station import Station
 
 Lanes = NDArray[np.int32]
 
@@ -36,12 +37,12 @@ ETHERTYPE_EXPERIMENT = 0x88B5
 
 def station(port: int) -> Station:
     """Return the addresses at the end of a port."""
-    return NETWORK.stations[port - 1]
+    return NETWORK.neighbours[port - 1].station
 
 
 def port_of(worker: int) -> int:
     """Return a worker's port."""
-    return NETWORK.stations[worker].port
+    return NETWORK.neighbours[worker].port
 
 
 def random_lanes(seed: int) -> Lanes:
@@ -225,14 +226,14 @@ def _fragment(lanes: Lanes) -> Fragment:
 
 def _from_worker(port: int) -> Packet:
     own = station(port)
-    ethernet = Ether(src=own.mac, dst=NETWORK.switch_mac)
-    return ethernet / _ip(src=own.ip, dst=NETWORK.switch_ip, ttl=_TTL_SENT)
+    ethernet = Ether(src=own.mac, dst=NETWORK.switch.mac)
+    return ethernet / _ip(src=own.ip, dst=NETWORK.switch.ip, ttl=_TTL_SENT)
 
 
 def _from_switch(port: int) -> Packet:
     to = station(port)
-    ethernet = Ether(src=NETWORK.switch_mac, dst=to.mac)
-    return ethernet / _ip(src=NETWORK.switch_ip, dst=to.ip, ttl=_TTL_OF_SWITCH)
+    ethernet = Ether(src=NETWORK.switch.mac, dst=to.mac)
+    return ethernet / _ip(src=NETWORK.switch.ip, dst=to.ip, ttl=_TTL_OF_SWITCH)
 
 
 def _ip(*, src: str, dst: str, ttl: int) -> IP:
@@ -240,4 +241,4 @@ def _ip(*, src: str, dst: str, ttl: int) -> IP:
 
 
 def _sender_port(packet: Packet) -> int:
-    return next(own.port for own in NETWORK.stations if own.mac == packet[Ether].src)
+    return next(own.port for own in NETWORK.neighbours if own.station.mac == packet[Ether].src)

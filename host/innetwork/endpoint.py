@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What all parts of one worker's exchange over the switch share."""
+
+from dataclasses import dataclass
+
+from switchgnn.host.congestion import Congestion
+from switchgnn.host.innetwork.tally import InNetworkTally
+from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import Header
+from switchgnn.host.wire.link import Link
+
+
+@dataclass(frozen=True, eq=False)
+class Endpoint:
+    """One worker at the switch: where it sends, how fast, and what it counts.
+
+    Attributes:
+        worker: its number.
+        link: an open link to the switch.
+        addresses: those of the worker and of the switch.
+        pace: bounds on sending and waiting.
+        round_trip: time-outs, from the round trips that were measured.
+        congestion: window and rate.
+        tally: counters.
+    """
+
+    worker: int
+    link: Link
+    addresses: Addresses
+    pace: Pace
+    round_trip: RoundTrip
+    congestion: Congestion
+    tally: InNetworkTally
+
+    def send(self, header: Header, body: bytes = b"") -> None:
+        """Send one packet to the switch.
+
+        Raises:
+            LinkError: the link is gone.
+        """
+        self.link.send(self.addresses.frame(header.pack(body)))
+
+
+def new_endpoint(worker: int, link: Link, addresses: Addresses, pace: Pace) -> Endpoint:
+    """Return the endpoint of a worker that has not sent anything yet.
+
+    Args:
+        worker: its number.
+        link: an open link to the switch.
+        addresses: those of the worker and of the switch.
+        pace: bounds on sending and waiting.
+
+    Returns:
+        The endpoint, with nothing measured and nothing counted.
+    """
+    round_trip = RoundTrip(pace.shortest_timeout)
+    return Endpoint(
+        worker=worker,
+        link=link,
+        addresses=addresses,
+        pace=pace,
+        round_trip=round_trip,
+        congestion=Congestion(pace, round_trip),
+        tally=InNetworkTally(),
+    )

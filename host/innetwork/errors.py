@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong in an exchange over the switch."""
+
+from switchgnn.host.errors import HostError
+
+
+class InNetworkError(HostError):
+    """The switch, or another worker behind it, does not play its part."""
+
+
+class ExchangeTimeoutError(InNetworkError):
+    """The switch or another worker did not answer in time."""
+
+
+class PlanMismatchError(InNetworkError):
+    """The switch serves another plan than this worker holds."""
+
+
+class RoundMismatchError(InNetworkError):
+    """The switch stands in a later round than this worker."""
+
+
+class BarrierError(InNetworkError):
+    """The barrier's answers contradict what this worker knows."""

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""All transports, and what sets each of them apart.
+
+A new transport is a module that opens it, and an entry here. Nothing else compares names.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.direct.binned import open_binned, write_binned_schedules
+from switchgnn.host.direct.copies import write_copy_schedules
+from switchgnn.host.direct.partial import write_partial_schedules
+from switchgnn.host.direct.transport import open_direct
+from switchgnn.host.errors import TransportError
+from switchgnn.host.innetwork.strawman import open_strawman
+from switchgnn.host.innetwork.transport import open_in_network
+from switchgnn.host.local import open_local
+from switchgnn.host.transport import Transport, WorkerEnd
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
+
+Opener = Callable[[WorkerEnd], AbstractContextManager[Transport]]
+# Called with the graph, the worker of each vertex as int32[V], and one file per worker.
+ScheduleWriter = Callable[[Graph, NDArray[np.int32], Sequence[Path]], None]
+
+
+class FixedStrategies(TypedDict, total=False):
+    """Strategies that a transport's plan has, whatever the user asks for."""
+
+    blocks: str
+    order: str
+
+
+class SwitchProgram(Enum):
+    """A P4 program that adds features up."""
+
+    SWITCHGNN = "switchgnn"
+    STRAWMAN = "strawman"
+
+
+@dataclass(frozen=True)
+class TransportKind:
+    """One way to get the sums over remote neighbours.
+
+    Attributes:
+        name: what ``--transport`` and reports call it.
+        label: what plots call it.
+        help: what it does, to follow its name.
+        open: opens a worker's end; the link is closed with it.
+        program: what the switch adds features up with. Workers then read their part of its
+            plan. None: the switch only forwards frames between the hosts, or there is none.
+        networked: whether there is a network; without one there is one worker.
+        strategies: strategies of the plan that replace those of the preset ``paper``, of which
+            a user chooses the partition alone; None: all that the user asks for counts.
+        partition: how the graph is cut unless the user asks for something; None: as for
+            ``--strategy``.
+        write_schedules: writes what each worker sends to each other worker; None where the
+            plan says it all.
+        samples: whether a share of the rows may travel in place of all.
+    """
+
+    name: str
+    label: str
+    help: str
+    open: Opener
+    program: SwitchProgram | None = None
+    networked: bool = True
+    strategies: FixedStrategies | None = None
+    partition: str | None = None
+    write_schedules: ScheduleWriter | None = None
+    samples: bool = False
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether workers read a plan."""
+        return self.program is not None
+
+
+_PARTITION_ONLY: FixedStrategies = {}
+
+SWITCH = TransportKind(
+    name="switch",
+    label="SwitchGNN",
+    help="the switch multicasts and adds up",
+    open=open_in_network,
+    program=SwitchProgram.SWITCHGNN,
+)
+HOST = TransportKind(
+    name="host",
+    label="copies between hosts",
+    help="each worker sends copies to the others, as in BNS-GCN",
+    open=open_direct,
+    strategies=_PARTITION_ONLY,
+    write_schedules=write_copy_schedules,
+    samples=True,
+)
+HOST_PARTIAL = TransportKind(
+    name="host-partial",
+    label="copies or partial sums",
+    help="copies or partial sums between workers, whichever are fewer",
+    open=open_direct,
+    strategies=_PARTITION_ONLY,
+    write_schedules=write_partial_schedules,
+)
+G3 = TransportKind(
+    name="g3",
+    label="G3",
+    help="copies between workers, bin by bin while others are computed",
+    open=open_binned,
+    strategies=_PARTITION_ONLY,
+    partition="g3",
+    write_schedules=write_binned_schedules,
+)
+STRAWMAN = TransportKind(
+    name="strawman",
+    label="strawman",
+    help="the switch adds up without blocks and order",
+    open=open_strawman,
+    program=SwitchProgram.STRAWMAN,
+    strategies={"blocks": STRAWMAN_BLOCKS, "order": "random"},
+)
+LOCAL = TransportKind(
+    name="local",
+    label="one process",
+    help="one process, without a network",
+    open=open_local,
+    networked=False,
+)
+
+TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)
+DEFAULT = SWITCH
+
+
+def transport_kind(name: str) -> TransportKind:
+    """Return the transport of a name.
+
+    Raises:
+        TransportError: there is none of that name.
+    """
+    for kind in TRANSPORTS:
+        if kind.name == name:
+            return kind
+    known = ", ".join(each.name for each in TRANSPORTS)
+    raise TransportError(f"There is no transport {name!r}: choose one of {known}.")
