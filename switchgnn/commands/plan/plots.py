@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.commands.errors import PlotError
 from switchgnn.commands.plan.job import MadePlan
-from switchgnn.commands.train.plots import PlotError
 from switchgnn.planner.costs.flow import Flow
 from switchgnn.planner.costs.plan_flow import OWN, plan_flows
 from switchgnn.planner.costs.study import (

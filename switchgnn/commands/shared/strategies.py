@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.commands.run.report import RunReport
-from switchgnn.commands.train.report import TrainReport
 from switchgnn.planner.chosen import KNOWN
 from switchgnn.planner.presets import PRESETS
 
@@ -38,15 +36,3 @@ AssignmentOption = Annotated[
     Path | None,
     typer.Option(help="In place of a partition: a file with the worker of each vertex, by line."),
 ]
-
-
-def strategies_line(report: RunReport | TrainReport) -> str:
-    """Say in one line what was planned with; nothing where nothing was planned."""
-    names = {
-        "partition": report.partition,
-        "blocks": report.block_strategy,
-        "send": report.send,
-        "order": report.order,
-    }
-    used = [f"{part} {name}" for part, name in names.items() if name is not None]
-    return ", ".join(used)
