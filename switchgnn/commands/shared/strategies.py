@@ -24,7 +24,7 @@ PartitionOption = Annotated[
     str | None,
     typer.Option(
         help=f"Who holds which vertex: {_any_of('partition')} On several leaves also "
-        "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch."
+        "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch:RANKS."
     ),
 ]
 BlocksOption = Annotated[str | None, typer.Option(help=f"How blocks form: {_any_of('blocks')}")]

@@ -122,7 +122,7 @@ def partition_vertices(
     if len(adjacency[1]) > _MOST_ENDS:
         raise PlannerError(
             f"{len(adjacency[1]):,} ends of edges are too many for METIS, which takes "
-            f"{_MOST_ENDS:,}: partition with --engine ptscotch, or give an assignment"
+            f"{_MOST_ENDS:,}: choose the partition ptscotch:RANKS, or give an assignment"
         )
     with _measured():
         part = _part_graph(
