@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.structure import (
+from tests.support.structure import (
     BENCH,
     MOST_FILES,
     ORDER,
