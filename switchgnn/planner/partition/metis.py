@@ -134,9 +134,17 @@ def partition_vertices(
 def symmetric_rows(
     source: NDArray[np.integer], destination: NDArray[np.integer], vertices: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """(indptr int64[vertices + 1], indices int32[2E']) of the undirected simple graph.
+    """Return the rows of the undirected simple graph that has these edges.
 
     Edges that are these rows already, as those of an undirected Graph, are not copied.
+
+    Args:
+        source: integers[E], 0 <= id < vertices.
+        destination: integers[E].
+        vertices: the number of vertices.
+
+    Returns:
+        (indptr int64[vertices + 1], indices int32[2E']), rows ascending.
     """
     u = source.astype(np.int32, copy=False)
     v = destination.astype(np.int32, copy=False)

@@ -150,7 +150,7 @@ class Manifest:
         return self.strategy.blocks == STRAWMAN
 
     def direction(self, direction: Direction) -> DirectionRecord:
-        """The blocks of a direction, and what they cost.
+        """Return the blocks of a direction, and what they cost.
 
         Raises:
             PlannerError: the plan was made without that direction.
@@ -164,12 +164,12 @@ class Manifest:
 
 
 def seal(manifest: Manifest) -> Manifest:
-    """The manifest with its digest filled in."""
+    """Return the manifest with its digest filled in."""
     return replace(manifest, digest=manifest_digest(manifest))
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """SHA-256 in hex over the fields but `digest`: keys sorted, no spaces, ASCII."""
+    """Return SHA-256 in hex over the fields but `digest`: keys sorted, no spaces, ASCII."""
     content = asdict(manifest)
     del content["digest"]
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -177,7 +177,7 @@ def manifest_digest(manifest: Manifest) -> str:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """The content of plan.json."""
+    """Return the content of plan.json."""
     return (json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n").encode("ascii")
 
 
