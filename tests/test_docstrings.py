@@ -16,7 +16,10 @@ ROOT = Path(__file__).parent.parent
 ENFORCED = (
     "bench",
     "controller",
+    "switchgnn/commands",
+    "switchgnn/experiments",
     "switchgnn/planner",
+    "switchgnn/simulator",
     "switchgnn/softswitch",
     "switchgnn/training",
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 # A docstring must say what each argument is where there are more than this.
 FEW_ARGUMENTS = 2
-# Options of a command carry their own help.
+# Options of a command carry their own help, and the docstring is the help of the command.
 COMMAND_FILES = ("command.py", "cli.py", "__main__.py")
 ERROR = "SwitchGNNError"
 WORDS = re.compile(r"\b(whoever|so many)\b", re.IGNORECASE)
@@ -62,9 +62,9 @@ def _needed(node: Function | ast.ClassDef, errors: frozenset[str], *, commands: 
     if isinstance(node, ast.ClassDef):
         made = [it for it in node.body if isinstance(it, Function) and it.name == "__init__"]
         return ["Args"] if any(_arguments(it) > FEW_ARGUMENTS for it in made) else []
-    if _arguments(node) <= FEW_ARGUMENTS:
+    if commands or _arguments(node) <= FEW_ARGUMENTS:
         return []
-    needed = [] if commands else ["Args"]
+    needed = ["Args"]
     if node.returns is None or ast.unparse(node.returns) not in _NOTHING:
         needed.append("Returns/Yields")
     if errors.intersection(_raised(node)):

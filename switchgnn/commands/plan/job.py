@@ -200,7 +200,7 @@ def _leaf_spine(
 def _report(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, frames: Frames, tell: Progress
 ) -> dict[str, DirectionReport]:
-    """The numbers of each direction; directions with the same edges share them."""
+    """Return the numbers of each direction; directions with the same edges share them."""
     shared: dict[tuple[int, int], DirectionReport] = {}
     reports = {}
     for direction in map(Direction, plan.manifest.directions):
@@ -218,7 +218,7 @@ def _report(
 def _paper_packets(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, direction: Direction
 ) -> Packets | None:
-    """What the paper's plan sends: METIS, MLGP, all sources multicast."""
+    """Return what the paper's plan sends: METIS, MLGP, all sources multicast."""
     manifest = plan.manifest
     if len(boundary) > _COMPARED_EDGES or manifest.slots < MIN_SLOTS:
         return None
