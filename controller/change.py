@@ -99,7 +99,16 @@ class Change:
 
 
 def change_between(layout: Layout, before: State, after: State) -> Change:
-    """Return what makes ``before`` into ``after``."""
+    """Return what makes one state of a switch into another.
+
+    Args:
+        layout: of the P4 program.
+        before: what the switch has.
+        after: what it shall have.
+
+    Returns:
+        What to write, table by table.
+    """
     return Change(
         layout=layout,
         before=before,

@@ -22,6 +22,12 @@ LAST_TAGS_REGISTER = "last_tag"
 def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Network) -> None:
     """Refuse a plan that cannot work.
 
+    Args:
+        plan: the part of a plan that the switch is to get.
+        program: the P4 program that the switch runs.
+        layout: tables and registers of that program.
+        network: where the workers are.
+
     Raises:
         PlanRefusedError: it is for another program, or too large for this one or
             for the network.

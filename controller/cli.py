@@ -43,9 +43,11 @@ DeviceId = Annotated[int, typer.Option(help="The switches' device id.")]
 ElectionId = Annotated[int, typer.Option(help="The controller with the highest is obeyed.")]
 EcnThreshold = Annotated[int, typer.Option(min=0, help="Packets in a queue that mark more.")]
 Leaves = Annotated[
-    int, typer.Option(min=0, help="So many of the switches, the first, are leaves; 0: none.")
+    int, typer.Option(min=0, help="How many of the switches, the first ones, are leaves; 0: none.")
 ]
-Spines = Annotated[int, typer.Option(min=1, help="So many are spines, the others (with --leaves).")]
+Spines = Annotated[
+    int, typer.Option(min=1, help="How many, the others, are spines (with --leaves).")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TlsRoot = Annotated[Path | None, typer.Option(help="Certificate (PEM) to trust; turns TLS on.")]
 TlsCertificate = Annotated[Path | None, typer.Option(help="This controller's certificate (PEM).")]
@@ -127,7 +129,7 @@ def show(
     entries: Annotated[
         str | None, typer.Option(metavar="TABLE", help="Print this table's entries instead.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Print at most so many entries.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="The most entries to print.")] = 100,
     as_json: AsJson = False,
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,

@@ -24,7 +24,16 @@ from switchgnn.controller.plan import SwitchPlan
 
 
 def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int) -> State:
-    """Return the state for a plan, without a session yet.
+    """Say what a switch shall hold for a plan, without a session yet.
+
+    Args:
+        plan: the part of the plan for this switch.
+        layout: of the P4 program.
+        network: where the workers are.
+        ecn_threshold: queue length, in packets, from which on packets are marked.
+
+    Returns:
+        The entries, default actions and multicast groups.
 
     Raises:
         PlanRefusedError: entries that do not fit their table.
@@ -57,5 +66,14 @@ def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_thresh
 
 
 def with_session(state: State, session: Session, entry: SessionEntry) -> State:
-    """Return the state in a session."""
+    """Add a session to a state.
+
+    Args:
+        state: what a switch shall hold.
+        session: the control that encodes it.
+        entry: the session.
+
+    Returns:
+        The state with the session's default action.
+    """
     return replace(state, defaults={**state.defaults, session.table.name: session.encode(entry)})

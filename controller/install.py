@@ -56,6 +56,9 @@ def install(
             already: workers that start anew need one.
         progress: called with an address, updates written, and all updates.
 
+    Returns:
+        What was written to each switch, and how long it took.
+
     Raises:
         PlanRefusedError: the plan does not fit; nothing was sent.
         ControllerError: a switch failed; all are as before.
@@ -94,7 +97,7 @@ def install_each(
     new_session: bool = False,
     progress: Progress | None = None,
 ) -> InstallReport:
-    """Like ``install``, with a part of the plan for each switch; all or none are changed.
+    """Install a part of a plan at each switch, as ``install`` does; all or none are changed.
 
     Args:
         shares: one per switch, all of the same plan.
@@ -102,6 +105,9 @@ def install_each(
         ecn_threshold: queue length, in packets, from which on packets are marked.
         new_session: take a new session number even if the plan is there already.
         progress: called with an address, updates written, and all updates.
+
+    Returns:
+        What was written to each switch, and how long it took.
 
     Raises:
         PlanRefusedError: as ``install``, like the other errors.

@@ -114,7 +114,15 @@ def show(client: P4RuntimeClient) -> SwitchState:
 
 
 def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -> list[Record]:
-    """Return the entries of one table, sorted by key, at most ``limit`` of them.
+    """Read the entries of one table, sorted by key.
+
+    Args:
+        client: the switch.
+        name: of the table, or `groups`.
+        limit: the most entries; None: all of them.
+
+    Returns:
+        One record per entry.
 
     Raises:
         ControllerError: there is no such table.
@@ -160,7 +168,13 @@ def print_state(console: Console, state: SwitchState) -> None:
 
 
 def print_records(console: Console, records: list[Record], title: str) -> None:
-    """Print table entries, one per line."""
+    """Print table entries, one per line.
+
+    Args:
+        console: where to print.
+        records: all with the same names.
+        title: above them.
+    """
     table = Table(title=title)
     for name in records[0] if records else ():
         table.add_column(name, justify="right")

@@ -26,7 +26,13 @@ Progress = Callable[[str, int, int], None]
 
 
 class Target:
-    """A switch and what the install has found and done there."""
+    """A switch and what the install has found and done there.
+
+    Args:
+        client: the connection to it.
+        program: what it shall run.
+        layout: tables of that program.
+    """
 
     def __init__(self, client: P4RuntimeClient, program: Program, layout: Layout) -> None:
         self.client = client
@@ -80,6 +86,14 @@ class Target:
         self, desired: State, cancel: threading.Event, progress: Progress | None
     ) -> SwitchReport:
         """Write what is missing, read everything back and compare.
+
+        Args:
+            desired: what it shall hold.
+            cancel: set when another switch has failed: then nothing more is written.
+            progress: called with an address, updates written, and all updates.
+
+        Returns:
+            What was written.
 
         Raises:
             ControllerError: any of that failed; see ``go_back``.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class NotArraysError(ValueError):
-    """A file is no archive of plain arrays; whoever reads it says what to do."""
+    """A file is no archive of plain arrays; its reader says what to do."""
 
 
 def read_npz(file: Path | IO[bytes]) -> dict[str, NDArray[Any]]:

@@ -11,7 +11,15 @@ from switchgnn.controller.p4runtime.rows import Rows, make_rows
 
 
 def encode_default(table: Table, action: str, values: Mapping[str, int]) -> bytes:
-    """Return the id of an action and its parameters.
+    """Encode a default action: its id and its parameters.
+
+    Args:
+        table: whose default action it is.
+        action: its name.
+        values: its parameters by name.
+
+    Returns:
+        The bytes, as a row of the table would have them.
 
     Raises:
         PlanRefusedError: a number does not fit its parameter.
@@ -20,7 +28,16 @@ def encode_default(table: Table, action: str, values: Mapping[str, int]) -> byte
 
 
 def decode_default(table: Table, action: str, default: bytes) -> dict[str, int]:
-    """Return the parameters of a default action by name."""
+    """Read the parameters of a default action.
+
+    Args:
+        table: whose default action it is.
+        action: its name.
+        default: the bytes of `encode_default`.
+
+    Returns:
+        The parameters by name.
+    """
     rows = Rows(table, np.frombuffer(default, np.uint8).reshape(1, -1))
     columns = rows.param_columns(table.action(action))
     return {name: int(column[0]) for name, column in columns.items()}

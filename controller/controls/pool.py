@@ -31,7 +31,7 @@ class Pool:
         return min(self._destinations, default=0)
 
     def encode(self, slots: int) -> bytes:
-        """Return the default action that splits so many slots over the banks."""
+        """Return the default action that splits `slots` slots over the banks."""
         banks = len(self.table.action(ACTION).params)
         limits = {f"limit{bank}": slots // banks + (bank < slots % banks) for bank in range(banks)}
         return encode_default(self.table, ACTION, limits)

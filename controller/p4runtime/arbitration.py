@@ -24,6 +24,12 @@ class Arbitration:
 
     The stream stays open until ``close`` or until the switch goes away: a
     switch makes another controller the primary when it ends.
+
+    Args:
+        open_stream: opens the stream of P4Runtime with an iterator of requests.
+        address: of the switch, for errors.
+        device_id: of the switch.
+        election_id: the controller with the highest one is the primary.
     """
 
     def __init__(

@@ -82,6 +82,14 @@ class P4RuntimeClient:
         with P4RuntimeClient("127.0.0.1:9559") as client:
             client.set_pipeline(program, program_cookie(program))
             client.write([update])
+
+    Args:
+        address: host:port of the P4Runtime server.
+        device_id: of the switch.
+        election_id: the controller with the highest one is the primary.
+        tls: None for an unencrypted connection.
+        primary: False to read only, which needs nobody's permission.
+        deadline: seconds to wait for a connection or a short answer.
     """
 
     def __init__(
@@ -94,16 +102,7 @@ class P4RuntimeClient:
         primary: bool = True,
         deadline: float = DEFAULT_DEADLINE,
     ) -> None:
-        """Say where the switch is; ``open`` connects.
-
-        Args:
-            address: host:port of the P4Runtime server.
-            device_id: of the switch.
-            election_id: the controller with the highest one is the primary.
-            tls: None for an unencrypted connection.
-            primary: False to read only, which needs nobody's permission.
-            deadline: seconds to wait for a connection or a short answer.
-        """
+        """Say where the switch is; ``open`` connects."""
         self.address = address
         self.device_id = device_id
         self.election_id = election_id

@@ -20,7 +20,16 @@ DELETE = p4r.Update.DELETE
 
 
 def row_update(kind: "p4r.Update.Type.ValueType", table: Table, row: Bytes) -> p4r.Update:
-    """Return the update for one row; a deletion carries the key only."""
+    """Make the update for one row; a deletion carries the key only.
+
+    Args:
+        kind: insert, modify or delete.
+        table: whose row it is.
+        row: the bytes of the row.
+
+    Returns:
+        The message.
+    """
     entry = p4r.TableEntry(table_id=table.id)
     raw = row.tobytes()
     for field in table.keys:
@@ -40,7 +49,16 @@ def default_update(table: Table, default: bytes) -> p4r.Update:
 
 
 def group_update(kind: "p4r.Update.Type.ValueType", group: int, ports: Iterable[int]) -> p4r.Update:
-    """Return the update for one multicast group."""
+    """Make the update for one multicast group.
+
+    Args:
+        kind: insert, modify or delete.
+        group: its id.
+        ports: who gets a copy.
+
+    Returns:
+        The message.
+    """
     entity = p4r.Entity()
     entry = entity.packet_replication_engine_entry.multicast_group_entry
     entry.multicast_group_id = group

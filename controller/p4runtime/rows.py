@@ -66,7 +66,7 @@ def no_rows(table: Table) -> Rows:
 
 
 def make_rows(table: Table, action_name: str, values: Mapping[str, Value], count: int) -> Rows:
-    """Return ``count`` entries with one action.
+    """Make `count` entries with one action.
 
     Args:
         table: whose entries they are.
@@ -74,6 +74,9 @@ def make_rows(table: Table, action_name: str, values: Mapping[str, Value], count
         values: for every key field and every parameter an array of ``count``
             numbers, or one number for all.
         count: number of entries.
+
+    Returns:
+        The rows, in the order of the arrays.
 
     Raises:
         PlanRefusedError: a number does not fit its field.

@@ -63,7 +63,16 @@ def explained(address: str, doing: str) -> Iterator[None]:
 
 
 def explain(address: str, doing: str, error: Any) -> ControllerError:  # noqa: ANN401
-    """Return the ControllerError for a gRPC error that is not about single updates."""
+    """Explain a gRPC error that is not about single updates.
+
+    Args:
+        address: of the switch.
+        doing: what failed, such as "reading table fanout".
+        error: what gRPC raised.
+
+    Returns:
+        The error to raise in its place.
+    """
     code, words = error.code(), error.details() or "no reason given"
     if code is grpc.StatusCode.UNAVAILABLE:
         return SwitchUnreachableError(
@@ -103,7 +112,17 @@ def explain_write(
     error: Any,  # noqa: ANN401
     layout: Layout | None,
 ) -> ControllerError:
-    """Return the ControllerError for a write request that failed, wholly or in part."""
+    """Explain why a write request failed, wholly or in part.
+
+    Args:
+        address: of the switch.
+        request: what was to be written.
+        error: what gRPC raised.
+        layout: names tables and actions; None: they are not known yet.
+
+    Returns:
+        The error to raise in its place.
+    """
     failures = _failures(request, error, layout)
     if failures:
         return _refused(address, len(request.updates), failures)

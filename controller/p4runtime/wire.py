@@ -67,7 +67,16 @@ def encode_messages(updates: list[p4r.Update], batch: int = BATCH) -> Iterator[R
 def encode_rows(
     kind: "p4r.Update.Type.ValueType", rows: Rows, batch: int = BATCH
 ) -> Iterator[Request]:
-    """Yield requests of at most ``batch`` updates each, from rows."""
+    """Encode updates of rows as requests.
+
+    Args:
+        kind: insert, modify or delete.
+        rows: of one table.
+        batch: the most updates of a request.
+
+    Yields:
+        Requests, by action.
+    """
     for part in _by_action(rows):
         template: _Template | None = None
         for start in range(0, len(part), batch):

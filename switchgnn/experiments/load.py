@@ -2,18 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the description files, and says in a sentence what is wrong with one."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from switchgnn.experiments.cells import WHERE
 from switchgnn.experiments.description import Figure, Scale
 from switchgnn.experiments.draw import KINDS
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
+from switchgnn.records import RecordError, make_record, parse_json
 from switchgnn.simulator import LeafSpineOptions, SimulatorError
 from switchgnn.simulator.request import SYSTEMS
 
@@ -22,8 +20,6 @@ FOLDER = Path(__file__).parent / "figures"
 _COMMENT = "about"
 _GIVE = ("saved", "times")
 _TIME = "time"
-
-_Record = TypeVar("_Record")
 
 
 def known_figures(folder: Path = FOLDER) -> list[str]:
@@ -48,73 +44,18 @@ def load_figures(names: Sequence[str], folder: Path = FOLDER) -> list[Figure]:
 
 def _load(path: Path) -> Figure:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        told = parse_json(path.read_bytes())
+    except (OSError, RecordError) as error:
         raise ExperimentError(f"Cannot read the description {path}: {error}.") from error
-    figure = _read(Figure, told, path.name, {"name": path.stem})
+    if isinstance(told, dict):
+        told.pop(_COMMENT, None)
+        told.setdefault("name", path.stem)
+    try:
+        figure = make_record(Figure, told)
+    except RecordError as error:
+        raise ExperimentError(f"{path.name}: {error}.") from error
     _check(figure, path.name)
     return figure
-
-
-def _read(
-    kind: type[_Record], told: object, where: str, given: Mapping[str, object] | None = None
-) -> _Record:
-    """A record of a JSON object; every key must be known, and none may be missing."""
-    if not isinstance(told, dict):
-        raise ExperimentError(f"{where}: an object with keys is expected, but not {told!r}.")
-    values = {**(given or {}), **{key: it for key, it in told.items() if key != _COMMENT}}
-    parts = fields(kind)  # type: ignore[arg-type]  # every record is a dataclass
-    known = {field.name for field in parts}
-    for key in values:
-        if key not in known:
-            raise ExperimentError(
-                f"{where}: the key {key!r} is not known; known: {', '.join(sorted(known))}."
-            )
-    for field in parts:
-        if field.name not in values and field.default is MISSING:
-            raise ExperimentError(f"{where}: the key {field.name!r} is missing.")
-    types = get_type_hints(kind)
-    ready = {key: _value(it, types[key], f"{where}: {key}") for key, it in values.items()}
-    return kind(**ready)
-
-
-def _value(told: object, wanted: object, where: str) -> Any:  # noqa: ANN401  a file may say anything
-    """What a record has for a value of JSON; `wanted` is the type of its field.
-
-    Raises:
-        ExperimentError: the value is of another type.
-    """
-    origin, inside = get_origin(wanted), get_args(wanted)
-    if is_dataclass(wanted) and isinstance(wanted, type):
-        return _read(wanted, told, where)
-    if origin is tuple and isinstance(told, list):
-        return tuple(_value(it, inside[0], f"{where} {n}") for n, it in enumerate(told, 1))
-    if origin is Mapping and isinstance(told, dict):
-        return {name: _value(it, inside[1], f"{where} {name}") for name, it in told.items()}
-    if origin is UnionType:
-        # Of these one at most is no plain type.
-        rest = [it for it in inside if get_origin(it) is not None or is_dataclass(it)]
-        fits = [it for it in inside if it not in rest and _is_plain(told, it)]
-        return told if fits or not rest else _value(told, rest[0], where)
-    if origin is None and _is_plain(told, wanted):
-        return told
-    raise ExperimentError(f"{where}: {told!r} is not what is expected here, {_word(wanted)}.")
-
-
-def _is_plain(told: object, wanted: object) -> bool:
-    """Whether a value is of a plain type; to JSON 1 is a float, but to nobody true is 1."""
-    if isinstance(told, bool) or not isinstance(wanted, type):
-        return wanted is bool
-    return isinstance(told, (int, float) if wanted is float else wanted)
-
-
-def _word(wanted: object) -> str:
-    origin = get_origin(wanted)
-    if origin is tuple:
-        return "a list"
-    if origin is Mapping:
-        return "an object"
-    return wanted.__name__ if isinstance(wanted, type) else str(wanted)
 
 
 def _check(figure: Figure, where: str) -> None:

@@ -63,7 +63,7 @@ def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
 
 
 def _longer_epoch(result: Result, compute: float) -> float:
-    """What an epoch takes more when computing is multiplied; bins may hide some of that."""
+    """Return what an epoch takes more when computing is multiplied; bins may hide some of that."""
     once, communication = float(result[COMPUTE]), float(result[MEASURES["communication"].key])
     hidden = [
         overlapped_seconds(each, communication, result["bins"]) for each in (once, compute * once)

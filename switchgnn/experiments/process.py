@@ -122,7 +122,7 @@ def _plan(point: Point, partition: Path) -> Plan:
 
 
 def _slots(point: Point, each: int) -> int:
-    """The slots of the switch; without a limit `each` for every vertex."""
+    """Return the slots of the switch; without a limit `each` for every vertex."""
     if point.memory is not None:
         return slots_of_memory(point.memory, point.slot_features)
     return each * load_graph(point.graph).vertices

@@ -88,6 +88,9 @@ def build_plan(
             choose.
         progress: called with a few words at the start of each step.
 
+    Returns:
+        The plan, sealed: `write_plan` writes it as it is.
+
     Raises:
         PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plans with strategies that a preset chose, or whoever asked for others."""
+"""Plans with strategies that a preset chose, or that were asked for by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -66,7 +66,11 @@ class Asked:
     assignment: Path | None = None
 
     def checked(self) -> "Asked":
-        """The same; or a PlannerError that lists the known ones, if a name is wrong."""
+        """Return the same, if all its names are known.
+
+        Raises:
+            PlannerError: a name is not known, or an assignment and a partition are given.
+        """
         find_preset(self.preset)
         for part, name in self.named().items():
             find_strategy(part.removesuffix("s"), name, KNOWN[part])
@@ -78,17 +82,29 @@ class Asked:
         return self
 
     def load_assignment(self) -> NDArray[np.int64] | None:
-        """The assignment that the file holds, or None without one."""
+        """Return the assignment that the file holds, or None without one."""
         return None if self.assignment is None else load_assignment(self.assignment)
 
     def named(self) -> dict[str, str]:
-        """The strategies that take the place of the preset's."""
+        """Return the strategies that take the place of the preset's."""
         names = {part: getattr(self, part) for part in KNOWN}
         return {part: name for part, name in names.items() if name is not None}
 
 
 def choose_asked(asked: Asked, graph: Graph, situation: Situation) -> Choice:
-    """What the preset chooses, but for what is asked for; or a PlannerError."""
+    """Let the preset choose, but for what is asked for.
+
+    Args:
+        asked: the preset, and what takes the place of its choices.
+        graph: what the plan is for.
+        situation: workers, slots and rates.
+
+    Returns:
+        The choice, with the reason of each part of it.
+
+    Raises:
+        PlannerError: a name that is not known, or a rate that is not above 0.
+    """
     asked.checked()
     choice, named = choose(asked.preset, graph, situation), asked.named()
     because = {part: f"{part.capitalize()} {name}: as asked." for part, name in named.items()}
@@ -111,7 +127,25 @@ def build_chosen(
     assignment: NDArray[np.integer] | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """Give build_plan what was chosen; see there for the other arguments and errors."""
+    """Build a plan with what was chosen.
+
+    Args:
+        graph: what the plan is for.
+        choice: a strategy of each kind.
+        situation: workers and slots.
+        program: a hex digest of the P4 program that the plan is for.
+        seed: of the partition, the blocks and the order.
+        directions: a key of DIRECTIONS.
+        assignment: integers[V], the worker of each vertex, in place of the partition that was
+            chosen; None: that partition.
+        progress: called with a few words at the start of each step.
+
+    Returns:
+        The plan.
+
+    Raises:
+        PlannerError: as `build_plan`.
+    """
     return build_plan(
         graph,
         workers=situation.workers,
@@ -130,7 +164,7 @@ def build_chosen(
 
 
 def strategy_names(manifest: Manifest) -> dict[str, Any]:
-    """What a plan was made with, by the names that reports have for it."""
+    """Return what a plan was made with, by the names that reports have for it."""
     strategy = manifest.strategy
     made = (manifest.partition.method, strategy.blocks, strategy.send, strategy.weight)
     return dict(zip(STRATEGY_NAMES, (*made, strategy.order), strict=True))

@@ -27,7 +27,11 @@ DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
 
 
 def find_directions(name: str) -> tuple[Direction, ...]:
-    """The directions of that name, or a PlannerError that lists the known names."""
+    """Find directions by their name in DIRECTIONS.
+
+    Raises:
+        PlannerError: there are none of that name; the known ones are listed.
+    """
     try:
         return DIRECTIONS[name]
     except KeyError:

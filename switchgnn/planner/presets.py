@@ -17,9 +17,9 @@ from switchgnn.planner.strategies import BLOCK_STRATEGIES
 COVER = "cover"
 # A slot is 32 lanes of four bytes; one fragment at a time shares the slots.
 NUMBER_BYTES, SLOT_BYTES = 4, 128
-# Up to so many directed edges Mt-KaHyPar takes seconds.
+# The most directed edges with which Mt-KaHyPar takes only seconds.
 _MOST_HYPERGRAPH_EDGES = 500_000
-# Up to so many directed edges a minimum cut takes no more than a minute.
+# The most directed edges with which a minimum cut takes no more than a minute.
 _MOST_WEIGHTED_EDGES = 20_000_000
 # What a pass serves on average, measured on social graphs: about five contributions.
 _CONTRIBUTIONS_PER_PASS = 5
@@ -75,7 +75,7 @@ class Preset(Protocol):
 
 
 def paper(graph: Graph, situation: Situation) -> Choice:
-    """The paper's own: METIS, MLGP, GAMR, and every source multicast."""
+    """Choose what the paper has: METIS, MLGP, GAMR, and every source multicast."""
     return Choice(
         partition="metis",
         blocks="mlgp",
@@ -87,7 +87,7 @@ def paper(graph: Graph, situation: Situation) -> Choice:
 
 
 def best(graph: Graph, situation: Situation) -> Choice:
-    """What measured best, as far as the graph's size allows it.
+    """Choose what measured best, as far as the graph's size allows it.
 
     Args:
         graph: only its size counts.
@@ -117,7 +117,19 @@ PRESETS: Mapping[str, Preset] = {PAPER: paper, BEST: best}
 
 
 def choose(name: str, graph: Graph, situation: Situation) -> Choice:
-    """The choice of the preset of that name, or a PlannerError that lists the known ones."""
+    """Let a preset choose.
+
+    Args:
+        name: a key of PRESETS.
+        graph: what the plan is for.
+        situation: what the choice depends on.
+
+    Returns:
+        A strategy of each kind.
+
+    Raises:
+        PlannerError: there is no such preset, or a rate is not above 0.
+    """
     preset = find_preset(name)
     for rate in (situation.link_rate, situation.recirculation_rate):
         if rate is not None and not rate > 0:
@@ -126,21 +138,25 @@ def choose(name: str, graph: Graph, situation: Situation) -> Choice:
 
 
 def find_preset(name: str) -> Preset:
-    """The preset of that name, or a PlannerError that lists the known ones."""
+    """Find a preset by its name.
+
+    Raises:
+        PlannerError: there is none of that name; the known ones are listed.
+    """
     if name not in PRESETS:
         raise PlannerError(f"no preset {name!r}; known: {', '.join(sorted(PRESETS))}")
     return PRESETS[name]
 
 
 def blocks_for(blocks: str, send: str) -> str:
-    """The block strategy of that kind that is refined for what is sent."""
+    """Return the block strategy of that kind that is refined for what is sent."""
     kind = blocks.removesuffix(f"-{COVER}")
     covered = f"{kind}-{COVER}"
     return covered if send == COVER and covered in BLOCK_STRATEGIES else kind
 
 
 def slots_of_memory(memory: int, slot_features: int | None = None) -> int:
-    """The slots that so many bytes of switch memory hold.
+    """Return how many slots fit into the memory of a switch.
 
     Args:
         memory: bytes.
@@ -156,7 +172,7 @@ def slots_of_memory(memory: int, slot_features: int | None = None) -> int:
 
 
 def slot_bytes(slot_features: int | None = None) -> int:
-    """The bytes of a slot for so many numbers, or for a fragment."""
+    """Return the bytes of a slot for that many numbers, or for a fragment (None)."""
     return SLOT_BYTES if slot_features is None else NUMBER_BYTES * slot_features
 
 

@@ -90,7 +90,7 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
     """
 
     def __missing__(self, name: str) -> PartitionStrategy:
-        """The strategy of that name, or KeyError."""
+        """Return the strategy of that name; raise KeyError if there is none."""
         for find in (find_metis_leaf_spine, find_cdfgnn, find_ptscotch):
             with suppress(KeyError):
                 return find(name)
@@ -127,7 +127,19 @@ _Strategy = TypeVar("_Strategy")
 
 
 def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Strategy:
-    """The strategy of that name, or a PlannerError that lists the known ones."""
+    """Find a strategy by its name.
+
+    Args:
+        what: the kind of the strategy, for the error.
+        name: its name.
+        known: those of the kind, by name.
+
+    Returns:
+        The strategy.
+
+    Raises:
+        PlannerError: there is none of that name; the known ones are listed.
+    """
     try:
         return known[name]
     except KeyError:
@@ -137,7 +149,17 @@ def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Stra
 
 
 def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:
-    """Raise PlannerError unless `block` is what BlockStrategy promises."""
+    """Check that a strategy returned what BlockStrategy promises.
+
+    Args:
+        name: of the strategy, for the error.
+        boundary: the boundary edges, length E.
+        block: int32[E], what it returned.
+        slots: the most destinations of a block.
+
+    Raises:
+        PlannerError: it did not.
+    """
     if block.shape != (len(boundary),):
         raise PlannerError(f"block strategy {name} must give one block for each boundary edge")
     if block.min(initial=1) < 1 or np.any(np.bincount(block)[1:] == 0):
@@ -150,7 +172,16 @@ def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], s
 
 
 def check_sends(name: str, boundary: BoundaryEdges, by_vertex: NDArray[np.bool_]) -> None:
-    """Raise PlannerError unless `by_vertex` is what SendStrategy promises."""
+    """Check that a strategy returned what SendStrategy promises.
+
+    Args:
+        name: of the strategy, for the error.
+        boundary: the boundary edges, length E.
+        by_vertex: bool[E], what it returned.
+
+    Raises:
+        PlannerError: it did not.
+    """
     if by_vertex.shape != (len(boundary),) or by_vertex.dtype != np.bool_:
         raise PlannerError(f"send strategy {name} must give one truth value per boundary edge")
 
@@ -158,7 +189,17 @@ def check_sends(name: str, boundary: BoundaryEdges, by_vertex: NDArray[np.bool_]
 def check_order(
     name: str, boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
 ) -> None:
-    """Raise PlannerError unless `sends` is what OrderStrategy promises."""
+    """Check that a strategy returned what OrderStrategy promises.
+
+    Args:
+        name: of the strategy, for the error.
+        boundary: from packets to destinations, length E.
+        block: int32[E].
+        sends: what it returned.
+
+    Raises:
+        PlannerError: it did not.
+    """
     needed = distinct_pairs(block, boundary.source)
     by_pair = np.lexsort((sends.source, sends.block))
     given = sends.block[by_pair], sends.source[by_pair]

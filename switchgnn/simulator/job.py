@@ -60,7 +60,7 @@ def _check_background(options: SimulateOptions) -> None:
 
 
 def _received(run: SimulationRun, setup: Setup) -> float:
-    """Sums that a worker adds to its own on average, and features that found no slot."""
+    """Return sums that a worker adds to its own on average, and features that found no slot."""
     if setup.host_based:
         return 0.0
     return (sum(run.sums_down) + sum(run.features_down)) / (

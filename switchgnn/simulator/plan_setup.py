@@ -69,7 +69,7 @@ def plan_setup(
 
 
 def _pools(slots: int) -> tuple[int, ...]:
-    """The slots of each bank, as controller/controls/pool.py splits them."""
+    """Return the slots of each bank, as controller/controls/pool.py splits them."""
     return tuple(slots // BANKS + (bank < slots % BANKS) for bank in range(BANKS))
 
 
@@ -127,7 +127,7 @@ class _Passes:
 def _passes_of_workers(
     plan: Plan, direction: Direction, leaf_spine: LeafSpineOptions | None, rows: _Rows
 ) -> tuple[Sequence[_Passes], Sequence[int]]:
-    """The passes of the switches that workers hang on, and the switch of each worker."""
+    """Return the passes of the switches that workers hang on, and the switch of each worker."""
     one = [0] * plan.manifest.workers
     if leaf_spine is None:
         return [_passes(plan, direction, rows)], one
@@ -145,7 +145,7 @@ def _passes_of_workers(
 
 
 def _groups_of_blocks(plan: Plan, direction: Direction) -> Iterator[Plan]:
-    """The plan with the tables of some blocks at a time, which are shared out block by block."""
+    """Yield the plan with the tables of some blocks at a time, to be split block by block."""
     switch, numbers = plan.switch, plan.manifest.direction(direction).block_numbers
     ends = np.searchsorted(switch.entry_block, numbers, side="right").tolist()
     low = 0
@@ -157,7 +157,7 @@ def _groups_of_blocks(plan: Plan, direction: Direction) -> Iterator[Plan]:
 
 
 def _with_blocks(switch: SwitchPart, first: int, last: int) -> SwitchPart:
-    """The entries and results of the blocks from the first to the last."""
+    """Return the entries and results of the blocks from the first to the last."""
     kept = {}
     for kind in ("entry", "result"):
         low, high = np.searchsorted(getattr(switch, f"{kind}_block"), [first, last + 1]).tolist()
@@ -178,7 +178,7 @@ def _joined(passes: Sequence[_Passes]) -> _Passes:
 
 
 def _passes(plan: Plan, direction: Direction, rows: _Rows) -> _Passes:
-    """The passes of the plan's switch."""
+    """Return the passes of the plan's switch."""
     switch, span = plan.switch, entries_of(plan, direction)
     numbers = SlotNumbers(plan, direction)
     row_of = _rows_of_slots(plan, direction, numbers, rows)
@@ -203,7 +203,7 @@ def _passes(plan: Plan, direction: Direction, rows: _Rows) -> _Passes:
 def _rows_of_slots(
     plan: Plan, direction: Direction, numbers: SlotNumbers, rows: _Rows
 ) -> NDArray[np.uint32]:
-    """The row of each slot, by its number."""
+    """Return the row of each slot, by its number."""
     switch, record = plan.switch, plan.manifest.direction(direction)
     inside = slice(
         *np.searchsorted(switch.result_block, [record.first_block, record.last_block + 1]).tolist()
@@ -218,7 +218,7 @@ def _rows_of_slots(
 def _packet_arrays(
     plan: Plan, direction: Direction, passes: Sequence[_Passes], of_worker: Sequence[int]
 ) -> dict[str, NDArray[np.generic]]:
-    """What each worker sends in each block: its Count, and what it contributes to.
+    """Return what each worker sends in each block: its Count, and what it contributes to.
 
     Args:
         plan: the plan.

@@ -118,7 +118,7 @@ class SimulateReport:
         }
 
     def _leaf_spine(self) -> dict[str, Any]:
-        """What is told of a leaf-spine only."""
+        """Return what is told of a leaf-spine only."""
         network, inside = self.options.leaf_spine, self.run.inside
         if network is None or inside is None:
             return {}

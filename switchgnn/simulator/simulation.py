@@ -223,7 +223,7 @@ def _decode(told: dict[str, Any]) -> SimulationRun:
 
 
 def _decode_inside(told: dict[str, Any]) -> InsideLinks | None:
-    """A star has no such links."""
+    """Return the links between leaves and spines; a star has none."""
     if not told["inside_bytes_up"]:
         return None
     names = [field.name for field in fields(InsideLinks)]

@@ -127,7 +127,7 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
 def _hosts_alone(
     system: str, options: SimulateOptions, graph: Graph, workers: int, tell: Progress
 ) -> Subject:
-    """A partition, and a copy for each worker that needs it."""
+    """Return a partition, and a copy for each worker that needs it."""
     tell("partition")
     check_workers(graph, workers)
     partition = PARTITION_STRATEGIES[options.asked.partition or HOSTS_ALONE[system]]

@@ -60,9 +60,9 @@ def test_points_without_are_stars():
     [
         ({"leaves": 5, "spines": 1}, "5 leaves and 4 workers"),
         ({"leaves": 2, "spines": 0}, "needs a leaf and a spine"),
-        ({"leaves": 2, "spins": 2}, "the key 'spins' is not known"),
-        ({"leaves": "2"}, "'2' is not what is expected here, int"),
-        (4, "an object with keys is expected, but not 4"),
+        ({"leaves": 2, "spins": 2}, "leaf_spine: unknown field spins; known: "),
+        ({"leaves": "2"}, "leaf_spine.leaves: expected int, got str"),
+        (4, "leaf_spine: expected object | null, got int"),
     ],
 )
 def test_what_cannot_be_is_told(tmp_path, leaf_spine, told):

@@ -94,11 +94,11 @@ def test_without_names_all_but_the_example():
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (["colour"], "red", "the key 'colour' is not known"),
-        (["series", 0, "colour"], "red", "series 1: the key 'colour' is not known"),
-        (["scales", "small", "colour"], "red", "scales small: the key 'colour'"),
-        (["title"], None, "the key 'title' is missing"),
-        (["claims", 0, "why"], None, "claims 1: the key 'why' is missing"),
+        (["colour"], "red", "unknown field colour; known: bandwidth"),
+        (["series", 0, "colour"], "red", "series[0]: unknown field colour"),
+        (["scales", "small", "colour"], "red", "scales.small: unknown field colour"),
+        (["title"], None, "missing required field title"),
+        (["claims", 0, "why"], None, "claims[0]: object missing required field why"),
         (["series", 0, "system"], "g4", "no system 'g4'"),
         (["panels", 0, "draw"], "pie", "no way to draw 'pie'"),
         (["panels", 0, "y"], "smell", "no measure 'smell'"),
@@ -106,11 +106,13 @@ def test_without_names_all_but_the_example():
         (["panels", 0, "series"], ["nobody"], "no series 'nobody'"),
         (["claims", 0, "before"], "nobody", "no series 'nobody'"),
         (["claims", 0, "where"], {"weather": "fine"}, "no choice 'weather'"),
-        (["scales", "small", "workers"], 4, "4 is not what is expected here, a list"),
-        (["scales", "small", "workers"], ["4"], "'4' is not what is expected here, int"),
-        (["scales", "small", "seeds"], True, "True is not what is expected here, int"),
-        (["series", 0], "bns-gcn", "'bns-gcn'"),
+        (["scales", "small", "workers"], 4, "scales[...].workers: expected array, got int"),
+        (["scales", "small", "workers"], ["4"], "scales[...].workers[0]: expected int, got str"),
+        (["scales", "small", "seeds"], True, "scales[...].seeds: expected int, got bool"),
+        (["series", 0], "bns-gcn", "series[0]: expected object, got str"),
         (["scales"], {}, "no scale 'small'"),
+        (["delay"], "2", "delay: expected float, got str"),
+        (["series", 0, "about"], "a comment", "series[0]: unknown field about"),
     ],
 )
 def test_a_wrong_description_is_told(tmp_path, path, value, words):
@@ -120,9 +122,12 @@ def test_a_wrong_description_is_told(tmp_path, path, value, words):
     assert "mine.json" in str(caught.value)
 
 
-def test_no_json_is_told(tmp_path):
-    (tmp_path / "mine.json").write_text("{")
-    with pytest.raises(ExperimentError, match="Cannot read the description"):
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"\xff", b'{"delay": NaN}', b'{"delay": 1e999}', b"[" * 100_000]
+)
+def test_no_json_is_told(tmp_path, data):
+    (tmp_path / "mine.json").write_bytes(data)
+    with pytest.raises(ExperimentError, match=r"the description .*mine\.json: it is not"):
         load_figures(["mine"], tmp_path)
 
 

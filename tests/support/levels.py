@@ -155,7 +155,7 @@ def summary(passed):
     yield line_of("switch bmv2", passed, "bmv2", no_bmv2)
     yield line_of("fabric loopback", passed, "loopback", None)
     yield line_of("fabric mininet", passed, "mininet", no_mininet)
-    yield f"engine ptscotch: {f'absent: {no_ptscotch}' if no_ptscotch else 'here'}"
+    yield f"partition ptscotch: {f'absent: {no_ptscotch}' if no_ptscotch else 'here'}"
 
 
 def line_of(what, passed, word, absent):

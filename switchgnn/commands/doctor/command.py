@@ -23,7 +23,7 @@ from switchgnn.simulator.compile import find_compiler
 from switchgnn.simulator.wheel import find_wheel
 
 _MISSING_REQUIRED = 2
-_PARALLEL = "switchgnn plan --engine ptscotch"
+_PARALLEL = "switchgnn plan --partition ptscotch"
 _SIMULATE = "switchgnn simulate"
 
 

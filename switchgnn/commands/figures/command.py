@@ -90,7 +90,7 @@ def _tell(line: str) -> None:
 
 
 def _show(rows: list[list[str]]) -> None:
-    """The table; what it leaves out is in the file."""
+    """Print the table; what it leaves out is in the file."""
     columns = len(HEADINGS) - 2
     table = Table(*HEADINGS[:columns])
     for row in rows:

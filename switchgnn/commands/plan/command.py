@@ -25,7 +25,6 @@ from switchgnn.commands.plan.display import (
 )
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.plots import draw_plan_plots
-from switchgnn.commands.shared.engine import engine_partition
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
@@ -69,13 +68,6 @@ def plan(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
     partition: PartitionOption = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(help="metis (one process, the default) or ptscotch (--ranks)."),
-    ] = None,
-    ranks: Annotated[
-        int | None, typer.Option(min=1, help="Processes of --engine ptscotch; default: 2.")
-    ] = None,
     blocks: BlocksOption = None,
     send: SendOption = None,
     order: OrderOption = None,
@@ -123,7 +115,7 @@ def plan(
         features=features,
         asked=Asked(
             strategy,
-            partition_for_leaf_spine(engine_partition(partition, engine, ranks), leaf_spine),
+            partition_for_leaf_spine(partition, leaf_spine),
             blocks,
             send,
             order,

@@ -40,7 +40,7 @@ _LEAF_SPINE_ROWS = {**_ROWS, SINGLE: "sums at spines only"}
 
 
 def as_json(report: PlanReport) -> dict[str, Any]:
-    """The report as plain data; the numbers at its top are those of the forward sums."""
+    """Return the report as plain data; the numbers at its top are those of the forward sums."""
     made, forward = report.made, report.directions[Direction.FORWARD.value]
     manifest = made.plan.manifest
     plan, host = forward.ways[PLAN], forward.ways[HOST]
@@ -89,7 +89,7 @@ def _leaf_spine_as_json(report: PlanReport) -> dict[str, Any] | None:
 
 
 def by_blocks(report: PlanReport) -> list[tuple[str, DirectionReport]]:
-    """The reports and their names; directions that share their blocks come as one."""
+    """Return the reports and their names; directions that share their blocks come as one."""
     distinct = {id(each): each for each in report.directions.values()}
     return [
         (" and ".join(name for name, other in report.directions.items() if other is each), each)
@@ -98,7 +98,7 @@ def by_blocks(report: PlanReport) -> list[tuple[str, DirectionReport]]:
 
 
 def facts(report: PlanReport) -> str:
-    """A few lines about the plan as a whole."""
+    """Return a few lines about the plan as a whole."""
     manifest = report.made.plan.manifest
     graph = manifest.graph
     memory = _size(manifest.slots * SLOT_BYTES)
@@ -127,7 +127,7 @@ def costs(report: PlanReport) -> str:
 
 
 def sizes(report: DirectionReport) -> str:
-    """A few lines about a direction's blocks and tables."""
+    """Return a few lines about a direction's blocks and tables."""
     return "\n".join(
         (
             f"{report.boundary_vertices:,} boundary vertices, {report.boundary_edges:,} boundary "
@@ -141,7 +141,7 @@ def sizes(report: DirectionReport) -> str:
 
 
 def ways_table(report: DirectionReport) -> Table:
-    """The plan beside other ways to exchange the same features."""
+    """Return the plan beside other ways to exchange the same features."""
     heaviest = max(max(way.up.bytes_max, way.down.bytes_max) for way in report.ways.values())
     unit, size = _unit(heaviest)
     title = f"packets of a fragment; {unit} of whole features: mean and max of the workers"
@@ -197,7 +197,7 @@ def leaf_spine_directions(report: PlanReport) -> list[tuple[str, LeafSpineDirect
 
 
 def leaf_spine_table(direction: LeafSpineDirection) -> Table:
-    """The plan beside other ways, on the links between leaves and spines."""
+    """Return the plan beside other ways, on the links between leaves and spines."""
     heaviest = max(max(load.bytes_up, load.bytes_down) for load in direction.ways.values())
     unit, size = _unit(heaviest)
     title = "between leaves and spines; packets of a fragment"
@@ -217,7 +217,7 @@ def leaf_spine_table(direction: LeafSpineDirection) -> Table:
 
 
 def switches(direction: LeafSpineDirection) -> str:
-    """A few lines about the links and slots of single switches."""
+    """Return a few lines about the links and slots of single switches."""
     return "\n".join(
         (
             f"At most {direction.packets_max:,} packets of a fragment one way on a link; barriers "
@@ -244,7 +244,7 @@ def _sorted(ways: dict[str, Way]) -> list[tuple[str, Way]]:
 
 
 def _short(number: int) -> str:
-    """A number that leaves room for the other columns."""
+    """Return a number that leaves room for the other columns."""
     return f"{number:,}" if number < _MEGA else f"{number / _MEGA:,.1f} M"
 
 
@@ -256,7 +256,7 @@ def _loads(load: Load, unit: float) -> tuple[str, str]:
 
 
 def _unit(number: float) -> tuple[str, float]:
-    """The unit in which so many bytes are read best, and its size."""
+    """Return the unit in which that many bytes are read best, and its size."""
     return ("MB", _MEGA) if number >= _MEGA else ("kB", _KILO)
 
 

@@ -25,13 +25,13 @@ from switchgnn.planner.costs.report_leaf_spine import (
     LeafSpineDirection,
     report_leaf_spine_direction,
 )
-from switchgnn.planner.costs.stopwatch import METIS_TIME
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.planner.partition.metis import metis_time
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
@@ -140,24 +140,25 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     )
     choice = choose_asked(options.asked, graph, situation)
     assignment = options.asked.load_assignment()
-    memory, start, metis = PeakMemory(), time.perf_counter(), METIS_TIME.seconds
-    plan = build_chosen(
-        graph,
-        choice,
-        situation,
-        program=program.digest,
-        seed=options.seed,
-        directions=options.directions,
-        assignment=assignment,
-        progress=tell,
-    )
+    memory, start = PeakMemory(), time.perf_counter()
+    with metis_time() as metis:
+        plan = build_chosen(
+            graph,
+            choice,
+            situation,
+            program=program.digest,
+            seed=options.seed,
+            directions=options.directions,
+            assignment=assignment,
+            progress=tell,
+        )
     return MadePlan(
         options=options,
         choice=choice,
         graph=graph,
         plan=plan,
         seconds=time.perf_counter() - start,
-        metis_seconds=METIS_TIME.seconds - metis,
+        metis_seconds=metis.seconds,
         peak_memory_bytes=memory.peak(),
         memory_before_bytes=memory.before,
     )
@@ -199,7 +200,7 @@ def _leaf_spine(
 def _report(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, frames: Frames, tell: Progress
 ) -> dict[str, DirectionReport]:
-    """The numbers of each direction; directions with the same edges share them."""
+    """Return the numbers of each direction; directions with the same edges share them."""
     shared: dict[tuple[int, int], DirectionReport] = {}
     reports = {}
     for direction in map(Direction, plan.manifest.directions):
@@ -217,7 +218,7 @@ def _report(
 def _paper_packets(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, direction: Direction
 ) -> Packets | None:
-    """What the paper's plan sends: METIS, MLGP, all sources multicast."""
+    """Return what the paper's plan sends: METIS, MLGP, all sources multicast."""
     manifest = plan.manifest
     if len(boundary) > _COMPARED_EDGES or manifest.slots < MIN_SLOTS:
         return None

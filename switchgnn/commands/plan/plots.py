@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.commands.errors import PlotError
 from switchgnn.commands.plan.job import MadePlan
-from switchgnn.commands.train.plots import PlotError
 from switchgnn.planner.costs.flow import Flow
 from switchgnn.planner.costs.plan_flow import OWN, plan_flows
 from switchgnn.planner.costs.study import (
@@ -36,7 +36,7 @@ _SLOT_BYTES = 128
 _FIRST = 0.2
 # More points than that would lie on each other.
 _POINTS = 600
-# Up to so many blocks lines between them can be told apart.
+# The most blocks between which lines can be told apart.
 _MOST_LINES = 12
 
 Draw = Callable[["Figure"], None]
@@ -228,7 +228,7 @@ def _over_time(figure: "Figure", flows: dict[str, Flow], slots: int) -> None:
 
 
 def _thinned(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Steps and values to draw: of many steps that would lie on each other the highest."""
+    """Return steps and values to draw: of many steps that would lie on each other the highest."""
     width = -(-len(values) // _POINTS)
     starts = np.arange(0, len(values), width)
     highest: NDArray[np.int64] = np.maximum.reduceat(values, starts)

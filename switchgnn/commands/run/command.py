@@ -6,7 +6,6 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +23,7 @@ from rich.table import Table
 
 from switchgnn.commands.run import RunOptions, RunReport, run_job
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
+from switchgnn.commands.shared.sentences import counted, strategies_line
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -31,11 +31,12 @@ from switchgnn.commands.shared.strategies import (
     PartitionOption,
     SendOption,
     StrategyOption,
-    strategies_line,
 )
 from switchgnn.commands.shared.topology import (
+    FabricOption,
     LeavesOption,
     SpinesOption,
+    TargetOption,
     Topology,
     TopologyOption,
     find_leaf_spine,
@@ -49,22 +50,6 @@ from switchgnn.planner.presets import PAPER
 from switchgnn.topologies import Fabric
 
 _WRONG = 1
-
-
-class TargetOption(str, Enum):
-    """Values of --target."""
-
-    AUTO = "auto"
-    BMV2 = "bmv2"
-    EMBEDDED = "embedded"
-
-
-class FabricOption(str, Enum):
-    """Values of --fabric."""
-
-    AUTO = "auto"
-    MININET = "mininet"
-    LOOPBACK = "loopback"
 
 
 def run(
@@ -329,9 +314,3 @@ def _queues(report: RunReport) -> str:
         return f"{text}."
     rate = report.background_bytes * 8 / report.seconds / 1e6
     return f"{text}; background TCP received {rate:.1f} Mbit/s in all."
-
-
-def counted(title: str, counts: dict[str, int]) -> str:
-    """Return the counts that are not 0 as a sentence."""
-    words = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items() if number)
-    return f"{title}: {', '.join(words) or 'none'}."

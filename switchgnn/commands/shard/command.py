@@ -20,7 +20,7 @@ def shard(
 ) -> None:
     """Write GRAPH as shards, each with the rows of some vertices, for `mpirun` elsewhere.
 
-    `switchgnn plan --engine ptscotch` does this itself when one machine is enough.
+    `switchgnn plan --partition ptscotch:RANKS` does this itself when one machine is enough.
     """
     steps = Steps()
     with steps:

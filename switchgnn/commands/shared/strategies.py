@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.commands.run.report import RunReport
-from switchgnn.commands.train.report import TrainReport
 from switchgnn.planner.chosen import KNOWN
 from switchgnn.planner.presets import PRESETS
 
@@ -26,7 +24,7 @@ PartitionOption = Annotated[
     str | None,
     typer.Option(
         help=f"Who holds which vertex: {_any_of('partition')} On several leaves also "
-        "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch."
+        "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch:RANKS."
     ),
 ]
 BlocksOption = Annotated[str | None, typer.Option(help=f"How blocks form: {_any_of('blocks')}")]
@@ -38,15 +36,3 @@ AssignmentOption = Annotated[
     Path | None,
     typer.Option(help="In place of a partition: a file with the worker of each vertex, by line."),
 ]
-
-
-def strategies_line(report: RunReport | TrainReport) -> str:
-    """Say in one line what was planned with; nothing where nothing was planned."""
-    names = {
-        "partition": report.partition,
-        "blocks": report.block_strategy,
-        "send": report.send,
-        "order": report.order,
-    }
-    used = [f"{part} {name}" for part, name in names.items() if name is not None]
-    return ", ".join(used)

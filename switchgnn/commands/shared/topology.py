@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The options that say how many switches there are, for all commands that build some."""
+"""The options that say which switches and network there are, for all commands that build some."""
 
 from enum import Enum
 from typing import Annotated
@@ -18,6 +18,22 @@ class Topology(str, Enum):
 
     STAR = "star"
     LEAF_SPINE = "leaf-spine"
+
+
+class TargetOption(str, Enum):
+    """Values of --target."""
+
+    AUTO = "auto"
+    BMV2 = "bmv2"
+    EMBEDDED = "embedded"
+
+
+class FabricOption(str, Enum):
+    """Values of --fabric."""
+
+    AUTO = "auto"
+    MININET = "mininet"
+    LOOPBACK = "loopback"
 
 
 TopologyOption = Annotated[Topology, typer.Option(help="One switch, or leaves below spines.")]

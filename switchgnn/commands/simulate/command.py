@@ -179,7 +179,7 @@ def simulate(
 def _leaf_spine(
     topology: str, leaves: int | None, spines: int | None, completion: str | None
 ) -> LeafSpineOptions | None:
-    """The leaf-spine that was asked for; None: a star."""
+    """Return the leaf-spine that was asked for; None: a star."""
     if topology == _LEAF_SPINE:
         return LeafSpineOptions(
             leaves=_DEFAULT_LEAF_SPINE.leaves if leaves is None else leaves,

@@ -11,11 +11,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from switchgnn.commands.run.command import FabricOption, TargetOption, counted
 from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.shared.sentences import counted
 from switchgnn.commands.shared.topology import (
+    FabricOption,
     LeavesOption,
     SpinesOption,
+    TargetOption,
     Topology,
     TopologyOption,
     find_leaves_and_spines,

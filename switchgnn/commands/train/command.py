@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from switchgnn.commands.run.command import FabricOption, TargetOption
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
+from switchgnn.commands.shared.sentences import strategies_line
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -21,11 +21,12 @@ from switchgnn.commands.shared.strategies import (
     PartitionOption,
     SendOption,
     StrategyOption,
-    strategies_line,
 )
 from switchgnn.commands.shared.topology import (
+    FabricOption,
     LeavesOption,
     SpinesOption,
+    TargetOption,
     Topology,
     TopologyOption,
     find_leaf_spine,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from switchgnn.commands.errors import PlotError
 from switchgnn.commands.train.report import TrainReport
-from switchgnn.errors import SwitchGNNError
 from switchgnn.host.registry import transport_kind
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 _SIZE = (7.0, 4.0)
 _FORMATS = ("png", "svg")
 _PHASES = {"compute": "compute", "waiting": "waiting for sums", "all_reduce": "all-reduce"}
-
-
-class PlotError(SwitchGNNError):
-    """A plot could not be made."""
 
 
 def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:

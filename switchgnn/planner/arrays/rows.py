@@ -15,7 +15,7 @@ _HASHES = 2**31
 
 
 def indptr_of_keys(key: NDArray[np.integer], size: int) -> NDArray[np.int64]:
-    """Where the rows of each key begin once they are sorted: int64[size + 1].
+    """Return where the rows of each key begin once they are sorted: int64[size + 1].
 
     Args:
         key: integers[E], 0 <= key < size.
@@ -27,7 +27,7 @@ def indptr_of_keys(key: NDArray[np.integer], size: int) -> NDArray[np.int64]:
 
 
 def sort_by_key(key: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """A stable sort by small numbers.
+    """Sort stably by small numbers.
 
     Args:
         key: integers[E], 0 <= key < size; fewer than 2^31.
@@ -42,7 +42,7 @@ def sort_by_key(key: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64],
 
 
 def sort_by_keys(*keys: NDArray[np.integer]) -> NDArray[np.int32]:
-    """A stable sort by several small numbers, the most important one last: int32[E].
+    """Sort stably by several small numbers, the most important one last: int32[E].
 
     As numpy.lexsort, but in O(E + largest key) for each key.
     """
@@ -53,7 +53,7 @@ def sort_by_keys(*keys: NDArray[np.integer]) -> NDArray[np.int32]:
 
 
 def strange_row(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[str, int] | None:
-    """The first row that holds its own number or is not strictly ascending, and which it is.
+    """Return the first row that holds its own number or is not strictly ascending, and which it is.
 
     Args:
         indptr: int64[V + 1].
@@ -67,7 +67,7 @@ def strange_row(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[
 
 
 def is_symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
-    """Whether every edge is there in both directions.
+    """Return whether every edge is there in both directions.
 
     Args:
         indptr: int64[V + 1].
@@ -79,12 +79,15 @@ def is_symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
 def thin(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], share: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Rows of an undirected graph with a random share of its edges, the same ones each time.
+    """Return rows with a random share of the edges of an undirected graph, the same ones each time.
 
     Args:
         indptr: int64[V + 1].
         indices: int32[2E].
         share: of the edges that stay, from 0 to 1.
+
+    Returns:
+        (indptr int64[V + 1], indices int32[...]), each edge that stays in both directions.
     """
     kept = np.zeros(len(indptr), dtype=np.int64)
     few = np.empty(len(indices), dtype=np.int32)
@@ -124,7 +127,7 @@ def _count(key: NDArray[np.integer], rows: NDArray[np.int64]) -> None:
 
 @Compiled
 def _order_of(key: NDArray[np.integer], free: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The order of a stable sort; `free` is the next place of each key and is used up."""
+    """Return the order of a stable sort; `free`, the next place of each key, is used up."""
     order = np.empty(len(key), dtype=np.int32)
     for edge in range(len(key)):
         row = key[edge]
@@ -167,7 +170,7 @@ def _meets_its_reverse(
 
 
 def starts_group(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Where sorted rows of keys change; the first row counts as a change."""
+    """Return where sorted rows of keys change; the first row counts as a change."""
     new = np.zeros(len(keys[0]), dtype=bool)
     new[:1] = True
     for key in keys:
@@ -176,7 +179,7 @@ def starts_group(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def rank_in_group(*keys: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The position of each row within its group of equal, sorted keys."""
+    """Return the position of each row within its group of equal, sorted keys."""
     positions = np.arange(len(keys[0]))
     starts = np.where(starts_group(*keys), positions, 0)
     ranks: NDArray[np.int64] = positions - np.maximum.accumulate(starts)
@@ -184,7 +187,7 @@ def rank_in_group(*keys: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """start, start + 1, ... count numbers for each start, one after another."""
+    """Return start, start + 1, ... count numbers for each start, one after another."""
     total = int(counts.sum())
     before = np.cumsum(counts) - counts
     joined: NDArray[np.int64] = np.arange(total) + np.repeat(starts - before, counts)
@@ -192,20 +195,20 @@ def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.i
 
 
 def indptr_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each group begins, and where the last one ends."""
+    """Return where each group begins, and where the last one ends."""
     indptr = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=indptr[1:])
     return indptr
 
 
-# A table may have so many places per key, or so many in all.
+# The most places that a table may have per key, and in all.
 _PLACES_PER_KEY, _PLACES = 4, 1 << 22
 
 
 def number_keys(
     keys: NDArray[np.integer], bound: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The distinct keys, ascending, and the place of each key among them.
+    """Return the distinct keys, ascending, and the place of each key among them.
 
     What numpy.unique does, in O(keys + bound) by a table where that is small enough; sorting
     a hundred million keys takes many times as long.
@@ -227,12 +230,12 @@ def number_keys(
 
 
 def number_ids(ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """`number_keys` of vertex ids, whatever the largest is."""
+    """Return `number_keys` of vertex ids, whatever the largest is."""
     return number_keys(ids, int(ids.max(initial=-1)) + 1)
 
 
 def distinct_keys(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:
-    """Only the distinct keys, ascending; arguments as those of `number_keys`."""
+    """Return only the distinct keys, ascending; arguments as those of `number_keys`."""
     if not _fits_table(keys, bound):
         return np.unique(keys).astype(np.int64)
     return _distinct_by_table(keys, bound)
@@ -241,7 +244,7 @@ def distinct_keys(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:
 def number_pairs(
     one: NDArray[np.integer], other: NDArray[np.integer]
 ) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]], NDArray[np.int32]]:
-    """`distinct_pairs`, and the place of each pair among them, int32[E]."""
+    """Return `distinct_pairs`, and the place of each pair among them, int32[E]."""
     size = int(other.max(initial=0)) + 1
     bound = (int(one.max(initial=0)) + 1) * size
     pairs, number = number_keys(pair_keys(one, other, size), bound)
@@ -251,7 +254,7 @@ def number_pairs(
 def distinct_pairs(
     one: NDArray[np.integer], other: NDArray[np.integer]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The pairs of numbers that occur, by the first, then the second: int32[N] each.
+    """Return the pairs of numbers that occur, by the first, then the second: int32[N] each.
 
     Args:
         one: integers[E], from 0.
@@ -263,7 +266,16 @@ def distinct_pairs(
 
 
 def pair_keys(one: NDArray[np.integer], other: NDArray[np.integer], size: int) -> NDArray[np.int64]:
-    """One number for each pair, in the order of the pairs; `size` is above every `other`."""
+    """Return one number for each pair; numbers are in the order of the pairs.
+
+    Args:
+        one: integers[N], not negative: the first of each pair.
+        other: integers[N], the second, 0 <= other < size.
+        size: above every `other`.
+
+    Returns:
+        int64[N].
+    """
     keys = one.astype(np.int64)
     keys *= size
     keys += other

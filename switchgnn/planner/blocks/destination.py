@@ -25,14 +25,14 @@ from switchgnn.planner.sending.cover import cover_edges, packets_up
 # Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
 Cut = Callable[["Destinations", int, int, int], NDArray[np.int32]]
 
-# Blocks and cover are improved in turn so often, or until a turn gains less than this share;
-# above so many edges not at all, as the first cover alone takes half a minute.
+# How often blocks and cover are improved in turn, unless a turn gains less than this share. With
+# more edges they are not, as the first cover alone takes half a minute.
 _TURNS = 12
 _MOST_EDGES_IN_TURN = 20_000_000
 _LEAST_GAIN = 5e-4
-# METIS sees a sample of so many edges: refinement, which sees all, makes up for it.
+# How many edges METIS sees, a sample: refinement, which sees all, makes up for it.
 _MOST_EDGES_OF_METIS = 1 << 24
-# Up to so many edges METIS runs with both of its objectives.
+# The most edges with which METIS runs with both of its objectives.
 _MOST_EDGES_TWICE = 2_000_000
 
 
@@ -52,7 +52,7 @@ class Destinations:
 
 
 def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
-    """Destination blocks by METIS, then refined: few (source, block) pairs.
+    """Form destination blocks by METIS, then refine them: few (source, block) pairs.
 
     METIS cuts the boundary graph, in which only destinations have weight: once for few cut
     edges, and where there are not too many edges once for little communication volume, the
@@ -74,9 +74,18 @@ def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.in
 
 
 def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
-    """`destination`, then refined for workers that send a minimum cover.
+    """Make the blocks of `destination`, refined for workers that send a minimum cover.
 
-    Arguments, result and errors are those of :func:`destination`.
+    Args:
+        boundary: the boundary edges, length E.
+        slots: the aggregators of the switch; the most destinations of a block.
+        seed: of METIS.
+
+    Returns:
+        int32[E], blocks numbered from 1 without gaps.
+
+    Raises:
+        PlannerError: more than 65,535 blocks.
     """
     block = destination(boundary, slots, seed)
     return refine_for_cover(boundary, block, slots)
@@ -85,7 +94,20 @@ def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray
 def destination_blocks(
     boundary: BoundaryEdges, slots: int, seed: int, cut: Cut
 ) -> NDArray[np.int32]:
-    """As few blocks as there can be, cut by `cut`, made to fit and refined."""
+    """Make as few blocks as there can be, cut by `cut`, made to fit and refined.
+
+    Args:
+        boundary: the boundary edges, length E.
+        slots: the aggregators of the switch; the most destinations of a block.
+        seed: handed to `cut`.
+        cut: cuts the destinations into sets, which may be too large.
+
+    Returns:
+        int32[E], blocks numbered from 1 without gaps.
+
+    Raises:
+        PlannerError: more than 65,535 blocks.
+    """
     known = number_ends(boundary)
     sets = -(-len(known.destination_id) // slots)
     if sets > MAX_BLOCKS:
@@ -144,7 +166,19 @@ def refine_for_cover(
 
 
 def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
-    """The sets that METIS finds, refined; of few edges with either objective, the better ones."""
+    """Let METIS cut the destinations, and refine the sets.
+
+    Few edges are cut with either objective, and the better sets are taken.
+
+    Args:
+        known: the boundary edges, with D destinations.
+        sets: their number.
+        slots: the most destinations of a set.
+        seed: of METIS.
+
+    Returns:
+        int32[D], 0 <= set < sets.
+    """
     ids = np.union1d(known.source_id, known.destination_id)
     at = np.searchsorted(ids, known.destination_id).astype(np.int32)
     u, v = known.edges.source, known.edges.destination
@@ -174,7 +208,7 @@ def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArr
 
 
 def number_ends(boundary: BoundaryEdges) -> Destinations:
-    """Number the sources and destinations from 0."""
+    """Give the sources and destinations numbers from 0."""
     source_id, source = number_ids(boundary.source)
     destination_id, into = number_ids(boundary.destination)
     edges = Incidence(
@@ -187,6 +221,6 @@ def number_ends(boundary: BoundaryEdges) -> Destinations:
 
 
 def _number(part: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Sets that are in use, numbered from 1 without gaps."""
+    """Give the sets that are in use numbers from 1, without gaps."""
     number = np.unique(part, return_inverse=True)[1].reshape(-1)
     return (number + 1).astype(np.int32)

@@ -23,7 +23,7 @@ _SEED_LIMIT = 2**31 - 1
 
 
 def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
-    """Destination blocks by Mt-KaHyPar, then refined: few (source, block) pairs.
+    """Form destination blocks by Mt-KaHyPar, then refine them: few (source, block) pairs.
 
     Destinations are the vertices of the hypergraph and each source is a net over its
     destinations. The connectivity objective, the number of blocks of each net less one, is
@@ -45,15 +45,24 @@ def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int
 
 
 def hypergraph_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
-    """`hypergraph`, then refined for workers that send a minimum cover.
+    """Make the blocks of `hypergraph`, refined for workers that send a minimum cover.
 
-    Arguments, result and errors are those of :func:`hypergraph`.
+    Args:
+        boundary: the boundary edges, length E.
+        slots: the aggregators of the switch; the most destinations of a block.
+        seed: of Mt-KaHyPar.
+
+    Returns:
+        int32[E], blocks numbered from 1 without gaps.
+
+    Raises:
+        PlannerError: more than 65,535 blocks, or Mt-KaHyPar is not installed or fails.
     """
     return refine_for_cover(boundary, hypergraph(boundary, slots, seed), slots)
 
 
 def has_mtkahypar() -> bool:
-    """Whether Mt-KaHyPar is installed."""
+    """Return whether Mt-KaHyPar is installed."""
     try:
         _library()
     except PlannerError:
@@ -98,5 +107,5 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
 
 @cache
 def _started() -> Any:  # noqa: ANN401 - a module without types
-    """The library's threads, which start once per process."""
+    """Return the library's threads, which start once per process."""
     return _library().initialize(os.cpu_count() or 1, False)

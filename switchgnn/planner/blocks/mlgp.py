@@ -18,7 +18,7 @@ _CUT = -1
 
 
 def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
-    """Multi-level graph partitioning: the block of every boundary edge (section 3.3).
+    """Find the block of every boundary edge by multi-level graph partitioning (section 3.3).
 
     The boundary graph, taken as undirected, is cut by METIS into parts of at most `slots`
     vertices. The edges inside a part are one block; the edges that were cut, with only their
@@ -67,7 +67,7 @@ def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
 def _cut_level(
     source: NDArray[np.int32], destination: NDArray[np.int32], slots: int, seed: int
 ) -> NDArray[np.int32]:
-    """The part of each edge of one level, int32[E], or _CUT; at least one edge has a part."""
+    """Return the part of each edge of one level, int32[E], or _CUT; at least one has a part."""
     ids, ends = np.unique(np.concatenate([source, destination]), return_inverse=True)
     u, v = ends[: len(source)], ends[len(source) :]
     if len(ids) <= slots:
@@ -115,7 +115,7 @@ def _move_surplus(
 def _grow_stars(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], slots: int
 ) -> NDArray[np.int32]:
-    """The greedy cut: int32[V], in each part one vertex and neighbours of it."""
+    """Return the greedy cut: int32[V], in each part one vertex and neighbours of it."""
     part = np.full(len(indptr) - 1, _CUT, dtype=np.int32)
     number = 0
     for centre in np.argsort(-np.diff(indptr), kind="stable"):

@@ -14,13 +14,13 @@ from switchgnn.planner.arrays.compiled import Compiled
 from switchgnn.planner.arrays.incidence import Incidence
 from switchgnn.planner.arrays.rows import rank_in_group
 
-# Refinement ends after so many rounds, or when a round gains less than this share. Where there
+# The most rounds of a refinement. It also ends when a round gains less than this share. Where there
 # are many edges, fewer rounds are made, but these at least.
 _ROUNDS, _FEWEST_ROUNDS = 60, 4
 _LEAST_GAIN = 1e-4
-# Above so many (vertex, set) numbers the tables of the refinement would not fit.
+# With more (vertex, set) numbers the tables of the refinement would not fit.
 MOST_NUMBERS = 2**27
-# So many (edge, set) additions are made in all rounds; where one needs more there is none.
+# The most (edge, set) additions of all rounds; where one round needs more there is none.
 MOST_ADDITIONS = 2**31
 
 
@@ -40,12 +40,21 @@ class _Moves:
 
 
 def count_pairs(edges: Incidence, part: NDArray[np.int32], parts: int) -> int:
-    """How many (source, set) pairs have an edge."""
+    """Count the (source, set) pairs that have an edge.
+
+    Args:
+        edges: with D destinations.
+        part: int32[D], the set of each destination, 0 <= part < parts.
+        parts: the number of sets.
+
+    Returns:
+        Their number.
+    """
     return int(np.count_nonzero(_count(edges, part, parts)))
 
 
 def refinable(edges: Incidence, parts: int) -> bool:
-    """Whether `refine` is quick and small enough for these edges."""
+    """Return whether `refine` is quick and small enough for these edges."""
     most = max(edges.sources, edges.destinations)
     return most * parts <= MOST_NUMBERS and len(edges.source) * parts <= MOST_ADDITIONS
 
@@ -62,6 +71,9 @@ def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> ND
         part: int32[D], 0 <= part < parts.
         parts: at least D / slots.
         slots: the most destinations of a set.
+
+    Returns:
+        int32[D], at most `slots` destinations in each set.
     """
     part = part.copy()
     table = refinable(edges, parts)
@@ -113,7 +125,7 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
 
 
 def _count(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
-    """int32[N, parts], how many destinations of each set each source has."""
+    """Return int32[N, parts], how many destinations of each set each source has."""
     counts = np.zeros((edges.sources, parts), dtype=np.int32)
     _add_up(*edges.rows, part, counts)
     return counts
@@ -122,7 +134,7 @@ def _count(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.
 def _gains(
     edges: Incidence, part: NDArray[np.int32], counts: NDArray[np.int32]
 ) -> NDArray[np.float32]:
-    """float32[D, parts], the pairs that each move would save alone; -inf: no move."""
+    """Return float32[D, parts], the pairs that each move would save alone; -inf: no move."""
     gain = np.zeros((edges.destinations, counts.shape[1]), dtype=np.float32)
     _add_gains(*edges.rows, part, counts, gain)
     gain[np.arange(len(part)), part] = -np.inf
@@ -150,7 +162,7 @@ def _add_gains(
     counts: NDArray[np.int32],
     gain: NDArray[np.float32],
 ) -> None:
-    """Sources that are alone in a set no longer go there; those new to a set begin to."""
+    """Count anew: sources alone in a set no longer go there, those new to one begin to."""
     parts = counts.shape[1]
     for vertex in range(len(part)):
         here, lone = part[vertex], 0
@@ -208,7 +220,7 @@ def _move(  # noqa: PLR0917 - numba takes them by place
 
 
 def _choose(gain: NDArray[np.float32], part: NDArray[np.int32], parts: int, slots: int) -> _Moves:
-    """Swaps that save pairs, then moves into what room is left; best first."""
+    """Return swaps that save pairs, then moves into what room is left; best first."""
     target = gain.argmax(axis=1).astype(np.int32)
     best = gain[np.arange(len(part)), target]
     there = part.astype(np.int64) * parts + target
@@ -235,7 +247,7 @@ def _choose(gain: NDArray[np.float32], part: NDArray[np.int32], parts: int, slot
 
 
 def _rank(group: NDArray[np.integer], key: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The place of each row among the rows of its group, by ascending key."""
+    """Return the place of each row among the rows of its group, by ascending key."""
     order = np.lexsort((key, group))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = rank_in_group(group[order])
@@ -243,7 +255,7 @@ def _rank(group: NDArray[np.integer], key: NDArray[np.float64]) -> NDArray[np.in
 
 
 def _spread(movers: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A set with room for each mover, in turn."""
+    """Return a set with room for each mover, in turn."""
     free = np.repeat(np.arange(len(room)), np.maximum(room, 0))
     spread: NDArray[np.int64] = free[np.arange(movers) % len(free)]
     return spread

@@ -86,7 +86,7 @@ def check_plan(folder: str | Path, graph: Graph) -> CheckedPlan:
 
 
 def name_of_graph(folder: str | Path) -> str:
-    """What the plan calls its graph; that of a file is its name without folder and ending."""
+    """Return what the plan calls its graph; a file's is its name without folder and ending."""
     try:
         return str(read_raw_manifest(Path(folder))["graph"]["name"])
     except (KeyError, TypeError) as error:
@@ -124,7 +124,7 @@ def _check_graph(plan: RawPlan, graph: Graph) -> None:
 
 
 def _directions(plan: RawPlan) -> Iterator[tuple[list[str], int, int]]:
-    """(names, first block, last block) of each range; together they are all blocks."""
+    """Yield (names, first block, last block) of each range; together they are all blocks."""
     ranges: dict[tuple[int, int], list[str]] = {}
     for name, record in plan.manifest["directions"].items():
         require(name in (_FORWARD, _BACKWARD), f"plan.json has a strange direction {name}")
@@ -142,7 +142,7 @@ def _directions(plan: RawPlan) -> Iterator[tuple[list[str], int, int]]:
 
 
 def _boundary(graph: Graph, assignment: NDArray[np.int32], name: str) -> NDArray[np.int64]:
-    """The keys of all boundary edges of a direction, ascending."""
+    """Return the keys of all boundary edges of a direction, ascending."""
     tail = np.repeat(np.arange(graph.vertices), np.diff(graph.indptr))
     crosses = assignment[tail] != assignment[graph.indices]
     tail, head = tail[crosses], graph.indices[crosses].astype(np.int64)
@@ -152,7 +152,7 @@ def _boundary(graph: Graph, assignment: NDArray[np.int32], name: str) -> NDArray
 
 
 def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> _Served:
-    """What the switch adds: each vertex in a packet, for each destination of the packet."""
+    """Return what the switch adds: each vertex in a packet, for each destination of the packet."""
     rows = np.diff(packets.indptr)[deliveries.packet]
     # Both counts agree already, so this is what the slots expect: it cannot run away.
     total = np.concatenate([[0], np.cumsum(rows)])

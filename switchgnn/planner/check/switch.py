@@ -123,7 +123,7 @@ def _check_results(plan: RawPlan) -> None:
 
 
 def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
-    """Keys, hops and counts of the entries; the packet that each serves, int64[K]."""
+    """Check keys, hops and counts of the entries; return the packet that each serves, int64[K]."""
     switch = plan.switch
     block, source = switch["entry_block"].astype(np.int64), switch["entry_source"]
     hop, last = switch["entry_hop"].astype(np.int64), switch["entry_last"]
@@ -180,14 +180,14 @@ def _require_all(
 def _result_key(
     block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """One number per (block, bank, slot) that sorts like them: 16, 4 and 32 bits."""
+    """Return one number per (block, bank, slot) that sorts like them: 16, 4 and 32 bits."""
     high = (block.astype(np.int64) << 4) | bank.astype(np.int64)
     key: NDArray[np.int64] = (high << 32) | slot.astype(np.int64)
     return key
 
 
 def _find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place of each in sorted keys, or -1."""
+    """Return the place of each in sorted keys, or -1."""
     if len(keys) == 0:
         return np.full(len(wanted), -1, dtype=np.int64)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -107,7 +107,7 @@ def _check_receives(plan: RawPlan, worker: int, part: Arrays) -> None:
 
 
 def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
-    """The packets of all workers, in the order of the switch's entries."""
+    """Return the packets of all workers, in the order of the switch's entries."""
     keys, rows, vertices = [], [], []
     source_ids = plan.switch["source_vertex"].astype(np.int64)
     source_worker = plan.switch["source_worker"]
@@ -186,5 +186,5 @@ def _neighbours(plan: RawPlan) -> Neighbours:
 
 
 def _blocks(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The block of each row."""
+    """Return the block of each row."""
     return np.repeat(np.arange(1, len(indptr), dtype=np.int64), np.diff(indptr))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays.rows import distinct_pairs, number_ids, number_pairs
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 
-# A matching of more edges takes minutes; whoever asks for one is told that it is left out.
+# A matching of more edges takes minutes, so it is left out, and said to be.
 MATCHING_EDGES = 20_000_000
 
 
@@ -33,18 +33,18 @@ class Packets:
 
 
 def host_based(boundary: BoundaryEdges, workers: int) -> Packets:
-    """One copy of each source for each other worker that needs it, up and down."""
+    """Return one copy of each source for each other worker that needs it, up and down."""
     sender, receiver = boundary.host_copies()
     return Packets(_count(sender, workers), _count(receiver, workers))
 
 
 def once_each(boundary: BoundaryEdges, workers: int) -> Packets:
-    """Each source once up, each destination once down: the least if sources are multicast."""
+    """Return the least if sources are multicast: each once up, each destination once down."""
     return multicast_packets(boundary, np.ones(len(boundary), dtype=np.int32), workers)
 
 
 def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | None:
-    """The least if workers may also send partial sums of their own.
+    """Return the fewest packets if workers may also send partial sums of their own.
 
     Up, every boundary edge is served by its source or by its worker's partial sum for the
     destination. So a worker sends at least the minimum vertex cover of its edges, which is as
@@ -70,12 +70,18 @@ def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | 
 
 
 def multicast_packets(boundary: BoundaryEdges, block: NDArray[np.integer], workers: int) -> Packets:
-    """Each source once up in each of its blocks, each destination once down in each of its.
+    """Count packets when every edge is served by the feature of its source.
+
+    Each source goes up once in each of its blocks, each destination comes down once in each of its
+    own.
 
     Args:
         boundary: the boundary edges, length E.
         block: int32[E], the block of each.
         workers: their number.
+
+    Returns:
+        The packets up and down of each worker, per fragment.
     """
     up = distinct_pairs(block, boundary.source)[1]
     down = distinct_pairs(block, boundary.destination)[1]

@@ -55,12 +55,15 @@ class Flow:
 def multicast_arrivals(
     boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
 ) -> Arrivals:
-    """The arrivals when every edge is served by the feature of its source.
+    """Return the arrivals when every edge is served by the feature of its source.
 
     Args:
         boundary: the boundary edges, length E.
         block: int32[E].
         sends: the sources of each block, in sending order.
+
+    Returns:
+        The packets in sending order, and the sums that they contribute to.
     """
     sent = (sends.block.astype(np.int64) << 32) | sends.source
     order = np.argsort(sent)
@@ -71,7 +74,7 @@ def multicast_arrivals(
 
 
 def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
-    """Completion time, queue and slots over time, as in section 3.2.1.
+    """Work out completion time, queue and slots over time, as in section 3.2.1.
 
     In each step at most `rate` packets enter the switch and `rate` leave it. A sum is complete
     in the step in which its last packet enters, and may leave in the same step:
@@ -99,7 +102,7 @@ def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
 def packet_steps(
     block: NDArray[np.integer], rate: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """In which steps packets enter, in one numbering as if no block had to drain.
+    """Return in which steps packets enter, in one numbering as if no block had to drain.
 
     Args:
         block: integers[S], of each packet in the order of arrival, ascending from 1.
@@ -118,13 +121,16 @@ def packet_steps(
 def flow_of_sums(
     first: NDArray[np.int64], last: NDArray[np.int64], indptr: NDArray[np.int64], rate: int
 ) -> Flow:
-    """`simulate_flow`, when the steps are known in which each sum begins and is complete.
+    """Do what `simulate_flow` does, for sums whose first and last steps are known.
 
     Args:
         first: int64[R], as packet_steps numbers them.
         last: int64[R].
         indptr: int64[B + 1], the steps of each block.
         rate: sums that leave per step.
+
+    Returns:
+        What happens over time.
     """
     completed = np.bincount(last, minlength=int(indptr[-1]))
     held = np.cumsum(np.bincount(first, minlength=int(indptr[-1])) - completed)
@@ -150,7 +156,7 @@ def flow_of_sums(
 
 
 def _queue(completed: NDArray[np.int64], rate: int) -> NDArray[np.int64]:
-    """Q(t) of one block, for each step in which packets enter."""
+    """Return Q(t) of one block, for each step in which packets enter."""
     level = np.cumsum(completed - rate)
     queue: NDArray[np.int64] = level - np.minimum(np.minimum.accumulate(level), 0)
     return queue

@@ -19,7 +19,7 @@ MOST_REORDERED = 2_000_000
 
 
 def plan_flows(plan: Plan, direction: Direction) -> dict[str, Flow | None]:
-    """What happens in the switch over time, by order; None for what is too large.
+    """Follow the packets through the switch over time, by order; None for what is too large.
 
     In each step as many packets enter and leave as there are workers.
     """

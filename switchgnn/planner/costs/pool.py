@@ -42,6 +42,9 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
         slots: of the whole switch.
         workers: their number.
         seed: of the order.
+
+    Returns:
+        The packets, and how many contributions found no slot.
     """
     sources, source = number_ids(boundary.source)
     destinations, destination = number_ids(boundary.destination)
@@ -61,7 +64,7 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
 
 
 def arrival_order(sources: int, seed: int) -> NDArray[np.int64]:
-    """The sources, numbered by their ids, in the order in which they arrive: int64[N]."""
+    """Return the sources, numbered by their ids, in the order in which they arrive: int64[N]."""
     return np.random.default_rng(seed).permutation(sources)
 
 
@@ -73,7 +76,7 @@ def _play(
     fan_in: NDArray[np.int64],
     slots: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each destination the sums that leave the switch, 0 or 1, and what overflows.
+    """Return for each destination the sums that leave the switch, 0 or 1, and what overflows.
 
     Args:
         order: int64[N], the sources as they arrive.

@@ -153,6 +153,9 @@ def report_direction(
         boundary: the edges of that direction.
         frames: what a packet weighs.
         others: more ways by name; None for one that is left out.
+
+    Returns:
+        The numbers of that direction.
     """
     manifest, workers = plan.manifest, plan.manifest.workers
     record = manifest.direction(direction)
@@ -199,7 +202,7 @@ def report_direction(
 
 
 def _slots_used(plan: Plan, first: int, last: int) -> NDArray[np.int64]:
-    """The destinations of each block."""
+    """Return the destinations of each block."""
     counts = np.bincount(plan.switch.result_block, minlength=last + 1)[first : last + 1]
     return counts.astype(np.int64)
 

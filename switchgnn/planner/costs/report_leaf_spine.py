@@ -103,6 +103,6 @@ def _load(up: int, down: int, frames: Frames) -> LeafSpineLoad:
 
 
 def _slots_used(part: LeafSpinePart, record: DirectionRecord) -> int:
-    """The sums that a switch makes in the fullest block of a direction."""
+    """Return the sums that a switch makes in the fullest block of a direction."""
     counts = np.bincount(part.switch.result_block, minlength=record.last_block + 1)
     return int(counts[record.first_block : record.last_block + 1].max(initial=0))

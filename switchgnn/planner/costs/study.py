@@ -54,7 +54,17 @@ class MemoryPoint:
 
 
 def study_partitions(graph: Graph, most: int, seed: int, tell: Progress) -> list[PartitionPoint]:
-    """Partition with METIS for 2, 4, 8, ... up to `most` workers, and for `most`."""
+    """Partition with METIS for 2, 4, 8, ... up to `most` workers, and for `most`.
+
+    Args:
+        graph: what is partitioned.
+        most: the largest number of workers.
+        seed: of METIS.
+        tell: called at each number of workers.
+
+    Returns:
+        One point for each number of workers, ascending.
+    """
     counts = [2**power for power in range(1, MAX_WORKERS.bit_length()) if 2**power < most]
     points = []
     for workers in [*counts, most]:
@@ -72,7 +82,7 @@ def study_partitions(graph: Graph, most: int, seed: int, tell: Progress) -> list
 
 
 def largest_component(boundary: BoundaryEdges) -> int:
-    """The vertices of the largest connected part of the boundary graph."""
+    """Count the vertices of the largest connected part of the boundary graph."""
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
@@ -87,13 +97,13 @@ def largest_component(boundary: BoundaryEdges) -> int:
 
 
 def neighbour_counts(boundary: BoundaryEdges) -> NDArray[np.int64]:
-    """The remote in-neighbours of every destination, descending (figure 7)."""
+    """Return the remote in-neighbours of every destination, descending (figure 7)."""
     counts = np.bincount(boundary.destination)
     return np.sort(counts[counts > 0])[::-1].astype(np.int64)
 
 
 def share_of_most(counts: NDArray[np.int64], share: float) -> float:
-    """What those with the most have of everything.
+    """Return the share of everything that those with the most have.
 
     Args:
         counts: descending.
@@ -117,6 +127,9 @@ def study_memory(
         presets: by name.
         seed: of the plans.
         tell: called at each size.
+
+    Returns:
+        One point for each number of slots, ascending.
     """
     boundary = boundary_edges(graph, assignment)
     vertices, copies = len(boundary.vertices()), boundary.host_packets()

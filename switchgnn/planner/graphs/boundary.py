@@ -31,14 +31,14 @@ class BoundaryEdges:
         return len(self.source)
 
     def vertices(self) -> NDArray[np.int32]:
-        """The boundary vertices, ascending: all that are at an end of a boundary edge."""
+        """Return the boundary vertices, ascending: all that are at an end of a boundary edge."""
         present = np.zeros(self._ids(), dtype=np.bool_)
         present[self.source] = True
         present[self.destination] = True
         return np.flatnonzero(present).astype(np.int32)
 
     def transposed(self) -> "BoundaryEdges":
-        """The same edges with source and destination exchanged, sorted as here."""
+        """Return the same edges with source and destination exchanged, sorted as here."""
         _, order = sort_by_key(self.destination, self._ids())
         return BoundaryEdges(
             source=self.destination[order],
@@ -48,7 +48,7 @@ class BoundaryEdges:
         )
 
     def take(self, edges: NDArray[np.integer]) -> "BoundaryEdges":
-        """Some of the edges; to be sorted as here, `edges` must ascend."""
+        """Return some of the edges; to be sorted as here, `edges` must ascend."""
         return BoundaryEdges(
             source=self.source[edges],
             destination=self.destination[edges],
@@ -57,17 +57,17 @@ class BoundaryEdges:
         )
 
     def same_edges(self, other: "BoundaryEdges") -> bool:
-        """Whether `other` holds the same edges; the workers of the ends are not compared."""
+        """Return whether `other` holds the same edges; the workers of the ends are not compared."""
         return np.array_equal(self.source, other.source) and np.array_equal(
             self.destination, other.destination
         )
 
     def max_fan_in(self) -> int:
-        """The largest number of remote in-neighbours of one vertex, but at least 1."""
+        """Return the largest number of remote in-neighbours of one vertex, but at least 1."""
         return int(np.bincount(self.destination).max(initial=1))
 
     def host_copies(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The packets of host-based exchange as (from worker, to worker), int32[P] each.
+        """Return the packets of host-based exchange as (from worker, to worker), int32[P] each.
 
         Without a switch that helps, a worker sends one copy of a feature to every other
         worker that needs it (section 2.2).
@@ -76,16 +76,16 @@ class BoundaryEdges:
         return holders(self.source, self.source_worker)[source].astype(np.int32), worker
 
     def host_packets(self) -> int:
-        """The number of copies that host-based exchange sends, per fragment."""
+        """Return the number of copies that host-based exchange sends, per fragment."""
         return len(self.host_copies()[0])
 
     def _ids(self) -> int:
-        """Above every vertex at an end."""
+        """Return a number above every vertex at an end."""
         return int(max(self.source.max(initial=-1), self.destination.max(initial=-1))) + 1
 
 
 def holders(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """uint8[largest id + 1], the worker of each vertex that occurs; 0 of the others.
+    """Return uint8[largest id + 1], the worker of each vertex that occurs; 0 of the others.
 
     Args:
         vertex: int32[E], vertex ids.
@@ -97,7 +97,7 @@ def holders(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.
 
 
 def boundary_edges(graph: Graph, assignment: NDArray[np.int32]) -> BoundaryEdges:
-    """The edges of `graph` whose ends are on different workers."""
+    """Return the edges of `graph` whose ends are on different workers."""
     source, destination = graph.edges()
     holder = assignment.astype(np.uint8)
     from_worker, to_worker = holder[source], holder[destination]

@@ -19,7 +19,7 @@ DIGITS_MAX_PIXEL = 16
 
 
 def load_digits() -> Graph:
-    """The k-nearest-neighbour graph of scikit-learn's digits, k = 8, made symmetric.
+    """Return the k-nearest-neighbour graph of scikit-learn's digits, k = 8, made symmetric.
 
     1,797 vertices (8 x 8 images), 64 features in [0, 1], 10 classes. Distances are exact
     (whole numbers) and ties go to the lower id, so every machine gets the same graph.
@@ -44,7 +44,7 @@ def load_digits() -> Graph:
 
 
 def load_karate() -> Graph:
-    """Zachary's karate club: 34 vertices, 78 undirected edges, two classes, no features."""
+    """Load Zachary's karate club: 34 vertices, 78 undirected edges, two classes, no features."""
     import networkx  # noqa: PLC0415 - slow to import
 
     club = networkx.karate_club_graph()
@@ -61,7 +61,7 @@ def load_karate() -> Graph:
 
 
 def _digits_table() -> NDArray[np.int64]:
-    """64 pixels and the class per row, int64[1797, 65]."""
+    """Return 64 pixels and the class per row, int64[1797, 65]."""
     # Importing scikit-learn takes a second, which every worker would pay at its start;
     # the table is an ordinary file of the package.
     package = find_spec("sklearn")

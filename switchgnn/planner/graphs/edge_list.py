@@ -61,7 +61,7 @@ def _read_text(path: Path) -> str:
 
 
 def _look_ahead(text: str) -> tuple[int, str | None]:
-    """The number of lines up to and including the header (0: none), and the separator."""
+    """Return the number of lines up to and including the header (0: none), and the separator."""
     header = 0
     for number, line in enumerate(io.StringIO(text), start=1):
         data = line.split("#", 1)[0].strip()
@@ -128,7 +128,7 @@ def _problem(fields: list[str]) -> str | None:
 def _compact(
     edges: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], int, NDArray[np.int64] | None]:
-    """Edges with usable ids, the number of vertices, and the original ids if they changed."""
+    """Return edges with usable ids, the number of vertices, and the original ids if changed."""
     largest = int(edges.max())
     if largest < 2 * edges.size:
         # Small enough to mark every id; far faster than sorting them.

@@ -62,12 +62,12 @@ class Graph:
         return len(self.indptr) - 1
 
     def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """All edges as (source, destination), int32[E] each, sorted by source, destination."""
+        """Return all edges as (source, destination), int32[E] each, sorted by both."""
         source = np.repeat(np.arange(self.vertices, dtype=np.int32), np.diff(self.indptr))
         return source, self.indices
 
     def digest(self) -> str:
-        """SHA-256 in hex over what a plan depends on: the vertices and the edges.
+        """Return SHA-256 in hex over what a plan depends on: the vertices and the edges.
 
         Name, features, labels and split are left out, so that a plan can be used again with
         other features on the same graph.
@@ -104,6 +104,9 @@ def graph_from_edges(
         labels: see Graph.
         split: see Graph.
         original_ids: see Graph.
+
+    Returns:
+        The graph, with ascending rows.
 
     Raises:
         PlannerError: no vertices, ids out of range, or features that do not fit.

@@ -36,7 +36,7 @@ class InertType:
         self.order = ">" if state[1] == ">" else "<"
 
     def number(self) -> np.dtype[np.generic]:
-        """The NumPy type, or _RefusedError if it is not one of numbers."""
+        """Return the NumPy type; raise _RefusedError if it is not one of numbers."""
         kind, size = self.code[:1], self.code[1:]
         if kind not in _NUMBER_KINDS or size not in ("1", "2", "4", "8"):
             raise _RefusedError(f"it has an array of type {self.code!r}")
@@ -114,7 +114,7 @@ class InertUnpickler(pickle.Unpickler):
     """An unpickler that knows the names above and refuses all others."""
 
     def find_class(self, module_name: str, global_name: str, /) -> object:
-        """The stand-in for a name, or _RefusedError."""
+        """Return the stand-in for a name; raise _RefusedError if there is none."""
         try:
             return _ADMITTED[module_name, global_name]
         except KeyError:

@@ -59,7 +59,7 @@ def load_npz(path: Path, *, directed: bool = True) -> Graph:
 
 
 def _stored(arrays: dict[str, NDArray[np.generic]], edges: int) -> NDArray[np.bool_] | None:
-    """Which entries of a sparse matrix are edges; None: all."""
+    """Return which entries of a sparse matrix are edges; None: all."""
     if "data" not in arrays or len(arrays["data"]) != edges or np.all(arrays["data"]):
         return None
     stored: NDArray[np.bool_] = arrays["data"].astype(np.bool_)
@@ -67,7 +67,7 @@ def _stored(arrays: dict[str, NDArray[np.generic]], edges: int) -> NDArray[np.bo
 
 
 def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]) -> bool:
-    """Whether nothing is left to do: no duplicates, no self-loops, all in order and in range."""
+    """Return whether nothing is left to do: no duplicates or self-loops, in order, in range."""
     vertices = len(indptr) - 1
     if vertices >= FIRST_RESERVED_ID or indices.min(initial=0) < 0:
         return False

@@ -31,7 +31,7 @@ class _Tables:
 
 
 def find_planetoid(path: Path) -> tuple[Path, str] | None:
-    """(folder, name) if `path` is one of the files of a data set, or FOLDER/NAME; or None."""
+    """Return (folder, name) if `path` is a file of a data set, or FOLDER/NAME; else None."""
     match = _PART_FILE.fullmatch(path.name)
     if match:
         return path.parent, match["name"]
@@ -91,7 +91,7 @@ def _read_tables(folder: Path, name: str) -> _Tables:
 def _assemble(
     folder: Path, name: str, tables: _Tables
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Features and classes by vertex id; row i of tx belongs to the i-th id of test.index."""
+    """Put features and classes by vertex id: row i of tx is of the i-th id of test.index."""
     known, ids = len(tables.all_features), tables.test_ids
     fits = (
         len(tables.all_classes) == known
@@ -161,7 +161,7 @@ def _matrix(path: Path) -> NDArray[np.float32]:
 
 
 def _classes(path: Path) -> NDArray[np.int64]:
-    """The classes of a one-hot table, int64[N]."""
+    """Return the classes of a one-hot table, int64[N]."""
     value = read_inert_pickle(path)
     if not isinstance(value, InertArray) or value.array.ndim != 2:
         raise PlannerError(f"{path} does not hold a table of classes, one row per vertex")

@@ -14,10 +14,10 @@ _FIELDS = 3
 def load_random(spec: str) -> Graph:
     """Return the undirected graph that a name says; the same name gives the same graph.
 
-    Every set of so many edges is equally likely.
+    Every set of that many edges is equally likely.
 
     Raises:
-        PlannerError: the name is malformed, or so many edges do not fit.
+        PlannerError: the name is malformed, or the edges do not fit.
     """
     fields = spec.removeprefix(PREFIX).split(":")
     if len(fields) != _FIELDS or not all(field.isdecimal() for field in fields):

@@ -19,7 +19,7 @@ def reference_sums(
     features: NDArray[Number],
     direction: Direction = Direction.FORWARD,
 ) -> NDArray[Number]:
-    """For each vertex the sum of the features of its neighbours on other workers.
+    """Sum for each vertex the features of its neighbours on other workers.
 
     One sparse matrix product over the whole graph; shares no code with the planner, so that
     it can stand as its oracle.

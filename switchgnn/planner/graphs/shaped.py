@@ -79,7 +79,7 @@ _MOST_ROUNDS = 60
 
 
 def is_shaped(spec: str) -> bool:
-    """Whether the name is of this kind, right or wrong."""
+    """Return whether the name is of this kind, right or wrong."""
     return spec.partition(":")[0] in SHAPES
 
 
@@ -128,7 +128,7 @@ def _make(shape: Shape, scale: float, vertices: int, rng: np.random.Generator, n
 def _community_bounds(
     vertices: int, communities: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Community c has the vertices bounds[c] to bounds[c + 1] - 1, before ids are shuffled."""
+    """Return bounds: community c has the ids bounds[c] to bounds[c + 1] - 1, to be shuffled."""
     share = np.exp(rng.normal(0.0, _UNEVEN, communities))
     spare = vertices - communities * _SMALLEST_COMMUNITY
     ends = np.floor(np.cumsum(share) / share.sum() * spare).astype(np.int64)
@@ -138,7 +138,7 @@ def _community_bounds(
 
 
 def _distinct_edges(model: _Model, edges: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """So many different undirected edges, as smaller id * V + larger id, ascending."""
+    """Draw different undirected edges, as smaller id * V + larger id, ascending."""
     keys = np.empty(0, dtype=np.int64)
     yielded = 1.0
     for _ in range(_MOST_ROUNDS):
@@ -164,7 +164,7 @@ def _distinct_edges(model: _Model, edges: int, rng: np.random.Generator) -> NDAr
 
 
 def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Keys of that many random edges, self-loops left out, in pieces."""
+    """Yield keys of that many random edges, self-loops left out, in pieces."""
     total, bounds, ids = model.total, model.bounds, model.ids
     vertices = len(ids)
     start, stop = total[bounds[:-1]], total[bounds[1:]]
@@ -187,7 +187,7 @@ def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[NDAr
 
 
 def _as_rows(keys: NDArray[np.int64], vertices: int, name: str) -> Graph:
-    """The graph with both directions of every edge."""
+    """Return the graph with both directions of every edge."""
     half = len(keys)
     both = np.empty(2 * half, dtype=np.int64)
     both[:half] = keys

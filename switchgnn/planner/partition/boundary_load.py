@@ -21,7 +21,12 @@ MOST_BOUNDARY = 1.02
 
 
 def boundary_loads(graph: Graph, assignment: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
-    """What each worker sends and receives at least: its remote sources and destinations.
+    """Count what each worker sends and receives at least: its remote sources and destinations.
+
+    Args:
+        graph: the graph, with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
 
     Returns:
         int64[workers]: its vertices with an edge to another worker, plus its vertices with an
@@ -34,7 +39,7 @@ def boundary_loads(graph: Graph, assignment: NDArray[np.int32], workers: int) ->
 
 
 def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """METIS, run again with weights until no worker has far more boundary vertices.
+    """Run METIS again with weights until no worker has far more boundary vertices.
 
     Each run weights the vertices by what they cost in the best partition so far: twice the
     mean share of a boundary vertex if it sends and receives, once if it does one of both, and
@@ -74,7 +79,7 @@ def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
 
 
 def _weights(graph: Graph, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
-    """int64[V]: half of the sum for all vertices alike, half for what they send and receive."""
+    """Return int64[V]: half of the sum for all alike, half for what they send and receive."""
     sends, receives = _ends(graph, assignment)
     load = sends.astype(np.int64) + receives
     share = -(-graph.vertices // max(1, int(load.sum())))
@@ -84,7 +89,7 @@ def _weights(graph: Graph, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
 def _ends(
     graph: Graph, assignment: NDArray[np.int32]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """bool[V] twice: the vertices with an edge to, and with one from, another worker."""
+    """Return bool[V] twice: the vertices with an edge to, and with one from, another worker."""
     source, destination = graph.edges()
     crosses = assignment[source] != assignment[destination]
     sends, receives = np.zeros((2, graph.vertices), dtype=np.bool_)

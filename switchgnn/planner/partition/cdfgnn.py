@@ -55,12 +55,12 @@ _NAME = re.compile(rf"{CDFGNN}:([1-9]\d{{0,2}})(?::(0(?:\.\d{{1,6}})?|1(?:\.0{{1
 
 
 def cdfgnn_name(leaves: int, gamma: float | None = None) -> str:
-    """What the partition strategy for so many leaves is called, perhaps with another gamma."""
+    """Return the name of the partition strategy for that many leaves, perhaps with a gamma."""
     return f"{CDFGNN}:{leaves}" if gamma is None else f"{CDFGNN}:{leaves}:{gamma:g}"
 
 
 def find_cdfgnn(name: str) -> partial[NDArray[np.int32]]:
-    """The strategy that is called `cdfgnn:LEAVES` or `cdfgnn:LEAVES:GAMMA`.
+    """Return the strategy that is called `cdfgnn:LEAVES` or `cdfgnn:LEAVES:GAMMA`.
 
     Raises:
         KeyError: that is the name of something else.
@@ -120,7 +120,19 @@ class Stream:
 
 
 def stream_vertices(graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float) -> Stream:
-    """Give all vertices away; see `cdfgnn`. A worker may be left without one."""
+    """Give all vertices away, one by one; see `cdfgnn`.
+
+    A worker may be left without one.
+
+    Args:
+        graph: the graph, with V vertices.
+        leaf_spine: which worker is attached to which leaf.
+        seed: of the order among vertices that are equal.
+        gamma: the weight of copies between leaves, from 0 to 1.
+
+    Returns:
+        The order, and the worker of each vertex.
+    """
     vertices, workers = graph.vertices, leaf_spine.workers
     indptr, indices = symmetric_rows(*graph.edges(), vertices)
     order = by_degree_sum(indptr, indices, seed)
@@ -143,7 +155,7 @@ def stream_vertices(graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float
 def by_degree_sum(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], seed: int
 ) -> NDArray[np.int32]:
-    """The order of the vertices: as EBV has edges, and a vertex comes with the first of its edges.
+    """Order the vertices as EBV orders edges: a vertex comes with the first of its edges.
 
     EBV sorts edges by the sum of the degrees of their ends, the smallest first (Zhang et al., "An
     Efficient and Balanced Graph Partition Algorithm for the Subgraph-Centric Programming Model on
@@ -192,7 +204,7 @@ def _stream(  # noqa: PLR0917 - numba takes them by place
         edges: int64[V], the edges that lead to each vertex.
         leaf_of: int32[W], the leaf of each worker.
         gamma: see `cdfgnn`.
-        most: so many vertices a worker may get; all workers together V at least.
+        most: the most vertices that a worker may get; all workers together V at least.
         has: bool[V, W], False; [x, i] becomes whether worker i has a copy of x.
         leaf_has: bool[V, L], False; the same of leaves.
         assignment: int32[V].

@@ -45,7 +45,7 @@ def even_shares(
 def _surplus(
     part: NDArray[np.int32], shares: NDArray[np.int64], degree: NDArray[np.integer], most: int
 ) -> NDArray[np.int64]:
-    """The vertices that are too many for their workers, those with the fewest neighbours."""
+    """Return the vertices that are too many for their workers, those with the fewest neighbours."""
     full = np.flatnonzero((shares > most)[part])
     ranked = full[np.lexsort((degree[full], part[full]))]
     first = np.searchsorted(part[ranked], part[ranked])

@@ -24,17 +24,17 @@ from switchgnn.planner.partition.workers import check_workers, fill_empty
 GAMMA = 0.005
 # `g3` lets no worker's sum of degrees grow beyond this share of the mean.
 DEGREE_TOLERANCE = 1.05
-# METIS minimises the communication volume of graphs with up to so many directed edges. That takes
-# time in proportion to the squares of degrees; of larger graphs it minimises the edge-cut, which
-# G3 allows as well.
+# The most directed edges of a graph whose communication volume METIS minimises. That takes time in
+# proportion to the squares of degrees; of larger graphs it minimises the edge-cut, which G3 allows
+# as well.
 MOST_VOLUME_EDGES = 2_000_000
-# `g3` compares so many vertices of each of the two workers, and tries so many pairs.
+# How many vertices of each of the two workers `g3` compares, and how many pairs it tries.
 _CANDIDATES = 64
 _TRIES = 16
 
 
 def g3(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """G3's partition, with a second stage that only ever improves on the first.
+    """Partition as G3 does, with a second stage that only ever improves on the first.
 
     A swap is made only if the largest remote count falls, the sums of degrees stay within
     DEGREE_TOLERANCE (or within what stage 1 left), and neither vertex has moved before. So
@@ -56,17 +56,27 @@ def g3(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
 
 
 def g3_literal(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """G3's partition with a second stage as its Algorithm 1 says.
+    """Partition as G3 does, with a second stage as its Algorithm 1 says.
 
-    Arguments and errors are those of :func:`g3`. The result may be worse than what stage 1
-    gave: each swap takes the vertex with the most remote neighbours, whatever becomes of the
-    counts and of the sums of degrees.
+    The result may be worse than what stage 1 gave: each swap takes the vertex with the most remote
+    neighbours, whatever becomes of the counts and of the sums of degrees.
+
+    Args:
+        graph: the graph, with V vertices.
+        workers: their number.
+        seed: of METIS.
+
+    Returns:
+        int32[V], 0 <= worker < workers; every worker has a vertex.
+
+    Raises:
+        PlannerError: as `g3`.
     """
     return _two_stages(graph, workers, seed, swap_literally)
 
 
 def swap_literally(counts: RemoteCounts) -> int:
-    """Algorithm 1 of G3; returns the number of swaps.
+    """Run Algorithm 1 of G3, and return the number of swaps.
 
     From the worker with the largest remote count the vertex with the most neighbours
     elsewhere goes to the worker with the smallest; back comes the vertex that has the fewest
@@ -91,7 +101,7 @@ def swap_literally(counts: RemoteCounts) -> int:
 
 
 def swap_while_better(counts: RemoteCounts) -> int:
-    """The second stage of :func:`g3`; returns the number of swaps."""
+    """Run the second stage of :func:`g3`, and return the number of swaps."""
     swapper = _Swapper(counts)
     swaps = 0
     while swapper.improve():
@@ -120,7 +130,7 @@ def _two_stages(
 
 
 def _weights(degree: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[V], one weight in place of two constraints.
+    """Return int64[V], one weight in place of two constraints.
 
     G3 balances the number of vertices and the sum of degrees, as two constraints. pymetis
     passes a single one to METIS, so each vertex weighs its degree plus the mean degree:
@@ -131,7 +141,7 @@ def _weights(degree: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _outside(counts: RemoteCounts, vertices: NDArray[np.int64], worker: int) -> NDArray[np.int64]:
-    """For each vertex the number of its neighbours that are not on `worker`."""
+    """Return for each vertex the number of its neighbours that are not on `worker`."""
     outside: NDArray[np.int64] = counts.degree[vertices] - counts.inside[vertices, worker]
     return outside
 
@@ -175,7 +185,7 @@ class _Swapper:
         return False
 
     def _lowest(self, worker: int, inside: int, sign: int) -> NDArray[np.int32]:
-        """Free vertices of a worker, by the number of their neighbours outside of another one.
+        """Return free vertices of a worker, by the neighbours that they have outside of another.
 
         Args:
             worker: whose.

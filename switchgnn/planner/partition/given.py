@@ -11,7 +11,7 @@ from switchgnn.planner.errors import PlannerError
 
 
 def load_assignment(path: Path | str) -> NDArray[np.int64]:
-    """The worker of each vertex, in the order of the ids, for `build_plan(assignment=...)`.
+    """Return the worker of each vertex, in the order of the ids, for `build_plan(assignment=...)`.
 
     A file `.npy` holds an array of integers; any other file is text with one number per line,
     as METIS writes its partitions; `#` starts a comment. `build_plan` checks that the numbers

@@ -1,14 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""METIS behind one safe function."""
+"""METIS behind one safe function, which can say how long METIS takes."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.rows import indptr_of_keys, is_symmetric, strange_row, thin
-from switchgnn.planner.costs.stopwatch import METIS_TIME
 from switchgnn.planner.errors import PlannerError
 
 if TYPE_CHECKING:
@@ -20,6 +23,54 @@ _SEED_LIMIT = 2**31 - 1
 _MOST_ENDS = 2**31 - 1
 # METIS_OBJTYPE_VOL: the communication volume as the objective.
 _OBJTYPE_VOL = 1
+
+
+class MetisTime:
+    """The time that calls of METIS took."""
+
+    def __init__(self) -> None:
+        # Appending is safe in threads, adding to a number is not.
+        self._calls: list[float] = []
+
+    @property
+    def seconds(self) -> float:
+        """The sum of all calls so far."""
+        return sum(self._calls)
+
+    def add(self, seconds: float) -> None:
+        """Count one call."""
+        self._calls.append(seconds)
+
+
+# The scopes of metis_time() that the running code is in. Every thread begins in none.
+_SCOPES: ContextVar[tuple[MetisTime, ...]] = ContextVar("scopes of metis_time", default=())
+
+
+@contextmanager
+def metis_time() -> Iterator[MetisTime]:
+    """Measure the time that METIS takes inside the block.
+
+    Scopes may be nested: each has the time of those inside it. A thread counts for the scopes
+    that it entered itself.
+    """
+    found = MetisTime()
+    token = _SCOPES.set((*_SCOPES.get(), found))
+    try:
+        yield found
+    finally:
+        _SCOPES.reset(token)
+
+
+@contextmanager
+def _measured() -> Iterator[None]:
+    """Count the block for all scopes, however it ends."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds = time.perf_counter() - start
+        for scope in _SCOPES.get():
+            scope.add(seconds)
 
 
 def partition_vertices(
@@ -71,9 +122,9 @@ def partition_vertices(
     if len(adjacency[1]) > _MOST_ENDS:
         raise PlannerError(
             f"{len(adjacency[1]):,} ends of edges are too many for METIS, which takes "
-            f"{_MOST_ENDS:,}: partition with --engine ptscotch, or give an assignment"
+            f"{_MOST_ENDS:,}: choose the partition ptscotch:RANKS, or give an assignment"
         )
-    with METIS_TIME.running():
+    with _measured():
         part = _part_graph(
             *adjacency, parts, seed=seed, weights=weights, shares=shares, volume=volume
         )
@@ -83,9 +134,17 @@ def partition_vertices(
 def symmetric_rows(
     source: NDArray[np.integer], destination: NDArray[np.integer], vertices: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """(indptr int64[vertices + 1], indices int32[2E']) of the undirected simple graph.
+    """Return the rows of the undirected simple graph that has these edges.
 
     Edges that are these rows already, as those of an undirected Graph, are not copied.
+
+    Args:
+        source: integers[E], 0 <= id < vertices.
+        destination: integers[E].
+        vertices: the number of vertices.
+
+    Returns:
+        (indptr int64[vertices + 1], indices int32[2E']), rows ascending.
     """
     u = source.astype(np.int32, copy=False)
     v = destination.astype(np.int32, copy=False)

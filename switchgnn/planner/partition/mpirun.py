@@ -32,7 +32,7 @@ _CULPRITS = (
 
 
 def run_ranks(ranks: int, command: Sequence[str]) -> None:
-    """Run a command as so many ranks on this machine, for as long as it takes.
+    """Run a command as several ranks on this machine, for as long as it takes.
 
     An exception such as KeyboardInterrupt ends all of them.
 
@@ -90,7 +90,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def why_failed(said: str, code: int) -> str:
-    """The last line of the rank that failed first, or else what mpirun says.
+    """Return the last line of the rank that failed first, or else what mpirun says.
 
     Args:
         said: output of the ranks and of Open MPI's mpirun.
@@ -115,7 +115,7 @@ def why_failed(said: str, code: int) -> str:
 
 
 def _without_words(lines: Sequence[str], code: int) -> str:
-    """What is known when no rank wrote anything and mpirun names none."""
+    """Return what is known when no rank wrote anything and mpirun names none."""
     if code < 0:
         return f"{MPIRUN} was ended by signal {-code} ({signal.strsignal(-code)})"
     if code > _ENDED_BY_SIGNAL:

@@ -11,11 +11,21 @@ from switchgnn.planner.partition.workers import check_workers, fill_empty
 
 
 def metis_volume(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """METIS with the communication volume as its objective.
+    """Partition by METIS with the communication volume as its objective.
 
-    The volume is the number of (vertex, other worker that it has a neighbour on): the copies
-    that host-based exchange sends of an undirected graph. Arguments and errors are those of
-    `partition_workers`.
+    The volume is the number of (vertex, other worker that it has a neighbour on): the copies that
+    host-based exchange sends of an undirected graph.
+
+    Args:
+        graph: the graph, with V vertices.
+        workers: their number.
+        seed: of METIS.
+
+    Returns:
+        int32[V], 0 <= worker < workers; every worker has a vertex.
+
+    Raises:
+        PlannerError: impossible numbers of workers.
     """
     check_workers(graph, workers)
     source, destination = graph.edges()
@@ -26,19 +36,37 @@ def metis_volume(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
 
 
 def shuffled(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """Every vertex at a random worker; the numbers of vertices differ by at most one."""
+    """Give every vertex to a random worker; the numbers of vertices differ by at most one.
+
+    Args:
+        graph: only the number of its vertices counts.
+        workers: their number.
+        seed: of the shuffling.
+
+    Returns:
+        int32[V], 0 <= worker < workers.
+
+    Raises:
+        PlannerError: impossible numbers of workers.
+    """
     check_workers(graph, workers)
     order = np.random.default_rng(seed).permutation(graph.vertices)
     return (order % workers).astype(np.int32)
 
 
 def chunk(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """Runs of ids of equal length; good where the ids of neighbours are close.
+    """Cut the ids into runs of equal length; good where the ids of neighbours are close.
 
     Args:
         graph: only the number of its vertices counts.
         workers: their number.
         seed: without effect.
+
+    Returns:
+        int32[V], 0 <= worker < workers, ascending.
+
+    Raises:
+        PlannerError: impossible numbers of workers.
     """
     check_workers(graph, workers)
     return (np.arange(graph.vertices) * workers // graph.vertices).astype(np.int32)

@@ -27,12 +27,12 @@ _NAME = re.compile(r"ptscotch:([1-9]\d{0,4})")
 
 
 def ptscotch_name(ranks: int) -> str:
-    """What the partition strategy with so many ranks is called."""
+    """Return the name of the partition strategy with that many ranks."""
     return f"ptscotch:{ranks}"
 
 
 def ptscotch_missing() -> str | None:
-    """What keeps PT-Scotch from running here, as a sentence, or None."""
+    """Return what keeps PT-Scotch from running here, as a sentence, or None."""
     if shutil.which(MPIRUN) is None:
         return f"PT-Scotch needs {MPIRUN}, which is not on the PATH (apt-get install openmpi-bin)"
     if importlib.util.find_spec("mpi4py") is None:
@@ -45,7 +45,7 @@ def ptscotch_missing() -> str | None:
 
 
 def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np.int32]:
-    """Assign every vertex to a worker with PT-Scotch, as so many processes on this machine.
+    """Assign every vertex to a worker with PT-Scotch, as several processes on this machine.
 
     Few edges between workers; no worker has more than MOST_SHARE of the mean of vertices.
     The same arguments give the same assignment, another number of ranks another one. Shards
@@ -76,7 +76,7 @@ def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np
 
 
 def find_ptscotch(name: str) -> partial[NDArray[np.int32]]:
-    """The strategy that is called `ptscotch:RANKS`.
+    """Return the strategy that is called `ptscotch:RANKS`.
 
     Raises:
         KeyError: that is the name of something else.

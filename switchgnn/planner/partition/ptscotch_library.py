@@ -48,7 +48,7 @@ class PTScotch:
         self.number = np.dtype(f"i{scotch.SCOTCH_numSizeof()}")
 
     def mpi_version(self) -> str:
-        """What the MPI library that PT-Scotch uses says of itself."""
+        """Return what the MPI library that PT-Scotch uses says of itself."""
         text = ctypes.create_string_buffer(8192)
         length = ctypes.c_int()
         self._scotch.MPI_Get_library_version(text, ctypes.byref(length))
@@ -114,7 +114,7 @@ class PTScotch:
 
 
 def load_ptscotch(edges: int = 0) -> PTScotch:
-    """Load the library that can count to so many ends of edges.
+    """Load the library that can count that many ends of edges.
 
     One thread for each rank, and the algorithms that give the same result each time: with
     more threads Scotch does not even repeat itself on one rank.
@@ -142,7 +142,7 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
 
 
 def _places(*, wide: bool) -> Iterator[tuple[str, str]]:
-    """Names of libptscotch and of its ParMETIS interface.
+    """Yield names of libptscotch and of its ParMETIS interface.
 
     Only one pair may be loaded: both widths have the same names inside.
     """

@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, seed: int) -> None:
-    """What every rank does.
+    """Read a shard, partition with the other ranks, and at rank 0 write the assignment.
 
     Args:
         world: the communicator of all ranks; there are as many as shards.
@@ -87,7 +87,7 @@ def _part(
 
 
 def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray[np.int32]:
-    """All ranks' arrays in a row at rank 0, nothing at the others."""
+    """Gather all ranks' arrays in a row at rank 0, nothing at the others."""
     from mpi4py import MPI  # noqa: PLC0415 - optional
 
     whole = np.empty(shard.vertices if world.rank == 0 else 0, dtype=np.int32)
@@ -97,7 +97,7 @@ def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray
 
 
 def _read(world: "MPI.Comm", folder: Path, out: Path) -> Shard:
-    """This rank's shard; if one rank cannot go on, all say why."""
+    """Read this rank's shard; if one rank cannot go on, all say why."""
     shard, problem = None, None
     try:
         shard = read_shard(folder, world.rank)
@@ -130,7 +130,7 @@ def _check(world: "MPI.Comm", shard: Shard, workers: int, seed: int) -> None:
 
 
 def _check_mpi(library: PTScotch) -> None:
-    """Two MPI libraries in one process do not know each other's communicators."""
+    """Refuse two MPI libraries in one process: they do not know each other's communicators."""
     from mpi4py import MPI  # noqa: PLC0415 - optional
 
     ours, theirs = MPI.Get_library_version(), library.mpi_version()

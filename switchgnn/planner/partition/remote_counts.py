@@ -21,6 +21,12 @@ class RemoteCounts:
         remote: int64[P], for each worker the number of vertices of others that have a
             neighbour on it.
         degree_sum: int64[P], for each worker the degrees of its vertices, added up.
+
+    Args:
+        indptr: int64[V + 1], rows of an undirected simple graph.
+        indices: int32[2E].
+        assignment: int32[V]; copied.
+        workers: their number, P.
     """
 
     def __init__(
@@ -30,14 +36,7 @@ class RemoteCounts:
         assignment: NDArray[np.int32],
         workers: int,
     ) -> None:
-        """Count from scratch.
-
-        Args:
-            indptr: int64[V + 1], rows of an undirected simple graph.
-            indices: int32[2E].
-            assignment: int32[V]; copied.
-            workers: their number, P.
-        """
+        """Count from scratch."""
         self._indptr, self._indices = indptr, indices
         self.assignment: NDArray[np.int32] = assignment.copy()
         self.degree = np.diff(indptr)
@@ -48,7 +47,7 @@ class RemoteCounts:
         np.add.at(self.degree_sum, assignment, self.degree)
 
     def neighbours(self, vertex: int) -> NDArray[np.int32]:
-        """The neighbours of a vertex."""
+        """Return the neighbours of a vertex."""
         return self._indices[self._indptr[vertex] : self._indptr[vertex + 1]]
 
     def move(self, vertex: int, to: int) -> None:
@@ -76,13 +75,13 @@ class RemoteCounts:
         self.move(other, first)
 
     def leaving(self, vertices: NDArray[np.integer]) -> NDArray[np.int64]:
-        """What a move of each away from its worker adds to that worker's remote count."""
+        """Return what a move of each away from its worker adds to that worker's remote count."""
         added = np.zeros(len(vertices), dtype=np.int64)
         _leave(self._indptr, self._indices, self.assignment, self.inside, vertices, added)
         return added
 
     def joining(self, vertices: NDArray[np.integer], worker: int) -> NDArray[np.int64]:
-        """What a move of each to another worker adds to that worker's remote count."""
+        """Return what a move of each to another worker adds to that worker's remote count."""
         added = np.zeros(len(vertices), dtype=np.int64)
         _join(self._indptr, self._indices, self.assignment, self.inside, vertices, worker, added)
         return added
@@ -114,7 +113,7 @@ def _leave(  # noqa: PLR0917 - numba takes them by place
     vertices: NDArray[np.integer],
     added: NDArray[np.int64],
 ) -> None:
-    """Neighbours that nothing else keeps remote are no longer; the vertex itself may become so."""
+    """Count down: neighbours that nothing else keeps remote no longer are; the vertex may be."""
     for place in range(len(vertices)):
         vertex = vertices[place]
         worker = assignment[vertex]
@@ -136,7 +135,7 @@ def _join(  # noqa: PLR0917 - numba takes them by place
     worker: int,
     added: NDArray[np.int64],
 ) -> None:
-    """Neighbours become remote that were not; the vertex itself no longer is."""
+    """Count up: neighbours become remote that were not; the vertex itself no longer is."""
     for place in range(len(vertices)):
         vertex = vertices[place]
         if inside[vertex, worker] > 0:

@@ -55,6 +55,11 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
     what partitioners take. Shards have about equal numbers of vertices and edges together. All
     appear at once, in place of older shards or of an empty folder.
 
+    Args:
+        graph: what is to be partitioned.
+        ranks: the number of shards, from 1 to the number of vertices.
+        folder: made if it is not there.
+
     Raises:
         PlannerError: more ranks than vertices, or a folder that cannot be written.
     """
@@ -103,7 +108,7 @@ def read_shard(folder: str | Path, rank: int) -> Shard:
 
 
 def shard_file(rank: int) -> str:
-    """The name of a rank's file."""
+    """Return the name of a rank's file."""
     return f"shard-{rank:03d}.npz"
 
 
@@ -124,7 +129,7 @@ def _write_files(graph: Graph, ranks: int, folder: Path) -> None:
 
 
 def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
-    """int64[ranks + 1]: the cuts that make vertices and edges together about even.
+    """Return int64[ranks + 1]: the cuts that make vertices and edges together about even.
 
     Each rank gets a vertex.
     """

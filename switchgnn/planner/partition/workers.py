@@ -18,6 +18,11 @@ def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
 
     Every worker gets at least one vertex. Edge directions do not matter here.
 
+    Args:
+        graph: the graph, with V vertices.
+        workers: their number.
+        seed: of METIS.
+
     Returns:
         int32[V], 0 <= worker < workers.
 
@@ -35,7 +40,19 @@ def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
 def check_assignment(
     graph: Graph, workers: int, assignment: NDArray[np.integer]
 ) -> NDArray[np.int32]:
-    """An assignment that somebody made, as int32[V], or a PlannerError."""
+    """Check an assignment that somebody made.
+
+    Args:
+        graph: the graph, with V vertices.
+        workers: their number.
+        assignment: the worker of each vertex.
+
+    Returns:
+        The assignment as int32[V].
+
+    Raises:
+        PlannerError: it does not fit the graph, or a worker has no vertex.
+    """
     if assignment.shape != (graph.vertices,) or not np.issubdtype(assignment.dtype, np.integer):
         raise PlannerError(
             f"the assignment must be {graph.vertices} whole numbers, one worker per vertex"
@@ -60,14 +77,32 @@ def check_workers(graph: Graph, workers: int) -> None:
 
 
 def fill_empty(part: NDArray[np.int32], workers: int, graph: Graph) -> NDArray[np.int32]:
-    """Give each empty part the vertex of the largest part that has the fewest neighbours."""
+    """Give each empty part the vertex of the largest part that has the fewest neighbours.
+
+    Args:
+        part: int32[V], the worker of each vertex.
+        workers: their number, at most V.
+        graph: with V vertices.
+
+    Returns:
+        int32[V]; every worker has a vertex.
+    """
     return fill_parts(part, workers, np.diff(graph.indptr))
 
 
 def fill_parts(
     part: NDArray[np.int32], workers: int, degree: NDArray[np.integer]
 ) -> NDArray[np.int32]:
-    """`fill_empty`, when only the number of neighbours of each vertex is known."""
+    """Do what `fill_empty` does, when only the number of neighbours of each vertex is known.
+
+    Args:
+        part: int32[V], the worker of each vertex.
+        workers: their number, at most V.
+        degree: integers[V], the neighbours of each vertex.
+
+    Returns:
+        int32[V]; every worker has a vertex.
+    """
     shares = np.bincount(part, minlength=workers)
     part = part.copy()
     for empty in np.flatnonzero(shares == 0):

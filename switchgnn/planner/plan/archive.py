@@ -29,7 +29,16 @@ _READABLE = 0o644 << 16
 def render_parts(
     switch: SwitchPart, workers: Sequence[WorkerPart], assignment: NDArray[np.int32]
 ) -> Iterator[tuple[str, bytes]]:
-    """(file name, content) of every file of a plan but its manifest."""
+    """Yield every file of a plan but its manifest.
+
+    Args:
+        switch: the part of the switch.
+        workers: one part per worker.
+        assignment: int32[V], the worker of each vertex.
+
+    Yields:
+        (file name, content).
+    """
     yield SWITCH_FILE, pack_arrays(switch, SWITCH_ARRAYS)
     for part in workers:
         yield worker_file(part.worker), pack_arrays(part, WORKER_ARRAYS)
@@ -37,7 +46,7 @@ def render_parts(
 
 
 def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> bytes:
-    """An .npz archive of the attributes of `part` that `kinds` names, uncompressed.
+    """Return an .npz archive of the attributes of `part` that `kinds` names, uncompressed.
 
     numpy.savez stamps the time into its archives; this does not.
     """
@@ -54,7 +63,15 @@ def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> byte
 def unpack_arrays(
     data: bytes, kinds: Mapping[str, str], where: str
 ) -> dict[str, NDArray[np.generic]]:
-    """The arrays of an archive, which must have the names and types of `kinds`.
+    """Read the arrays of an archive, which must have the names and types of `kinds`.
+
+    Args:
+        data: the content of the file.
+        kinds: the type of each array, by its name.
+        where: what error messages call the file.
+
+    Returns:
+        The arrays by name.
 
     Raises:
         PlannerError: a damaged archive, or other arrays.
@@ -69,7 +86,11 @@ def unpack_arrays(
 
 
 def unpack_assignment(data: bytes, where: str) -> NDArray[np.int32]:
-    """The assignment, int32[V], or PlannerError."""
+    """Read an assignment, int32[V].
+
+    Raises:
+        PlannerError: the file does not hold one.
+    """
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:

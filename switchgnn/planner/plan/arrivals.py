@@ -34,7 +34,7 @@ class Arriving:
     worker: NDArray[np.int64]
 
     def find(self, block: NDArray[np.integer], source: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The places of these packets."""
+        """Return the places of these packets."""
         keys = (self.block << 32) | self.source
         by_key = np.argsort(keys)
         wanted = (block.astype(np.int64) << 32) | source
@@ -42,7 +42,7 @@ class Arriving:
         return found
 
     def taken(self, places: NDArray[np.int64]) -> "Arriving":
-        """Those at these places."""
+        """Return those at these places."""
         return Arriving(self.block[places], self.source[places], self.worker[places])
 
 
@@ -64,7 +64,17 @@ def plan_arrivals(plan: Plan, direction: Direction) -> Arriving:
 def reordered(
     plan: Plan, direction: Direction, arriving: Arriving, order: OrderStrategy
 ) -> Arriving:
-    """The same packets as another order strategy has them sent, with the plan's seed."""
+    """Return the same packets as another order strategy has them sent, with the plan's seed.
+
+    Args:
+        plan: the plan.
+        direction: one that it has.
+        arriving: its packets.
+        order: the other strategy.
+
+    Returns:
+        The packets in the new order.
+    """
     block, source, destination = packet_edges(plan, direction)
     numbers = _as_planned(source, plan)
     by_ends = np.lexsort((destination, numbers))
@@ -83,7 +93,7 @@ def reordered(
 def packet_edges(
     plan: Plan, direction: Direction
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Block (from 1), packet and destination of every addition of a direction."""
+    """Return block (from 1), packet and destination of every addition of a direction."""
     switch, entries = plan.switch, entries_of(plan, direction)
     numbers = SlotNumbers(plan, direction)
     entry, bank = np.nonzero(switch.entry_expected[entries])
@@ -97,13 +107,13 @@ def packet_edges(
 
 
 def _as_planned(source: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
-    """As build_plan numbers packets for its order strategy: partial sums behind the vertices."""
+    """Give packets the numbers that build_plan gives them to order them."""
     summed = source >= FIRST_RESERVED_ID
     return np.where(summed, source - FIRST_RESERVED_ID + plan.manifest.graph.vertices, source)
 
 
 def _by_turns(sent: Arriving) -> Arriving:
-    """Packets in the order of arrival, given in each worker's sending order."""
+    """Return packets in the order of arrival, given in each worker's sending order."""
     together = np.lexsort((sent.worker, sent.block))
     turn = np.empty(len(together), dtype=np.int64)
     turn[together] = rank_in_group(sent.block[together], sent.worker[together])

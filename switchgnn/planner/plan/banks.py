@@ -49,7 +49,7 @@ class Placement:
 
 
 def slots_per_bank(slots: int) -> int:
-    """The size of a bank: `slots` split over the banks, rounded up."""
+    """Return the size of a bank: `slots` split over the banks, rounded up."""
     return -(-slots // BANKS)
 
 
@@ -71,6 +71,9 @@ def place_destinations(
         block: int32[E]; at most `slots` destinations per block.
         slots: all aggregators of the switch; fewer than 8 use as many banks.
         count: int64[E], how many rows the source of each edge stands for; None: one each.
+
+    Returns:
+        The bank and slot of each destination of each block.
     """
     (row_block, row_vertex), row = number_pairs(block, boundary.destination)
     (packet_block, packet_source), packet = number_pairs(block, boundary.source)
@@ -113,7 +116,7 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by place
     banks: int,
     capacity: int,
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
-    """(bank, slot) of each row, and the passes of each packet.
+    """Return (bank, slot) of each row, and the passes of each packet.
 
     Args:
         order: int64[D], the rows in the order in which they choose, block by block.

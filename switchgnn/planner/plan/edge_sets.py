@@ -48,7 +48,7 @@ class OrderedBlocks:
 
 
 def edge_sets(boundary: BoundaryEdges, wanted: Sequence[Direction]) -> list[EdgeSet]:
-    """The edges of each direction that is wanted, once where two have the same.
+    """Return the edges of each direction that is wanted, once where two have the same.
 
     Args:
         boundary: the boundary edges of FORWARD; those of BACKWARD are the transposed ones.
@@ -63,7 +63,7 @@ def edge_sets(boundary: BoundaryEdges, wanted: Sequence[Direction]) -> list[Edge
 
 
 def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
-    """All blocks in one numbering: those of each set follow those of the set before it.
+    """Return all blocks in one numbering: those of each set follow those of the set before it.
 
     The edges follow one another as well, so they are sorted within a set only.
 

@@ -101,7 +101,7 @@ def read_assignment(folder: str | Path) -> NDArray[np.int32]:
 
 
 def _read_file(folder: str | Path, name: str) -> tuple[bytes, str]:
-    """The content of a file whose digest is the manifest's, and what to call it."""
+    """Return the content of a file whose digest is the manifest's, and what to call it."""
     manifest = read_manifest(folder)
     path = Path(folder) / name
     try:

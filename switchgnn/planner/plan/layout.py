@@ -43,5 +43,5 @@ ASSIGNMENT_FILE = "assignment.npy"
 
 
 def worker_file(worker: int) -> str:
-    """The file name of a worker's part."""
+    """Return the file name of a worker's part."""
     return f"worker-{worker:03d}.npz"

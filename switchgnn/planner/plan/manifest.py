@@ -4,11 +4,11 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from typing import Any, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, replace
 
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
+from switchgnn.records import RecordError, make_record, parse_json
 
 PLAN_FORMAT = "switchgnn-plan"
 PLAN_VERSION = 3
@@ -150,7 +150,7 @@ class Manifest:
         return self.strategy.blocks == STRAWMAN
 
     def direction(self, direction: Direction) -> DirectionRecord:
-        """The blocks of a direction, and what they cost.
+        """Return the blocks of a direction, and what they cost.
 
         Raises:
             PlannerError: the plan was made without that direction.
@@ -164,12 +164,12 @@ class Manifest:
 
 
 def seal(manifest: Manifest) -> Manifest:
-    """The manifest with its digest filled in."""
+    """Return the manifest with its digest filled in."""
     return replace(manifest, digest=manifest_digest(manifest))
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """SHA-256 in hex over the fields but `digest`: keys sorted, no spaces, ASCII."""
+    """Return SHA-256 in hex over the fields but `digest`: keys sorted, no spaces, ASCII."""
     content = asdict(manifest)
     del content["digest"]
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -177,7 +177,7 @@ def manifest_digest(manifest: Manifest) -> str:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """The content of plan.json."""
+    """Return the content of plan.json."""
     return (json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n").encode("ascii")
 
 
@@ -189,12 +189,13 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
         where: what error messages call it.
 
     Raises:
-        PlannerError: another format or version, missing fields, or a changed manifest.
+        PlannerError: not JSON, another format or version, missing, unknown or wrong fields, or a
+            changed manifest.
     """
     try:
-        content = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise PlannerError(f"{where} is not JSON: {error}") from error
+        content = parse_json(data)
+    except RecordError as error:
+        raise PlannerError(f"{where} is not the manifest of a plan: {error}") from error
     if not isinstance(content, dict) or content.get("format") != PLAN_FORMAT:
         raise PlannerError(f"{where} is not the manifest of a plan")
     if content.get("version") != PLAN_VERSION:
@@ -202,24 +203,10 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
             f"{where} is a plan of version {content.get('version')!r}, but only version "
             f"{PLAN_VERSION} can be read; plan again"
         )
-    manifest: Manifest = _decode(Manifest, content, where)
+    try:
+        manifest = make_record(Manifest, content)
+    except RecordError as error:
+        raise PlannerError(f"{where} is damaged: {error}; plan again") from error
     if manifest.digest != manifest_digest(manifest):
         raise PlannerError(f"{where} was changed after it was written; plan again")
     return manifest
-
-
-def _decode(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - any JSON value
-    """`value` as `kind`: a dataclass, int, float, str, tuple[int, ...] or dict[str, ...]."""
-    if isinstance(kind, type) and is_dataclass(kind):
-        names = {field.name for field in fields(kind)}
-        if not isinstance(value, dict) or set(value) != names:
-            raise PlannerError(f"{where} must have the fields {', '.join(sorted(names))}")
-        hints = get_type_hints(kind)
-        return kind(**{name: _decode(hints[name], value[name], where) for name in names})
-    if get_origin(kind) is tuple and isinstance(value, list):
-        return tuple(_decode(get_args(kind)[0], item, where) for item in value)
-    if get_origin(kind) is dict and isinstance(value, dict):
-        return {key: _decode(get_args(kind)[1], item, where) for key, item in value.items()}
-    if kind in (int, float, str) and type(value) is kind:
-        return value
-    raise PlannerError(f"{where} holds a value of the wrong kind: {value!r}")

@@ -20,7 +20,7 @@ MAX_16_BITS = 65534
 
 
 def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement) -> SwitchPart:
-    """The table entries.
+    """Make the table entries of a single switch.
 
     The h-th destination of a source in a bank is served by hop h. The switch knows all sources
     of boundary edges, also those that are never sent as they are: they may be fetched.
@@ -29,6 +29,9 @@ def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement)
         boundary: the boundary edges.
         packets: what serves them.
         placement: of the packets' destinations.
+
+    Returns:
+        The part of the switch.
 
     Raises:
         PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
@@ -51,7 +54,7 @@ def fill_tables(
     *,
     vertices: int,
 ) -> SwitchPart:
-    """The table entries of a switch with these sources, which adds up a placement's packets.
+    """Make the entries of a switch with these sources, which adds up a placement's packets.
 
     Args:
         source_vertex: uint32[N], whatever a FEATURE can be of, ascending.
@@ -59,6 +62,9 @@ def fill_tables(
         count: int64[C], how many rows the packet of each edge adds up; edges as they were placed.
         placement: of the packets' destinations.
         vertices: V, the vertices of the graph; packets from V on are partial sums.
+
+    Returns:
+        The part of the switch.
 
     Raises:
         PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
@@ -104,7 +110,7 @@ def fill_tables(
 
 
 def slot_order(placement: Placement) -> NDArray[np.int64]:
-    """The rows of a placement as the results of a switch have them: by block, bank, slot."""
+    """Return the rows of a placement as the results of a switch have them: by block, bank, slot."""
     return np.lexsort((placement.slot, placement.bank, placement.block))
 
 
@@ -127,7 +133,17 @@ class AwaitedSums:
 def awaited_sums(
     boundary: BoundaryEdges, block: NDArray[np.int32], packets: Packets, placement: Placement
 ) -> AwaitedSums:
-    """Say which boundary edges, in the blocks `block`, each destination sums."""
+    """Say which boundary edges each destination sums.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E], the block of each edge, numbered from 1.
+        packets: what serves the edges.
+        placement: of the packets' destinations.
+
+    Returns:
+        One sum for each destination of each block.
+    """
     if not len(packets.sums.block):
         return AwaitedSums(placement, boundary, placement.edges)
     (rows, _), row = number_pairs(block, boundary.destination)
@@ -142,7 +158,18 @@ def worker_part(
     worker: int,
     blocks: int,
 ) -> WorkerPart:
-    """What one worker, which owns the vertices where `owns` is true, sends and receives."""
+    """Say what one worker sends and receives.
+
+    Args:
+        owns: bool[V], whether the vertex is the worker's.
+        sends: the packets of all workers, in sending order.
+        sums: the sums of all workers.
+        worker: its number.
+        blocks: B, the number of blocks.
+
+    Returns:
+        The part of the worker.
+    """
     vertices = np.flatnonzero(owns)
     sent = np.flatnonzero(sends.worker == worker)
     rows = np.diff(sends.indptr)[sent]
@@ -173,7 +200,7 @@ def worker_part(
 def _sources(
     boundary: BoundaryEdges, packets: Packets
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Whatever a FEATURE can be of, ascending, and whose it is."""
+    """Return whatever a FEATURE can be of, ascending, and whose it is."""
     worker_of = np.full(packets.vertices, -1, dtype=np.int32)
     worker_of[boundary.source] = boundary.source_worker
     vertices = np.flatnonzero(worker_of >= 0)
@@ -195,7 +222,7 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by place
     entry_slot: NDArray[np.uint32],
     entry_expected: NDArray[np.uint16],
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-    """The slots of the entries, in place: each row adds itself to an entry of each packet.
+    """Fill in the slots of the entries: each row adds itself to an entry of each packet.
 
     Args:
         rows: int64[D], all rows, in the order of their slots in each block and bank.

@@ -19,13 +19,16 @@ def direction_records(
     switch: SwitchPart,
     parts: Sequence[WorkerPart],
 ) -> dict[str, DirectionRecord]:
-    """The record of each direction, by its value.
+    """Say what each direction costs, and which blocks it has.
 
     Args:
         sets: in the order in which their blocks were joined.
         ordered: the blocks of each set.
         switch: the joined blocks of all sets.
         parts: one per worker.
+
+    Returns:
+        A record for each direction, by its value.
     """
     records: dict[str, DirectionRecord] = {}
     first = 1
@@ -58,7 +61,7 @@ def _predict(
 
 
 def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:
-    """How many rows the blocks `first` to `last` have."""
+    """Return how many rows the blocks `first` to `last` have."""
     return int(indptr[last] - indptr[first - 1])
 
 

@@ -10,7 +10,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.plan import Plan
 
-# So many table entries are looked at together: their additions fit a few tens of megabytes.
+# How many table entries are looked at together: additions then fit a few tens of megabytes.
 _TOGETHER = 1 << 18
 
 
@@ -36,7 +36,16 @@ class SlotNumbers:
     def of(
         self, block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
     ) -> NDArray[np.int64]:
-        """The numbers of slots that are in use."""
+        """Return the numbers of slots that are in use.
+
+        Args:
+            block: integers[N], blocks of the direction.
+            bank: integers[N], 0 <= bank < BANKS.
+            slot: integers[N], in the bank.
+
+        Returns:
+            int64[N].
+        """
         numbers: NDArray[np.int64] = self._start[self._bank(block, bank)] + slot
         return numbers
 
@@ -45,7 +54,7 @@ class SlotNumbers:
 
 
 def entries_of(plan: Plan, direction: Direction) -> slice:
-    """Where the table entries of a direction are."""
+    """Return where the table entries of a direction are."""
     record = plan.manifest.direction(direction)
     return _blocks(plan.switch.entry_block, record.first_block, record.last_block)
 
@@ -53,12 +62,15 @@ def entries_of(plan: Plan, direction: Direction) -> slice:
 def slots_in_use(
     plan: Plan, direction: Direction, when: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the last time that something is added to each slot, one per sum.
+    """Find the first and the last time that something is added to each slot, one per sum.
 
     Args:
         plan: the plan.
         direction: one that it has.
         when: integers[K], the time of each table entry of that direction.
+
+    Returns:
+        (first, last), int64[R] each, in the order of the slots' numbers.
     """
     switch, entries = plan.switch, entries_of(plan, direction)
     numbers = SlotNumbers(plan, direction)

@@ -34,5 +34,5 @@ def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int3
 
 
 def most_destinations(sets: list[EdgeSet]) -> int:
-    """The destinations of the largest block, at least 1: each has a number in its bank."""
+    """Return the destinations of the largest block, at least 1: each has a number in its bank."""
     return max([1, *(len(np.unique(each.boundary.destination)) for each in sets)])

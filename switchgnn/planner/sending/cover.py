@@ -12,12 +12,12 @@ from switchgnn.planner.arrays.compiled import Compiled
 from switchgnn.planner.arrays.rows import distinct_pairs, number_keys, number_pairs, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 
-# Capacities of a flow are whole numbers; a packet is so many units.
+# Capacities of a flow are whole numbers: the units of a packet.
 _PACKET = 1024
 # Above any sum of capacities that a cut could prefer, within the int32 of SciPy's flow.
 _UNCUTTABLE = 2**30
 _ALL = slice(None)
-# Covers are worked out for so many edges at a time, but for all of a worker.
+# How many edges covers are worked out for at a time, though always all of a worker.
 _AT_A_TIME = 1 << 20
 
 
@@ -57,7 +57,7 @@ def cover_edges(
 
 
 def _by_workers(worker: NDArray[np.uint8]) -> Iterator[NDArray[np.int32]]:
-    """The edges of some workers at a time: no packet serves the edges of two workers."""
+    """Yield the edges of some workers at a time: no packet serves the edges of two workers."""
     workers = int(worker.max(initial=0)) + 1
     indptr, order = sort_by_key(worker, workers)
     first = 0
@@ -70,7 +70,7 @@ def _by_workers(worker: NDArray[np.uint8]) -> Iterator[NDArray[np.int32]]:
 def _cover_part(
     boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
 ) -> NDArray[np.bool_]:
-    """`cover_edges` of all edges of some workers."""
+    """Do what `cover_edges` does, for all edges of some workers."""
     left = number_pairs(block, boundary.source)[1]
     first = int(boundary.source_worker.min())
     of_some = replace(boundary, source_worker=boundary.source_worker - np.uint8(first))
@@ -89,12 +89,15 @@ def _cover_part(
 def packets_up(
     boundary: BoundaryEdges, block: NDArray[np.int32], multicast: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many features and how many partial sums each worker sends, int64[workers] each.
+    """Count the features and the partial sums that each worker sends.
 
     Args:
         boundary: the boundary edges, length E.
         block: int32[E].
         multicast: bool[E], as `cover_edges` returns.
+
+    Returns:
+        (features, partial sums), int64[workers] each.
     """
     workers = int(boundary.source_worker.max(initial=0)) + 1
     owner = holders(boundary.source, boundary.source_worker)
@@ -124,7 +127,7 @@ def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[
 def minimum_cover(
     left: NDArray[np.integer], right: NDArray[np.integer]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The vertices of a minimum vertex cover, on the left and on the right.
+    """Return the vertices of a minimum vertex cover, on the left and on the right.
 
     The cover is that of König's proof: with Z the vertices that alternating paths reach from
     the unmatched vertices on the left, it is left without Z, and right within Z.
@@ -193,7 +196,7 @@ def _reach(
 def _partial_sums(
     boundary: BoundaryEdges, block: NDArray[np.int32], where: NDArray[np.bool_] | slice = _ALL
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The (block, destination, worker) triples as one number each, and that of each edge."""
+    """Return the (block, destination, worker) triples as one number each, and that of each edge."""
     destinations = int(boundary.destination.max(initial=-1)) + 1
     workers = int(boundary.source_worker.max(initial=0)) + 1
     keys = block[where] * np.int64(destinations) + boundary.destination[where]
@@ -204,7 +207,7 @@ def _partial_sums(
 def _weighted_cover(
     left: NDArray[np.integer], right: NDArray[np.integer], served: NDArray[np.int64], weight: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The cover of least packets + weight * contributions, by a minimum cut.
+    """Return the cover of least packets + weight * contributions, by a minimum cut.
 
     Without the partial sum for v all its edges are contributions, with it there is one. So
     the partial sum costs 1 + weight - weight * edges over what v costs without it, and is

@@ -31,7 +31,7 @@ class SendOrder:
 
 
 def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
-    """Graph-aware multicast reordering: a breadth-first search by degree (section 3.2.2).
+    """Reorder multicasts by the graph: a breadth-first search by degree (section 3.2.2).
 
     The search runs over the undirected graph of each block, and a vertex's degree is the
     number of its neighbours there. It starts at a random vertex, and again at a random one
@@ -42,25 +42,39 @@ def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
         boundary: the boundary edges, length E.
         block: int32[E], numbered from 1.
         seed: of the random starts, which also depend on the block's number.
+
+    Returns:
+        The sources of each block, in sending order.
     """
     return _search_blocks(boundary, block, seed, by_degree=True)
 
 
 def plain_bfs(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
-    """Breadth-first search without a priority: who has waited longest is taken.
+    """Search breadth first without a priority: who has waited longest is taken.
 
-    What `gamr` is without its second idea. Arguments and starts are those of `gamr`.
+    This is `gamr` without its second idea; it starts at the same vertices.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E], numbered from 1.
+        seed: of the random starts, which also depend on the block's number.
+
+    Returns:
+        The sources of each block, in sending order.
     """
     return _search_blocks(boundary, block, seed, by_degree=False)
 
 
 def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
-    """No order: the sources of each block are shuffled (section 2.3.2, the strawman).
+    """Shuffle the sources of each block (section 2.3.2, the strawman).
 
     Args:
         boundary: the boundary edges, length E.
         block: int32[E], numbered from 1.
         seed: of the shuffling, which also depends on the block's number.
+
+    Returns:
+        The sources of each block, in sending order.
     """
     blocks = int(block.max(initial=0))
     numbers, sources = distinct_pairs(block, boundary.source)
@@ -113,7 +127,7 @@ def priority_bfs(
     *,
     by_degree: bool = True,
 ) -> NDArray[np.int64]:
-    """Breadth-first search that takes the waiting vertex with the highest degree first.
+    """Search breadth first, and take the waiting vertex with the highest degree first.
 
     Among equal degrees the one that has waited longest is taken. Every vertex is enqueued
     once.
@@ -139,7 +153,7 @@ def _search(
     starts: NDArray[np.int64],
     priority: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """`priority_bfs` by any priority."""
+    """Do what `priority_bfs` does, by any priority."""
     enqueued = np.zeros(len(starts), dtype=np.bool_)
     sequence = np.empty(len(starts), dtype=np.int64)
     taken, arrivals = 0, 0

@@ -31,7 +31,16 @@ _Number = TypeVar("_Number", bound=np.integer)
 def multicast(
     boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Serve every boundary edge by its source, as the paper does; bool[E], all true."""
+    """Serve every boundary edge by its source, as the paper does.
+
+    Args:
+        boundary: the boundary edges, length E.
+        block: int32[E]; without effect.
+        weight: without effect.
+
+    Returns:
+        bool[E], all true.
+    """
     return np.ones(len(boundary), dtype=np.bool_)
 
 
@@ -93,6 +102,9 @@ def make_packets(
             its destination.
         vertices: V, the vertices of the graph.
         workers: their number.
+
+    Returns:
+        The packets, and which of them serves each edge.
 
     Raises:
         PlannerError: more partial sums than ids.
@@ -172,6 +184,9 @@ def make_sends(
         block: int32[S], of each packet in sending order.
         source: int32[S], its number.
         owner: int32[V], the worker of each vertex.
+
+    Returns:
+        The rows of each packet, in sending order.
     """
     sums = packets.sums
     summed = np.flatnonzero(source >= packets.vertices)
@@ -186,12 +201,12 @@ def make_sends(
 
 
 def ones(length: int) -> NDArray[np.int64]:
-    """So many ones in the memory of one, read-only."""
+    """Return `size` ones in the memory of one, read-only."""
     return np.broadcast_to(np.int64(1), length)
 
 
 def wire_ids(source: NDArray[np.int32], vertices: int) -> NDArray[np.uint32]:
-    """The Src_ids of packets: partial sums are numbered from 2^31."""
+    """Return the Src_ids of packets: partial sums are numbered from 2^31."""
     summed = source >= vertices
     ids: NDArray[np.uint32] = source.astype(np.uint32)
     ids[summed] += np.uint32(FIRST_RESERVED_ID - vertices)

@@ -9,7 +9,7 @@ from switchgnn.planner.arrays.rows import number_pairs, ranges, rank_in_group, s
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.sending.gamr import SendOrder
 
-# The sources of a block leave in so many batches, or one by one where there are fewer. Each
+# In how many batches the sources of a block leave; one by one where there are fewer. Each
 # step sorts the sources that are left, in all blocks together at most about _SORTED.
 _LEAST_BATCHES, _MOST_BATCHES = 32, 256
 _SORTED = 1 << 23
@@ -34,6 +34,9 @@ def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
         boundary: the boundary edges, length E.
         block: int32[E], numbered from 1.
         seed: without effect.
+
+    Returns:
+        The sources of each block, in sending order.
     """
     (numbers, source), packet = number_pairs(block, boundary.source)
     (sums, _), result = number_pairs(block, boundary.destination)
@@ -48,13 +51,16 @@ def peel_places(
     result: NDArray[np.int32],
     results: int,
 ) -> NDArray[np.int64]:
-    """Where `peel` puts each packet: int64[S], larger is later; distinct within a block.
+    """Find the place where `peel` puts each packet.
 
     Args:
         block: int32[S], ascending.
         packet: int32[E], for each served edge the packet that serves it.
         result: int32[E], and the sum that it contributes to.
         results: the number of sums.
+
+    Returns:
+        int64[S], larger is later; distinct within a block.
     """
     size = np.bincount(block)
     batches = min(max(_SORTED // max(len(block), 1), _LEAST_BATCHES), _MOST_BATCHES)
@@ -89,7 +95,7 @@ def peel_places(
 def _by_choice(
     block: NDArray[np.int32], free: NDArray[np.int64], credit: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """The packets by block; in each, first those that should be sent last.
+    """Return the packets by block; in each, first those that should be sent last.
 
     First come those that complete sums within the block's credit, then those that complete
     none, then the others; each by the number of sums, then as given.
@@ -105,7 +111,7 @@ def _by_choice(
 
 
 def _evenly(block: NDArray[np.int32], completes: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """An order by block that spreads what completes sums evenly among what does not."""
+    """Return an order by block that spreads what completes sums evenly among what does not."""
     kind = block.astype(np.int64) * 2 + completes
     order = np.argsort(kind, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
@@ -116,5 +122,5 @@ def _evenly(block: NDArray[np.int32], completes: NDArray[np.bool_]) -> NDArray[n
 
 
 def _slices(indptr: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The positions of all entries of the given rows, one row after another."""
+    """Return the positions of all entries of the given rows, one row after another."""
     return ranges(indptr[rows], indptr[rows + 1] - indptr[rows])

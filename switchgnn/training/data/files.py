@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from switchgnn.planner.graphs.edge_list import load_edge_list
-from switchgnn.training.data.dataset import Dataset, dataset_from_graph
-from switchgnn.training.data.normalize import normalize_rows
+from switchgnn.training.data.dataset import Dataset, dataset_from_graph, normalize_rows
 from switchgnn.training.data.read_features import read_features
 from switchgnn.training.data.read_labels import read_labels
 from switchgnn.training.data.read_split import read_split

@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from switchgnn.training.data import bundled as load_bundled
+from switchgnn.planner.graphs.random_graph import PREFIX
 from switchgnn.training.data import ogb as load_ogb
-from switchgnn.training.data import planetoid as load_planetoid
+from switchgnn.training.data import planner_graphs
 from switchgnn.training.data import pyg as load_pyg
-from switchgnn.training.data.dataset import Dataset
-from switchgnn.training.data.normalize import normalize_rows
-from switchgnn.training.data.random_graph import PREFIX, load_random_dataset
+from switchgnn.training.data.dataset import Dataset, normalize_rows
 from switchgnn.training.errors import DatasetError
 
 # The folder in which data sets are searched and to which they are downloaded.
@@ -49,7 +47,7 @@ def load_dataset(
     """
     key = name.lower()
     if key.startswith(PREFIX):
-        return load_random_dataset(key, seed)
+        return planner_graphs.load_random_dataset(key, seed)
     if key not in DATASETS:
         raise DatasetError(
             f"no data set {name}; there are {', '.join(DATASETS)}, and random:VERTICES:EDGES:SEED"
@@ -61,20 +59,20 @@ def load_dataset(
 
 
 def _digits(_name: str, _root: Path, seed: int) -> Dataset:
-    return load_bundled.load_digits(seed)
+    return planner_graphs.load_digits(seed)
 
 
 def _karate(_name: str, _root: Path, seed: int) -> Dataset:
-    return load_bundled.load_karate(seed)
+    return planner_graphs.load_karate(seed)
 
 
 def _planetoid(name: str, root: Path, _seed: int) -> Dataset:
-    folder = load_planetoid.find_planetoid(name, root)
+    folder = planner_graphs.find_planetoid(name, root)
     if folder is None:
         load_pyg.download_planetoid(name, root)
         folder = root / name / "raw"
     # Downloaded files are read like a user's own, so both give the same data set.
-    return load_planetoid.read_planetoid(name, folder)
+    return planner_graphs.read_planetoid(name, folder)
 
 
 def _reddit(_name: str, root: Path, _seed: int) -> Dataset:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn plan --engine ptscotch` and `switchgnn shard` as their user meets them."""
+"""`switchgnn plan --partition ptscotch:RANKS` and `switchgnn shard` as their user meets them."""
 
 import json
 import re
@@ -37,10 +37,10 @@ def refused(*arguments):
 
 
 @needs_ptscotch
-@pytest.mark.parametrize(("ranks", "name"), [([], "ptscotch:2"), (["--ranks", 4], "ptscotch:4")])
-def test_a_plan_by_ptscotch(tmp_path, ranks, name):
+@pytest.mark.parametrize("name", ["ptscotch:2", "ptscotch:4"])
+def test_a_plan_by_ptscotch(tmp_path, name):
     folder = tmp_path / "plan"
-    plan = ["plan", "digits", "--workers", 4, "--slots", 128, "--engine", "ptscotch", *ranks]
+    plan = ["plan", "digits", "--workers", 4, "--slots", 128, "--partition", name]
     found = json.loads(call(*plan, "--out", folder, "--json"))
     assert read_manifest(folder).partition.method == name
     assert check_plan(folder, load_graph("digits")).workers == 4
@@ -48,29 +48,10 @@ def test_a_plan_by_ptscotch(tmp_path, ranks, name):
     assert forward["paper"] != forward["plan"]
 
 
-def test_metis_is_the_engine_of_all_other_partitions():
-    plan = ["plan", "karate", "--workers", 3, "--slots", 9, "--json"]
-    assert made(*plan, "--engine", "metis") == made(*plan)
-    assert made(*plan, "--engine", "metis", "--partition", "chunk") == made(
-        *plan, "--partition", "chunk"
-    )
-
-
-def made(*arguments):
-    return json.loads(call(*arguments))["digest"]
-
-
-@pytest.mark.parametrize(
-    ("options", "part"),
-    [
-        (["--engine", "kahip"], "known: metis, ptscotch"),
-        (["--ranks", 2], "--ranks is for --engine ptscotch"),
-        (["--engine", "metis", "--ranks", 2], "--ranks is for --engine ptscotch"),
-        (["--engine", "ptscotch", "--partition", "g3"], "not both"),
-    ],
-)
-def test_options_that_contradict_each_other(options, part):
-    assert part in refused("plan", "karate", "--workers", 2, *options)
+@pytest.mark.parametrize("name", ["ptscotch", "ptscotch:", "ptscotch:0", "ptscotch:two"])
+def test_a_number_of_ranks_is_needed(name):
+    said = refused("plan", "karate", "--workers", 2, "--partition", name)
+    assert "does not say how many ranks: write it as ptscotch:2" in said
 
 
 def test_shards_are_written_and_what_to_do_with_them_is_said(tmp_path):
@@ -97,7 +78,7 @@ def test_the_commands_for_several_machines(tmp_path):
     """Those of the page, with all ranks on this machine."""
     page = PAGE.read_text(encoding="utf-8")
     commands = re.findall(
-        r"^(switchgnn shard .*|mpirun .*|switchgnn plan .*--engine .*)", page, re.M
+        r"^(switchgnn shard .*|mpirun .*|switchgnn plan .*ptscotch.*)", page, re.M
     )
     assert [command.split()[0] for command in commands] == ["switchgnn", "switchgnn", "mpirun"]
     for command in commands:

@@ -7,9 +7,10 @@ import sys
 import pytest
 from rich.console import Console
 
+from switchgnn.commands.errors import PlotError
 from switchgnn.commands.train.display import largest_difference, links_table, transports_table
 from switchgnn.commands.train.events import EventsError, TrainEvents
-from switchgnn.commands.train.plots import PlotError, draw_plots
+from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import Recorder
 from switchgnn.host.registry import HOST
 

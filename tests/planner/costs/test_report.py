@@ -27,7 +27,6 @@ from switchgnn.planner.costs.bounds import (
 )
 from switchgnn.planner.costs.pool import arrival_order, simulate_pool
 from switchgnn.planner.costs.report import Frames, Occupancy, report_direction
-from switchgnn.planner.costs.stopwatch import METIS_TIME, Stopwatch
 from switchgnn.planner.costs.study import (
     largest_component,
     neighbour_counts,
@@ -257,19 +256,6 @@ def test_an_unknown_preset():
     with pytest.raises(PlannerError) as error:
         choose("worst", load_graph("karate"), Situation(2, 9))
     assert "known: best, paper" in one_sentence(error)
-
-
-def test_the_time_in_metis_is_counted():
-    before = METIS_TIME.seconds
-    build_plan(random_graph(300, 2000, 1), workers=4, slots=20, program="ab")
-    assert METIS_TIME.seconds > before
-
-
-def test_a_stopwatch_counts_blocks_that_fail():
-    watch = Stopwatch()
-    with pytest.raises(ValueError, match="no"), watch.running():
-        raise ValueError("no")
-    assert watch.seconds > 0
 
 
 def test_the_largest_component_and_the_skew():

@@ -305,7 +305,7 @@ def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     process = subprocess.Popen(
-        [*PLAN, "--engine", "ptscotch", "--ranks", "2", "--out", str(tmp_path / "plan")],
+        [*PLAN, "--partition", "ptscotch:2", "--out", str(tmp_path / "plan")],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

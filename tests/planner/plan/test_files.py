@@ -26,7 +26,7 @@ from switchgnn.planner import (
 from switchgnn.planner.arrays import folder_swap as swap
 from switchgnn.planner.plan import files
 from switchgnn.planner.plan.layout import SWITCH_ARRAYS, WORKER_ARRAYS
-from switchgnn.planner.plan.manifest import encode_manifest, seal
+from switchgnn.planner.plan.manifest import decode_manifest, encode_manifest, seal
 from tests.planner.helpers import one_sentence
 
 
@@ -136,6 +136,9 @@ def test_exchanged_worker_files_are_refused(folder):
     assert "does not belong" in refused(read_worker_part, folder, 1)
 
 
+GRAPH = {"name": "g", "vertices": 2, "edges": 1, "digest": "00"}
+
+
 def edit(folder, **changes):
     path = folder / "plan.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -149,12 +152,15 @@ def edit(folder, **changes):
         ({"version": 2}, "version 2, but only version 3 can be read; plan again"),
         ({"version": "1"}, "version '1'"),
         ({"format": "other"}, "not the manifest"),
-        ({"extra": 1}, "must have the fields"),
-        ({"slots": "9"}, "wrong kind: '9'"),
-        ({"slots": True}, "wrong kind: True"),
-        ({"graph": None}, "must have the fields"),
-        ({"files": {"switch.npz": 1}}, "wrong kind: 1"),
-        ({"directions": {"forward": [1, 2]}}, "must have the fields"),
+        ({"extra": 1}, "plan.json is damaged: unknown field extra; known: banks, blocks"),
+        ({"slots": "9"}, "slots: expected int, got str"),
+        ({"slots": 9.0}, "slots: expected int, got float"),
+        ({"slots": True}, "slots: expected int, got bool"),
+        ({"graph": None}, "graph: expected object, got null"),
+        ({"graph": {"name": "g"}}, "graph: object missing required field vertices"),
+        ({"graph": GRAPH | {"hue": 1}}, "graph: unknown field hue; known: digest, edges"),
+        ({"files": {"switch.npz": 1}}, "files[...]: expected str, got int"),
+        ({"directions": {"forward": [1, 2]}}, "directions[...]: expected object, got array"),
     ],
 )
 def test_a_changed_manifest_is_refused(folder, changes, part):
@@ -165,9 +171,23 @@ def test_a_changed_manifest_is_refused(folder, changes, part):
 def test_what_is_not_a_manifest_is_refused(folder, tmp_path):
     assert "no plan.json" in refused(read_manifest, tmp_path)
     assert "no plan.json" in refused(read_manifest, tmp_path / "missing")
-    for data in (b"", b"{", b"[]", b"\xff", b"[" * 100_000):
+    for data in (b"", b"{", b"[]", b"\xff", b'{"slots": NaN}', b"[" * 100_000, b'{"a":' * 100_000):
         (folder / "plan.json").write_bytes(data)
-        refused(read_manifest, folder)
+        assert "plan.json is not the manifest of a plan" in refused(read_manifest, folder)
+
+
+def test_a_missing_field_is_named(folder):
+    path = folder / "plan.json"
+    content = json.loads(path.read_text())
+    del content["slots"]
+    path.write_text(json.dumps(content))
+    assert "missing required field slots" in refused(read_manifest, folder)
+
+
+def test_numbers_of_any_size_come_back(plan):
+    strategy = replace(plan.manifest.strategy, seed=10**30, weight=0.1)
+    large = seal(replace(plan.manifest, strategy=strategy))
+    assert decode_manifest(encode_manifest(large), "plan.json") == large
 
 
 def forge(plan, folder, name, data):

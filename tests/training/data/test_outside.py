@@ -54,7 +54,7 @@ def test_features_with_negative_numbers_are_normalised_as_by_pyg(datasets_of_pyg
     data = pytest.importorskip("torch_geometric.data")
     transforms = pytest.importorskip("torch_geometric.transforms")
     torch = pytest.importorskip("torch")
-    from switchgnn.training.data.normalize import normalize_rows  # noqa: PLC0415
+    from switchgnn.training.data.dataset import normalize_rows  # noqa: PLC0415
 
     features = np.random.default_rng(0).normal(0, 0.2, (20, 5)).astype(np.float32)
     theirs = transforms.NormalizeFeatures()(data.Data(x=torch.from_numpy(features.copy())))

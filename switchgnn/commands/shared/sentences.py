@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences that reports of several commands have in common."""
+
+from typing import Protocol
+
+
+class Planned(Protocol):
+    """A report that names the strategies of a plan; None where nothing was planned."""
+
+    @property
+    def partition(self) -> str | None:
+        """Who holds which vertex."""
+
+    @property
+    def block_strategy(self) -> str | None:
+        """How blocks form."""
+
+    @property
+    def send(self) -> str | None:
+        """What workers send."""
+
+    @property
+    def order(self) -> str | None:
+        """In which order they send."""
+
+
+def strategies_line(report: Planned) -> str:
+    """Say in one line what was planned with; nothing where nothing was planned."""
+    names = {
+        "partition": report.partition,
+        "blocks": report.block_strategy,
+        "send": report.send,
+        "order": report.order,
+    }
+    used = [f"{part} {name}" for part, name in names.items() if name is not None]
+    return ", ".join(used)
+
+
+def counted(title: str, counts: dict[str, int]) -> str:
+    """Return the counts that are not 0 as a sentence."""
+    words = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items() if number)
+    return f"{title}: {', '.join(words) or 'none'}."

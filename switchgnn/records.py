@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frozen dataclasses from JSON: types are strict, and no field is unknown."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+_Record = TypeVar("_Record")
+_AT = " - at "
+
+
+class RecordError(ValueError):
+    """JSON is not what it should be, as a part of a sentence; the caller says where it stands."""
+
+
+def parse_json(data: bytes) -> Any:  # noqa: ANN401 - JSON may hold anything
+    """Return what a JSON text says; NaN and infinity are not JSON.
+
+    Raises:
+        RecordError: it is not JSON, or its lists and objects are nested too deeply.
+    """
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.MsgspecError as error:
+        raise RecordError(f"it is not JSON ({_in_sentence(error)})") from error
+    except RecursionError as error:
+        raise RecordError("it is not JSON that can be read: it is nested too deeply") from error
+
+
+def make_record(kind: type[_Record], told: object) -> _Record:
+    """Make a dataclass of parsed JSON.
+
+    An int serves as a float, but a bool is no int; only fields with a default may be missing.
+
+    Raises:
+        RecordError: a field is missing, not known or of another type; it names the field.
+    """
+    try:
+        made = msgspec.convert(told, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise RecordError(_in_sentence(error)) from error
+    _refuse_unknown(told, made, "")
+    return made
+
+
+def _in_sentence(error: msgspec.MsgspecError) -> str:
+    """`slots: expected int, got str` for what msgspec says the other way round."""
+    said, _, path = str(error).replace("`", "").partition(_AT)
+    place = path.removeprefix("$").removeprefix(".")
+    said = said if said.startswith("JSON") else said[:1].lower() + said[1:]
+    return f"{place}: {said}" if place else said
+
+
+def _refuse_unknown(told: object, made: object, path: str) -> None:
+    """Compare JSON with what was made of it, as msgspec skips fields that it does not know."""
+    if is_dataclass(made) and isinstance(told, Mapping):
+        known = sorted(field.name for field in fields(made))
+        for name, value in told.items():
+            if name not in known:
+                place = f"{path}: " if path else ""
+                raise RecordError(f"{place}unknown field {name}; known: {', '.join(known)}")
+            _refuse_unknown(value, getattr(made, name), f"{path}.{name}" if path else name)
+    elif isinstance(made, Mapping) and isinstance(told, Mapping):
+        for name, value in told.items():
+            _refuse_unknown(value, made[name], f"{path}.{name}")
+    elif isinstance(made, tuple) and isinstance(told, list):
+        for number, (value, item) in enumerate(zip(told, made, strict=True)):
+            _refuse_unknown(value, item, f"{path}[{number}]")

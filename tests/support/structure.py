@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which module imports which, read from the files without running them."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = "switchgnn"
+BENCH, TESTS = "bench", "tests"
+# The P4 program has one control per file, and its folder is their table of contents.
+P4 = "p4src"
+MOST_FILES = 20
+# What each part may import besides itself; files of `switchgnn/` itself are BASE.
+BASE = "switchgnn"
+PARTS: Mapping[str, frozenset[str]] = {
+    BASE: frozenset(),
+    "softswitch": frozenset({BASE}),
+    "p4src": frozenset({BASE}),
+    "planner": frozenset({BASE}),
+    "controller": frozenset({BASE, "planner", "p4src"}),
+    "host": frozenset({BASE, "planner"}),
+    "topologies": frozenset({BASE, "planner", "controller", "host", "softswitch"}),
+    "training": frozenset({BASE, "planner", "host"}),
+    "simulator": frozenset({BASE, "planner", "host", "p4src"}),
+    "experiments": frozenset({BASE, "planner", "host", "p4src", "simulator"}),
+}
+# These two stand above all parts; the soft switch is used through topologies.
+_ALL = frozenset(PARTS) - {"softswitch"}
+ORDER = {**PARTS, "commands": _ALL, BENCH: _ALL | {"commands"}}
+# A switch that knows nothing of SwitchGNN has one thing of ours.
+ONLY = {"softswitch": frozenset({f"{PACKAGE}.errors"})}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The modules of a checkout.
+
+    Attributes:
+        files: of each module, by its dotted name; a package has that of its `__init__.py`.
+        imports: of each module, those of `files` that it imports anywhere in its file.
+        foreign: of each module, the names that it imports from elsewhere.
+    """
+
+    files: Mapping[str, Path]
+    imports: Mapping[str, frozenset[str]]
+    foreign: Mapping[str, frozenset[str]]
+
+
+def read_tree(root: Path) -> Tree:
+    """Read all modules of a checkout but those of its tests."""
+    files = dict(_modules(root))
+    found = {name: set(_imported(name, file)) for name, file in files.items()}
+    imports, foreign = {}, {}
+    for name, words in found.items():
+        known = {known for word in words for known in [_module(word, files)] if known}
+        imports[name] = frozenset(known - {name})
+        foreign[name] = frozenset(word for word in words if _module(word, files) is None)
+    return Tree(files, imports, foreign)
+
+
+def _modules(root: Path) -> Iterator[tuple[str, Path]]:
+    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
+        if folder.name == PACKAGE or folder.name == BENCH:
+            prefix: tuple[str, ...] = ()
+        elif (root / PACKAGE / folder.name).is_symlink():
+            prefix = (PACKAGE,)
+        else:
+            continue
+        for file in sorted(folder.rglob("*.py")):
+            steps = [*prefix, *file.relative_to(root).with_suffix("").parts]
+            yield ".".join(steps[:-1] if steps[-1] == "__init__" else steps), file
+
+
+def _imported(name: str, file: Path) -> Iterator[str]:
+    """Dotted names of all that a file imports, also inside functions."""
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = ""
+            if node.level:
+                steps = package.split(".")
+                start = ".".join(steps[: len(steps) - node.level + 1])
+            module = ".".join(filter(None, (start, node.module)))
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def _module(word: str, files: Mapping[str, Path]) -> str | None:
+    """The module that `word` names, or that defines what it names."""
+    if word in files:
+        return word
+    parent = word.rpartition(".")[0]
+    return parent if parent in files else None
+
+
+def module_circles(tree: Tree) -> list[str]:
+    """Modules that import each other, perhaps through others."""
+    return [f"modules: {' - '.join(circle)}" for circle in _circles(tree.imports)]
+
+
+def folder_circles(tree: Tree) -> list[str]:
+    """Files and folders of one folder that need each other; its `__init__.py` may need all."""
+    folders = {name.rpartition(".")[0] for name in tree.files} - {""}
+    found = []
+    for folder in sorted(folders):
+        needs: dict[str, set[str]] = {}
+        for name, others in tree.imports.items():
+            child = _child(folder, name)
+            if child is not None:
+                needed = {_child(folder, other) for other in others} - {None, child}
+                needs.setdefault(child, set()).update(filter(None, needed))
+        found += [f"{folder}: {' - '.join(circle)}" for circle in _circles(needs)]
+    return found
+
+
+def _child(folder: str, name: str) -> str | None:
+    """What of the folder a module is, or is in."""
+    if not name.startswith(f"{folder}."):
+        return None
+    return name[len(folder) + 1 :].partition(".")[0]
+
+
+def _circles(needs: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Groups that all reach each other: strongly connected components of two or more."""
+    reached = {name: _reach(name, needs) for name in needs}
+    groups = {
+        tuple(sorted(other for other in reached[name] if name in reached.get(other, ())))
+        for name in needs
+    }
+    return [list(group) for group in sorted(groups) if len(group) > 1]
+
+
+def _reach(name: str, needs: Mapping[str, Iterable[str]]) -> set[str]:
+    found: set[str] = set()
+    left = [name]
+    while left:
+        for other in needs.get(left.pop(), ()):
+            if other not in found:
+                found.add(other)
+                left.append(other)
+    return found
+
+
+def against_the_order(tree: Tree) -> list[str]:
+    """Imports of a part that the importing part must not know."""
+    found = []
+    for name, others in tree.imports.items():
+        part = part_of(name)
+        for other in others:
+            if part not in ORDER:
+                found.append(f"{part} is no part that ORDER knows")
+            elif part_of(other) != part and (
+                part_of(other) not in ORDER[part] or other not in ONLY.get(part, (other,))
+            ):
+                found.append(f"{name} imports {other}")
+    return sorted(set(found))
+
+
+def part_of(name: str) -> str:
+    """The part that a module belongs to, as ORDER calls it."""
+    steps = name.split(".")
+    return steps[1] if steps[0] == PACKAGE and len(steps) > 1 and _is_part(steps) else steps[0]
+
+
+def _is_part(steps: list[str]) -> bool:
+    # Files of the package's own folder, such as errors.py, belong to no part.
+    return len(steps) > 2 or steps[1] in ORDER
+
+
+def of_tests_or_bench(tree: Tree) -> list[str]:
+    """Imports of tests, and those of benchmarks by anything else."""
+    return sorted(
+        f"{name} imports {word}"
+        for name in tree.files
+        for word in tree.foreign[name] | tree.imports[name]
+        if word.split(".")[0] == TESTS or (word.split(".")[0] == BENCH and part_of(name) != BENCH)
+    )
+
+
+def full_folders(root: Path, parts: Iterable[str]) -> list[str]:
+    """Folders with more files than a reader takes in at once."""
+    found = []
+    for part in parts:
+        folders = [root / part, *(path for path in (root / part).rglob("*") if path.is_dir())]
+        for folder in sorted(folders):
+            if folder.is_symlink() or folder.name == "__pycache__":
+                continue
+            files = sum(path.is_file() and not path.is_symlink() for path in folder.iterdir())
+            if files > MOST_FILES:
+                found.append(f"{folder.relative_to(root)} has {files} files")
+    return found
