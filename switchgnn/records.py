@@ -4,6 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,17 +34,25 @@ def parse_json(data: bytes) -> Any:  # noqa: ANN401 - JSON may hold anything
 def make_record(kind: type[_Record], told: object) -> _Record:
     """Make a dataclass of parsed JSON.
 
-    An int serves as a float, but a bool is no int; only fields with a default may be missing.
+    An int serves as a float, but a bool is no int; text serves as a path. Only fields
+    with a default may be missing.
 
     Raises:
         RecordError: a field is missing, not known or of another type; it names the field.
     """
     try:
-        made = msgspec.convert(told, kind, strict=True)
+        made = msgspec.convert(told, kind, strict=True, dec_hook=_make_path)
     except msgspec.ValidationError as error:
         raise RecordError(_in_sentence(error)) from error
     _refuse_unknown(told, made, "")
     return made
+
+
+def _make_path(kind: type, value: object) -> Path:
+    """Make what JSON has no type for: the only one here is a path, which is text."""
+    if kind is not Path or not isinstance(value, str):
+        raise ValueError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+    return Path(value)
 
 
 def _in_sentence(error: msgspec.MsgspecError) -> str:

@@ -42,10 +42,10 @@ def test_a_task_in_json_is_the_task(task):
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("worker",), "2", r"Expected `int`, got `str` - at `\$\.worker`"),
-        (("plan",), 5, r"Expected `Path`, got `int` - at `\$\.plan`"),
-        (("pace", "window"), None, r"Expected `int`, got `null` - at `\$\.pace\.window`"),
-        (("addresses", "switch", "mac"), 1, r"`str`, got `int` - at `\$\.addresses\.switch\.mac`"),
+        (("worker",), "2", "worker: expected int, got str"),
+        (("plan",), 5, "plan: expected Path, got int"),
+        (("pace", "window"), None, r"pace\.window: expected int, got null"),
+        (("addresses", "switch", "mac"), 1, r"addresses\.switch\.mac: expected str, got int"),
     ],
 )
 def test_a_wrong_type_is_refused(task, path, value, words):
@@ -59,16 +59,19 @@ def test_a_wrong_type_is_refused(task, path, value, words):
 
 def test_an_unknown_field_is_refused(task):
     fields = json.loads(task.to_json())
-    refused(fields | {"colour": "red"}, r"`WorkerTask` has no field `colour` - at `\$\.colour`")
+    refused(fields | {"colour": "red"}, "unknown field colour; known: ")
     fields["pace"]["haste"] = 1
-    refused(fields, r"`Pace` has no field `haste` - at `\$\.pace\.haste`")
+    refused(fields, "pace: unknown field haste; known: ")
 
 
 def test_a_missing_field_is_refused(task):
     fields = json.loads(task.to_json())
-    refused({name: each for name, each in fields.items() if name != "rounds"}, "field `rounds`")
+    refused(
+        {name: each for name, each in fields.items() if name != "rounds"},
+        "missing required field rounds",
+    )
     del fields["addresses"]["worker"]
-    refused(fields, r"field `worker` - at `\$\.addresses`")
+    refused(fields, "addresses: .*missing required field worker")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "nothing"])

@@ -43,11 +43,11 @@ def test_a_task_in_json_is_the_task():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"transport": 4}, r"Expected `str`, got `int` - at `\$\.transport`"),
-        ({"stations": [{"mac": "a", "ip": "b", "port": 1}]}, r"at `\$\.stations\[0\]\.port`"),
-        ({"colour": "red"}, r"`TrainTask` has no field `colour`"),
-        ({"options": {"speed": 1}}, r"`TrainOptions` has no field `speed`"),
-        ({"model": None}, r"Expected `object`, got `null` - at `\$\.model`"),
+        ({"transport": 4}, "transport: expected str, got int"),
+        ({"stations": [{"mac": "a", "ip": "b", "port": 1}]}, r"stations\[0\]: unknown field port"),
+        ({"colour": "red"}, "unknown field colour; known: "),
+        ({"options": {"speed": 1}}, "options: unknown field speed"),
+        ({"model": None}, "model: expected object, got null"),
     ],
 )
 def test_what_is_wrong_in_a_task_is_named(change, words):
