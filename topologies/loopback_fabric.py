@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A site over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
-import contextlib
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
+from switchgnn.topologies.free_ports import free_udp_ports
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import (
     Target,
@@ -115,23 +114,3 @@ class LoopbackFabric(Fabric):
 
 def _udp(ours: int, theirs: int) -> str:
     return f"udp:{_HOST}:{ours}:{_HOST}:{theirs}"
-
-
-def free_udp_ports(count: int) -> list[int]:
-    """Return ``count`` different UDP ports that are free now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            for _ in range(count)
-        ]
-        for sock in sockets:
-            sock.bind((_HOST, 0))
-        return [sock.getsockname()[1] for sock in sockets]
-
-
-def free_tcp_port() -> int:
-    """Return a TCP port that is free now."""
-    with socket.socket() as sock:
-        sock.bind((_HOST, 0))
-        port: int = sock.getsockname()[1]
-        return port

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two switches that run the P4 program, as command lines."""
 
+import functools
 import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from pathlib import Path
 
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.free_ports import free_tcp_port
 
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0
@@ -85,10 +88,23 @@ def switch_command(
     return [
         *(BMV2_PROGRAM, "--no-p4", "--device-id", str(device_id)),
         *(word for port, name in interfaces.items() for word in ("-i", f"{port}@{name}")),
+        *_thrift_options(),
         *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(_CPU_PORT)),
         *_tls_options(_BMV2_TLS, tls),
         *(("--grpc-server-ssl", "--grpc-server-with-client-auth") if tls else ()),
     ]
+
+
+def _thrift_options() -> list[str]:
+    """Give BMv2's other server a port: all that are started without would take port 9090."""
+    return ["--thrift-port", str(free_tcp_port())] if _has_thrift(BMV2_PROGRAM) else []
+
+
+@functools.cache
+def _has_thrift(program: str) -> bool:
+    """Tell whether BMv2 was built with Thrift, as it is by default; it may be without."""
+    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
+    return "--thrift-port" in told.stdout + told.stderr
 
 
 _EMBEDDED_TLS = {"--tls-cert": "switch", "--tls-key": "switch-key", "--tls-client-ca": "ca"}

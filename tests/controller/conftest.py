@@ -5,15 +5,15 @@
 import importlib.util
 import os
 import shutil
-import socket
 import subprocess
-import sys
 
 import pytest
 
 from switchgnn.controller import P4RuntimeClient, star_network
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_program
+from switchgnn.topologies.free_ports import free_tcp_port, free_udp_ports
+from switchgnn.topologies.targets import Target, switch_command
 from tests.controller.fake_server import FakeSwitch
 
 
@@ -52,33 +52,23 @@ def client(fake):
         yield client
 
 
-def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def bmv2_command(grpc_port):
-    return [
-        *("simple_switch_grpc", "--no-p4", "--device-id", "0", "--"),
-        *("--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510"),
-    ]
+    address = f"127.0.0.1:{grpc_port}"
+    return switch_command(Target.BMV2, ports={}, grpc_address=address, device_id=0)
 
 
 def embedded_command(grpc_port):
-    here, there = free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_DGRAM)
-    return [
-        *(sys.executable, "-m", "switchgnn.softswitch", "--device-id", "0"),
-        *("--grpc", f"127.0.0.1:{grpc_port}"),
-        *("--port", f"1=udp:127.0.0.1:{here}:127.0.0.1:{there}"),
-    ]
+    here, there = free_udp_ports(2)
+    ports = {1: f"udp:127.0.0.1:{here}:127.0.0.1:{there}"}
+    address = f"127.0.0.1:{grpc_port}"
+    return switch_command(Target.EMBEDDED, ports=ports, grpc_address=address, device_id=0)
 
 
 class RealSwitch:
     """A switch in a process of its own, without anything attached to its ports."""
 
     def __init__(self, command):
-        self._port = free_port()
+        self._port = free_tcp_port()
         self._command = command(self._port)
         self._process = None
 

@@ -25,7 +25,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, SocketLink, open_link
 from switchgnn.p4src import Program
 from switchgnn.topologies import Target, free_tcp_port
-from switchgnn.topologies.loopback_fabric import free_udp_ports
+from switchgnn.topologies.free_ports import free_udp_ports
 from switchgnn.topologies.targets import (
     BMV2_PROGRAM,
     bmv2_installed,

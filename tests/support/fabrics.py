@@ -29,7 +29,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.graphs.reference import reference_sums
 from switchgnn.topologies import Target, free_tcp_port
-from switchgnn.topologies.loopback_fabric import free_udp_ports
+from switchgnn.topologies.free_ports import free_udp_ports
 from switchgnn.topologies.targets import (
     switch_child,
     wait_until_serving,

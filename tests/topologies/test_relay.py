@@ -9,7 +9,7 @@ import pytest
 
 from switchgnn.topologies import FabricError
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
-from switchgnn.topologies.loopback_fabric import free_udp_ports
+from switchgnn.topologies.free_ports import free_udp_ports
 
 HOST = "127.0.0.1"
 FRAMES = 400

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from switchgnn.topologies.loopback_fabric import free_tcp_port
+from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.ptf.switchgnn_ptf.cases import CASES, FOLDER, ROOT
 from tests.ptf.switchgnn_ptf.results import CaseResult, read_results

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from switchgnn.topologies.loopback_fabric import free_udp_ports
+from switchgnn.topologies.free_ports import free_udp_ports
 
 _HOST = "127.0.0.1"
 _numbers = itertools.count()
