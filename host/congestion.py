@@ -12,8 +12,8 @@ are short; the rate follows from it, so that a window does not leave as one burs
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 
-# In features. TCP grows by one segment of 1,448 bytes per round trip; who grows by one
-# feature of 188 bytes starves beside it.
+# In features. TCP grows by one segment of 1,448 bytes per round trip; a sender that grows
+# by one feature of 188 bytes starves beside it.
 _SEGMENT = 8.0
 _RECOVERY_STEPS = 5
 _BURST = 8.0
@@ -90,7 +90,7 @@ class Congestion:
     def lost(self, now: float) -> None:
         """Halve when features did not arrive, unless the window is one that every ring holds.
 
-        BMv2 loses what does not fit the ring of a port, and nobody marks it; a narrower
+        BMv2 loses what does not fit the ring of a port, without a mark; a narrower
         window loses packets for other reasons.
         """
         if self.window > _FIRST_WINDOW:

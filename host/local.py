@@ -39,11 +39,11 @@ class LocalTransport:
         return np.zeros_like(rows)
 
     def expected_traffic(self, _width: int, _direction: Direction) -> Traffic:
-        """None at all."""
+        """Return no traffic."""
         return NO_TRAFFIC
 
     def next_epoch(self) -> None:
-        """Nothing is sampled."""
+        """Do nothing: nothing is sampled."""
 
     @property
     def traffic(self) -> Traffic:
@@ -51,7 +51,7 @@ class LocalTransport:
         return NO_TRAFFIC
 
     def close(self) -> None:
-        """There is nobody to take leave of."""
+        """Do nothing: there is no other worker."""
 
 
 @contextmanager

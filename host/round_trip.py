@@ -31,20 +31,20 @@ class RoundTrip:
 
     @property
     def timeout(self) -> float:
-        """After how long without an answer a question is repeated, first."""
+        """The seconds without an answer after which a question is repeated for the first time."""
         if self._smoothed is None:
             return max(_INITIAL, self._shortest)
         return min(_LONGEST, max(self._shortest, self._smoothed + 4 * self._deviation))
 
     def backed_off(self, attempts: int) -> float:
-        """The time-out after so many attempts: doubled each time, within bounds."""
+        """Return the time-out after this number of attempts: doubled each time, within bounds."""
         return float(min(_LONGEST, self.timeout * 2 ** min(attempts, 10)))
 
     def answered(self, attempts: int) -> int:
-        """The attempts to back off from, now that the answer "not yet" has come.
+        """Return the attempts to back off from after the answer "not yet".
 
-        Backing off is for a network that may be congested, and an answer says that it is
-        not. What is awaited is another worker, and whatever it sends next may be lost: the
+        Backing off is for a network that may be congested, and an answer shows that it is
+        not. The worker waits for another worker, and what that one sends next may be lost: the
         next question finds that out.
         """
         return min(attempts, _ATTEMPTS_WHEN_ANSWERED)

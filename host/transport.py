@@ -97,18 +97,18 @@ class Transport(Protocol):
             float32[n, F]; 0 for a vertex without remote neighbours.
 
         Raises:
-            SwitchGNNError: whatever stops an exchange.
+            HostError: the exchange cannot go on.
         """
 
     def next_epoch(self) -> None:
-        """Begin another epoch; whoever samples draws anew, the others do nothing."""
+        """Begin another epoch: a transport that samples draws anew."""
 
     @property
     def traffic(self) -> Traffic:
         """Frames and bytes of this transport so far, as the link counted them."""
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
-        """What one such exchange of this epoch puts on the link when nothing is lost."""
+        """Return what one such exchange of this epoch puts on the link without losses."""
 
     def close(self) -> None:
         """Take leave of the other workers; the link stays open."""
@@ -116,6 +116,11 @@ class Transport(Protocol):
 
 def check_rows(rows: NDArray[np.float32], vertices: int, worker: int) -> None:
     """Refuse what is not float32[vertices, F].
+
+    Args:
+        rows: what a caller gave.
+        vertices: how many rows there must be.
+        worker: for the message.
 
     Raises:
         FeatureError: wrong shape or type.

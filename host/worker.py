@@ -122,6 +122,7 @@ class _Progress:
         self._reported = 0.0
 
     def block_done(self, round_number: int, block_id: int, fragment: int) -> None:
+        """Take note of a fragment of a block that is done."""
         self._done += 1
         now = time.monotonic()
         if self._done == self._steps or now - self._reported >= _REPORT_INTERVAL:

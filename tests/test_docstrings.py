@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 ENFORCED = (
     "bench",
     "controller",
+    "host",
     "switchgnn/commands",
     "switchgnn/experiments",
     "switchgnn/planner",

@@ -3,10 +3,10 @@
 """What the other workers sent: staged, acknowledged, and kept when it is early.
 
 A worker may send frames of a round that we have not entered. They are kept and acknowledged
-at once, so that nobody's window stands still, with one exception: to a worker that exchanges
-with us one way only, the acknowledgement tells that we have entered the round. Nobody enters
-a round before the one before the last is complete, so nobody is ever more than two rounds
-ahead of whom it sends to.
+immediately, so that no window stands still, with one exception: to a worker that exchanges
+with us one way only, the acknowledgement says that we have entered the round. No worker enters
+a round before the one before the last is complete, so none is ever more than two rounds
+ahead of a worker that it sends to.
 """
 
 import numpy as np
@@ -62,7 +62,7 @@ class Incoming:
         }
 
     def arrived(self, rows: NDArray[np.int64]) -> bool:
-        """Whether these rows are here, counted through all workers."""
+        """Return whether these rows are here, counted through all workers."""
         return self.done or bool(np.frombuffer(self._whole, dtype=np.bool_)[rows].all())
 
     def rows(self, rows: NDArray[np.int64], width: int) -> NDArray[np.float32]:
@@ -70,11 +70,17 @@ class Incoming:
         return join_fragments(self._payloads, rows, width)
 
     def seen(self, peer: int, number: int) -> bool:
-        """Whether a frame is here."""
+        """Return whether a frame is here."""
         return bool(self._seen[self._first[peer] + number])
 
     def put(self, peer: int, number: int, body: bytes | memoryview) -> None:
-        """Take a frame that is not here yet."""
+        """Take a frame that is not here yet.
+
+        Args:
+            peer: the worker that sent it.
+            number: of the frame, among those of that worker.
+            body: its payload, 128 bytes.
+        """
         place = self._first[peer] + number
         self._seen[place] = 1
         self._view[place * FRAGMENT_BYTES : (place + 1) * FRAGMENT_BYTES] = body
@@ -85,13 +91,13 @@ class Incoming:
         self._left -= 1
 
     def bits(self, peer: int, first: int) -> int:
-        """One bit for each frame of a group that is here."""
+        """Return one bit for each frame of a group that is here."""
         size = min(GROUP, self.frames[peer] - first)
         start = self._first[peer] + first
         return sum(1 << place for place in range(size) if self._seen[start + place])
 
     def whole(self, peer: int, first: int) -> int:
-        """The bits of a group of which nothing is missing."""
+        """Return the bits of a group of which nothing is missing."""
         return (1 << max(0, min(GROUP, self.frames[peer] - first))) - 1
 
 
@@ -125,11 +131,11 @@ class Arrivals:
         self._queues: set[int] = set()
 
     def done(self, round_number: int) -> bool:
-        """Whether all rows of an open round have arrived."""
+        """Return whether all rows of an open round have arrived."""
         return self._rounds[round_number].done
 
     def waiting_for(self, round_number: int) -> set[int]:
-        """The workers of which frames of an open round are missing."""
+        """Return the workers of which frames of an open round are missing."""
         return self._rounds[round_number].waiting_for
 
     def open_round(self, round_number: int, incoming: Incoming) -> None:

@@ -54,15 +54,18 @@ def send_order(
 ) -> SendOrder:
     """Spread the groups of each receiver evenly over the time that the rows take.
 
-    So every receiver gets its frames at a constant rate from all senders, whatever the sizes
-    of the pairs, and nobody's queue is the goal of all at once. Workers begin with different
-    receivers.
+    So every receiver gets its frames at a constant rate from all senders, for any sizes of
+    the pairs, and no queue is filled by all senders at the same time. Workers begin with
+    different receivers.
 
     Args:
         worker: the sender.
         out_indptr: int64[W + 1], the rows for each worker in the whole round.
         fragments: frames per row.
         rows: int64[R], ascending, which of the round's rows leave.
+
+    Returns:
+        The frames of these rows, in sending order.
     """
     workers = len(out_indptr) - 1
     peer_of_row = np.searchsorted(out_indptr, rows, side="right") - 1
@@ -141,7 +144,16 @@ def data_frames(
 
 
 def join_fragments(payloads: bytearray, rows: NDArray[np.int64], width: int) -> NDArray[np.float32]:
-    """Return float32[len(rows), width], the rows at these places of the payloads."""
+    """Put rows together from the payloads of their frames.
+
+    Args:
+        payloads: 128 bytes for each frame of the round, row after row.
+        rows: int64[R], which rows.
+        width: F, the elements of a row.
+
+    Returns:
+        float32[R, F].
+    """
     lanes = np.frombuffer(payloads, dtype=">f4").reshape(-1, fragments_of(width) * LANES)
     return lanes[rows, :width].astype(np.float32)
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from switchgnn.host.direct.exchange import DirectExchange
 
-# What is given while the thread waits for a frame leaves after so many seconds at most.
-# Nothing is given by who waits for the thread.
+# Rows that are given while the thread waits for a frame leave after this number of seconds at
+# most. A caller that waits for the thread gives none.
 _GLANCE = 0.001
 _FOREVER = float("inf")
 _JOIN = 5.0
@@ -19,7 +19,7 @@ class Driver:
     """A thread that steps while a round is under way. A context manager.
 
     Args:
-        exchange: what is driven; nobody else steps it meanwhile.
+        exchange: the exchange; no other thread steps it meanwhile.
     """
 
     def __init__(self, exchange: DirectExchange) -> None:
@@ -74,7 +74,7 @@ class Driver:
                 self._seconds += time.perf_counter() - self._since
                 self._since = None
         except BaseException as error:
-            # It surfaces where somebody waits.
+            # It is raised in the thread that waits.
             self._error = error
             self._tell()
 

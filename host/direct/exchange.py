@@ -37,11 +37,14 @@ _AT_ONCE = 16
 class Round:
     """One round of one worker.
 
-    Attributes:
+    Args:
         number: counted from the first one.
         width: F, the elements of a row.
         mark: 32 bits in which all workers must agree.
         out_indptr: int64[W + 1], the rows for each worker.
+        in_indptr: int64[W + 1], the rows that each worker sends.
+
+    Attributes:
         incoming: the rows of the others.
         complete: whether they have arrived, and ours have been acknowledged.
     """
@@ -151,6 +154,9 @@ class DirectExchange:
             out_indptr: int64[W + 1], the rows for each worker.
             in_indptr: int64[W + 1], the rows that each worker sends.
             mark: 32 bits in which all workers must agree.
+
+        Returns:
+            The round, for `give`.
         """
         begun = Round(self._next_round, width, mark, out_indptr, in_indptr)
         self._next_round += 1
@@ -165,7 +171,7 @@ class DirectExchange:
         rows: NDArray[np.float32],
         counts: NDArray[np.int64],
     ) -> None:
-        """Give some rows of a round, none of them twice; they leave when somebody steps.
+        """Give some rows of a round, none of them twice; they leave with the next steps.
 
         Args:
             to: the round.
@@ -210,7 +216,7 @@ class DirectExchange:
         """
         self._take_handed()
         now = time.monotonic()
-        # Whoever exchanges nothing is through at once.
+        # A round without any rows is complete immediately.
         news = self._close_rounds()
         more = self._outbox.send_some(now) or news
         frame = self._link.receive(0.0 if more else min(longest, self._wait(now)))
@@ -228,7 +234,7 @@ class DirectExchange:
         return news
 
     def sleep(self) -> None:
-        """Wait for `begin` or `wake`, and receive nothing meanwhile; for who steps."""
+        """Wait for `begin` or `wake`, and receive nothing meanwhile; for the thread that steps."""
         self._accept(self._handed.get())
 
     def wake(self) -> None:
@@ -244,6 +250,9 @@ class DirectExchange:
             out_indptr: int64[W + 1], the rows for each worker.
             in_indptr: int64[W + 1], the rows that each worker sends.
             fragments: frames per row.
+
+        Returns:
+            Frames and bytes of this worker, up and down.
         """
         sent, acks_down = self._frames_and_acks(out_indptr, fragments)
         awaited, acks_up = self._frames_and_acks(in_indptr, fragments)
@@ -260,9 +269,9 @@ class DirectExchange:
         return len(asking), int(asking.sum())
 
     def close(self) -> None:
-        """Tell the others that nothing is missing here, and wait for as much from them.
+        """Tell the others that nothing is missing here, and wait until they say the same.
 
-        Whoever misses an acknowledgement asks again meanwhile; after two seconds at most
+        A worker that misses an acknowledgement asks again meanwhile; after two seconds at most
         this worker is gone.
         """
         if self._closing:
@@ -280,7 +289,7 @@ class DirectExchange:
                     self._say_farewell(peer, echo=True)
                 attempts += 1
         except LinkError:
-            # Nobody can be told any more.
+            # The others cannot be told any more.
             return
 
     def _wait(self, now: float) -> float:
@@ -382,7 +391,7 @@ class DirectExchange:
 
     def _complaint(self, number: int, owing: set[int], deaf: set[int], now: float) -> str:
         long_ago = now - self._pace.patience
-        # Who owes rows may itself wait for somebody; who was asked and does not answer is gone.
+        # A worker that owes rows may itself wait for another; one that does not answer is gone.
         silent = sorted(
             peer for peer in deaf or owing if self._heard.get(peer, float("-inf")) <= long_ago
         )

@@ -29,7 +29,7 @@ PROTOCOL = 254
 # Frames that are acknowledged together; the bits of an ACK.
 GROUP = 8
 ALL_OF_A_GROUP = (1 << GROUP) - 1
-# What an ACK answers that nobody asked for.
+# The question of an ACK that no question asked for.
 UNASKED = 0xFFFF
 DATA_FRAME_BYTES = BODY_AT + FRAGMENT_BYTES
 CONTROL_FRAME_BYTES = BODY_AT

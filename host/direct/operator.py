@@ -64,6 +64,9 @@ def row_sums(
         column: integers[K], which row it adds.
         len_results: the number of results.
         width: the number of given rows.
+
+    Returns:
+        The sums.
     """
     order = np.lexsort((column, result))
     indptr = np.zeros(len_results + 1, dtype=np.int64)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the data frames of the open rounds and sees to it that each worker has its own.
+"""Sends the data frames of the open rounds until each worker has acknowledged its own.
 
 Frames go in groups of 8, each to one worker. Some frames ask for an acknowledgement; it has
 a bit for each frame of the group. Frames that are not there though later ones are, or
@@ -192,11 +192,11 @@ class Outbox:
         del self._rounds[round_number]
 
     def done(self, round_number: int) -> bool:
-        """Whether everything has been handed over, and has arrived."""
+        """Return whether everything has been handed over, and has arrived."""
         return not self._rounds[round_number].unconfirmed
 
     def waiting_for(self, round_number: int) -> set[int]:
-        """The workers that have not acknowledged what was sent to them."""
+        """Return the workers that have not acknowledged what was sent to them."""
         return {peer for number, peer, _ in self._open if number == round_number}
 
     def load(self, cargo: Cargo) -> None:
@@ -305,13 +305,13 @@ class Outbox:
             group.queued = end
 
     def _send_fresh(self, most: int, busy: set[tuple[int, int]], now: float) -> int:
-        """Send so many frames at most, in order, but not to those who are busy."""
+        """Send frames, ``most`` of them at most, in order, but not to workers that are busy."""
         sent = 0
         while sent < most:
             ready = [
                 (number, queue[0].turn, peer)
                 for (number, peer), queue in self._to_send.items()
-                # Who is late in a round may well wait for our frames of an older one.
+                # A worker that is late in a round may wait for our frames of an older one.
                 if not any(peer == other and since <= number for other, since in busy)
             ]
             if not ready:

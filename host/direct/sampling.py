@@ -41,6 +41,15 @@ class Sampling:
 
         k is p times the rows, rounded, but at least 1: a pair that never sent anything would
         make the sums wrong on average.
+
+        Args:
+            epoch: its number.
+            sender: the worker that sends the rows, forward.
+            receiver: the worker that gets them.
+            rows: how many rows the pair has.
+
+        Returns:
+            The places of the rows that travel, among those of the pair.
         """
         if self.rate == 1 or not rows:
             return np.arange(rows)
@@ -76,6 +85,9 @@ def sample_rows(
         worker: whose side it is.
         indptr: int64[W + 1], the rows of each other worker.
         outgoing: whether the worker sends them, forward.
+
+    Returns:
+        What travels of them.
     """
     places, scales, sizes = [], [], []
     for peer, rows in enumerate(np.diff(indptr).tolist()):

@@ -56,7 +56,7 @@ class DirectSchedule:
     def transposed(self) -> "DirectSchedule":
         """Return the schedule of the sums over the transposed edges.
 
-        Whatever was copied is now added up where it went to, and comes back as one row: the
+        A row that was copied is now added up where it went to, and comes back as one row: the
         same pairs of workers exchange the same number of rows, in the other direction. With
         `send` and `add` as matrices, the gradient of add·(exchange)·send.
         """
@@ -90,6 +90,9 @@ def direct_schedules(
         choose: gives bool[E] for the boundary edges: whether a copy of the source serves the
             edge, or a partial sum for the destination.
 
+    Returns:
+        One schedule per worker.
+
     Raises:
         ScheduleError: too many workers, or an assignment that does not fit.
     """
@@ -101,6 +104,11 @@ def direct_schedules(
 
 def check_workers(graph: Graph, assignment: NDArray[np.int32], workers: int) -> None:
     """Refuse what no schedule can be made for.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
 
     Raises:
         ScheduleError: too many workers, or an assignment that does not fit.
@@ -131,6 +139,9 @@ def cut_schedules(
         by_copy: bool[E], whether a copy of the source serves the edge.
         turn: int64[V], when the row of a vertex is there; a pair's rows travel in the order in
             which their last source is.
+
+    Returns:
+        One schedule per worker.
     """
     rows = _rows(boundary, by_copy, turn)
     digest = _digest(boundary, assignment, by_copy, turn)

@@ -26,7 +26,7 @@ _ARRAYS = {
 
 
 def schedule_file(worker: int) -> str:
-    """The usual name of a worker's file."""
+    """Return the usual name of a worker's file."""
     return f"host-schedule-{worker:03d}.npz"
 
 

@@ -51,6 +51,9 @@ def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: S
         sent: which of the rows to send are drawn.
         add: of the schedule.
         awaited: which of the rows to come are drawn.
+
+    Returns:
+        What the worker does in every round of that direction.
     """
     drawn = send.rows(sent.place)
     arrival = np.full(add.width, -1, dtype=np.int64)

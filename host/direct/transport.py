@@ -109,7 +109,7 @@ class DirectTransport:
         return traffic_since(self._start, self._link.traffic)
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
-        """What the schedule and the sample predict for one exchange; see ``Transport``."""
+        """Return what schedule and sample predict for one exchange; see ``Transport``."""
         side = self._sides[direction]
         return self._exchange.expected_traffic(side.out_indptr, side.in_indptr, fragments_of(width))
 

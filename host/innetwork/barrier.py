@@ -68,6 +68,12 @@ class Barrier:
 
         Returns:
             float32 bits of the largest magnitude over all workers.
+
+        Raises:
+            ExchangeTimeoutError: the switch does not answer, or a worker is not done in time.
+            PlanMismatchError: the switch serves another plan.
+            RoundMismatchError: the switch stands in a later round.
+            BarrierError: the magnitude that came back cannot be right.
         """
         self._magnitude = magnitude
         agreed = self._meet(round_number, OPENING_BLOCK, 0).magnitude
@@ -81,7 +87,18 @@ class Barrier:
         return agreed
 
     def close_block(self, round_number: int, block_id: int, fragment: int) -> None:
-        """Report this fragment of a block as done and wait until all workers have."""
+        """Report a fragment of a block as done, and wait until all workers have.
+
+        Args:
+            round_number: the round, from 1.
+            block_id: the block, from 1.
+            fragment: the fragment, from 0.
+
+        Raises:
+            ExchangeTimeoutError: the switch does not answer, or a worker is not done in time.
+            PlanMismatchError: the switch serves another plan.
+            BarrierError: workers have used different scales.
+        """
         answer = self._meet(round_number, block_id, fragment)
         if answer.round == round_number and answer.magnitude != self._magnitude:
             raise BarrierError(
@@ -95,7 +112,7 @@ class Barrier:
         """Repeat the `done` of the barrier that this worker has passed.
 
         A switch that restarted while only some workers had been told to go on has
-        forgotten who was done; those who went on must say it again.
+        forgotten which workers were done; those that went on must say it again.
         """
         if self._last is not None:
             self._link.send(self._last)

@@ -135,7 +135,7 @@ class InNetworkExchange:
     def aggregate_fixed(
         self, features: NDArray[np.float32], direction: Direction = Direction.FORWARD
     ) -> FixedSums:
-        """Like :meth:`aggregate`, but return the integers that the switch summed."""
+        """Return the integers that the switch summed; otherwise as :meth:`aggregate`."""
         self._check(features)
         blocks = self._manifest.direction(direction).block_numbers
         round_number = self._round

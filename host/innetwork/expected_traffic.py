@@ -26,6 +26,9 @@ def expected_traffic(part: WorkerPart, blocks: range, width: int, group_size: in
         blocks: numbers of the blocks of the direction.
         width: elements of a feature.
         group_size: features that are acknowledged together.
+
+    Returns:
+        Frames and bytes of this worker, up and down.
     """
     fragments = fragments_of(width)
     inside = slice(blocks.start - 1, blocks.stop - 1)

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What arrives at a worker: served at once, handed on, or kept for later.
 
-A fetch is answered, and a sign of congestion heeded, wherever the worker happens to
-wait. When the `advance` for
-this worker is late or lost, the others have moved on and the first sums of the
-next block may overtake it. They come only once: whoever waits at the barrier
+A fetch is answered, and a sign of congestion obeyed, whatever the worker waits for. When
+the `advance` for this worker is late or lost, the others have moved on and the first sums
+of the next block may overtake it. They come only once: a worker that waits at the barrier
 keeps them for the block that follows.
 """
 

@@ -27,17 +27,17 @@ from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, LANES, Header, Kind
 
-# A slot must have stood still for so long before its features are fetched raw:
+# For how many seconds a slot must have stood still before its features are fetched raw:
 # fetching gives the switch's work up, and a slow worker is no lost packet.
 _STANDSTILL = 0.25
-# How slow the others are shows in the time that has passed. Whoever asks in shares of it
+# How slow the others are shows in the time that has passed. A worker that asks in shares of it
 # asks a number of times that grows with its logarithm, and is late by that share at most.
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
 _LONGEST_QUIET = 1.0
 # Questions without an answer, at most.
 _AT_ONCE = 16
-# A sum that comes on request lets so many more be asked for.
+# How many more sums are asked for when one comes on request.
 _NEXT = 2
 
 
@@ -124,7 +124,16 @@ class SumReceiver:
         return np.frombuffer(self._staging, dtype=">i4").reshape(-1, LANES).astype(np.int32)
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take a sum of the switch; tell whether it is news."""
+        """Take a sum of the switch.
+
+        Args:
+            header: of the packet.
+            frame: the whole packet.
+            now: the time, in seconds of ``time.monotonic``.
+
+        Returns:
+            Whether it is news.
+        """
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or header.count != self._schedule.receive_count[place]:
             self._tally.wrong += 1
@@ -142,7 +151,16 @@ class SumReceiver:
         return True
 
     def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take a feature that found no slot, which only the strawman's switch sends."""
+        """Take a feature that found no slot, which only the strawman's switch sends.
+
+        Args:
+            header: of the packet.
+            frame: the whole packet.
+            now: the time, in seconds of ``time.monotonic``.
+
+        Returns:
+            Whether it is news.
+        """
         self._tally.ignored += 1
         return False
 
@@ -166,7 +184,16 @@ class SumReceiver:
         return False
 
     def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take a fetched feature; tell whether it is news."""
+        """Take a fetched feature.
+
+        Args:
+            header: of the packet.
+            frame: the whole packet.
+            now: the time, in seconds of ``time.monotonic``.
+
+        Returns:
+            Whether it is news.
+        """
         source = header.src_id
         if source not in self._wanted:
             self._tally.repeated += 1
@@ -209,7 +236,7 @@ class SumReceiver:
         return self._lossy or self._attempts > 1
 
     def _ask_some(self, most: int) -> None:
-        """Ask for what is late, until so many questions are out."""
+        """Ask for what is late, with ``most`` questions or a few more."""
         asked = 0
         while asked < most and self._late:
             place = self._late.popleft()

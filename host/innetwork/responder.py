@@ -30,8 +30,8 @@ class Responder:
 
         Args:
             round_number: the round.
-            blocks: the blocks of the round. Who asks in another block sums in another
-                direction, and gets no answer.
+            blocks: the blocks of the round. A worker that asks in another block sums in
+                another direction, and gets no answer.
             lanes: int32[n, fragments, 32].
         """
         self._round, self._blocks, self._lanes = round_number, blocks, lanes

@@ -69,7 +69,16 @@ class BlockSchedule:
 def block_schedules(
     part: WorkerPart, addresses: Addresses, group_size: int
 ) -> tuple[BlockSchedule, ...]:
-    """Prepare the blocks of a worker's part, in order."""
+    """Prepare the blocks of a worker's part, in order.
+
+    Args:
+        part: the worker's part of the plan.
+        addresses: for the frames.
+        group_size: features that are acknowledged together.
+
+    Returns:
+        One schedule per block.
+    """
     blocks = len(part.send_indptr) - 1
     return tuple(
         _block_schedule(part, addresses, group_size, block_id) for block_id in range(1, blocks + 1)

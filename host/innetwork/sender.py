@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the features of one block and sees to it that the switch has them all.
+"""Sends the features of one block until the switch has them all.
 
 Features go in groups. The last of a group asks for an acknowledgement, which
 carries the number of the group's features that the switch has let through. When
@@ -104,7 +104,7 @@ class FeatureSender:
         """Ask again about groups whose acknowledgement is overdue."""
         if now < self._nothing_late_before:
             return
-        # Whatever is asked for from now on is not late earlier than this.
+        # What is asked for from now on is not late earlier than this.
         self._nothing_late_before = now + self._round_trip.timeout
         for group in sorted(self._waiting):
             last = group * self._group_size + self._size(group) - 1
@@ -132,8 +132,8 @@ class FeatureSender:
     def _measure_doubtful(self, group: int) -> None:
         """Learn from a second answer that the first one was not to the repetition.
 
-        Nothing had been lost: the round trip is longer than was believed, and who leaves out
-        all samples of repeated questions (Karn) would never know. TCP's D-SACK (RFC 3708).
+        Nothing had been lost: the round trip is longer than was believed, and without any
+        sample of a repeated question (Karn) that would never be known. TCP's D-SACK (RFC 3708).
         """
         seconds = self._doubtful.pop(group, None)
         if seconds is not None:

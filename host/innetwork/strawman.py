@@ -44,7 +44,10 @@ class PartReceiver(SumReceiver):
     A sum is right when its part and its overflowed features are as many as there are
     neighbours, each feature counted once, and the ids of their sources add up to those of
     the neighbours: a switch that restarts may sum again what it had passed on before.
-    Whatever else there is gives way to the raw features of all neighbours.
+    Anything else gives way to the raw features of all neighbours.
+
+    Args:
+        endpoint, schedule, place, began: as ``SumReceiver`` takes them.
     """
 
     def __init__(
@@ -61,7 +64,16 @@ class PartReceiver(SumReceiver):
         self._copied: set[int] = set()
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take the part of a sum that the switch has made; tell whether it is news."""
+        """Take the part of a sum that the switch has made.
+
+        Args:
+            header: of the packet.
+            frame: the whole packet.
+            now: the time, in seconds of ``time.monotonic``.
+
+        Returns:
+            Whether it is news.
+        """
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or not 1 <= header.count <= self._schedule.receive_count[place]:
             self._tally.wrong += 1
@@ -77,7 +89,16 @@ class PartReceiver(SumReceiver):
         return True
 
     def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take a feature that found no slot; tell whether it is news."""
+        """Take a feature that found no slot.
+
+        Args:
+            header: of the packet.
+            frame: the whole packet.
+            now: the time, in seconds of ``time.monotonic``.
+
+        Returns:
+            Whether it is news.
+        """
         place, source = self._schedule.receive_place.get(header.dst_id), header.src_id
         if place is None or not self._is_neighbour(place, source):
             self._tally.wrong += 1
@@ -100,7 +121,7 @@ class PartReceiver(SumReceiver):
     def take_missing(self, header: Header, now: float) -> bool:
         """Take the switch's word on a sum that does not come; tell whether it is news.
 
-        When it has seen all contributions, the slot is somebody else's: what was lost on
+        When it has seen all contributions, the slot serves another vertex: what was lost on
         the way here is lost.
         """
         place = self._schedule.receive_place.get(header.dst_id)

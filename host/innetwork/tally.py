@@ -24,14 +24,14 @@ class InNetworkTally:
             of this worker.
         late: packets of an earlier round, block or fragment; ignored.
         repeated: sums and features that had arrived already; ignored.
-        wrong: sums for nobody here, or with a wrong count; ignored.
+        wrong: sums for no vertex of this worker, or with a wrong count; ignored.
         malformed: frames that were no sound packets; ignored.
         barriers_repeated: `done`s sent again because no answer came.
         heard: answers that were awaited: acknowledgements, and those of the barrier.
         ignored: sound packets that say nothing here.
         marked: packets with the ECN mark.
         notices: how often the others were told of such packets.
-        noticed: how often the switch passed on such word, this worker's own included.
+        noticed: NOTICEs that the switch passed on, this worker's own included.
     """
 
     features_sent: int = 0

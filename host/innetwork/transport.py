@@ -39,11 +39,11 @@ class InNetworkTransport:
         return self._exchange.aggregate(rows, direction)
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
-        """What the plan predicts for one exchange."""
+        """Return what the plan predicts for one exchange."""
         return self._exchange.expected_traffic(width, direction)
 
     def next_epoch(self) -> None:
-        """Nothing is sampled."""
+        """Do nothing: nothing is sampled."""
 
     @property
     def traffic(self) -> Traffic:
@@ -51,7 +51,7 @@ class InNetworkTransport:
         return traffic_since(self._start, self._link.traffic)
 
     def close(self) -> None:
-        """The last barrier was the farewell."""
+        """Do nothing: after the last barrier no worker waits for another."""
 
 
 @contextmanager

@@ -52,6 +52,9 @@ def ipv4_envelope(
         packet_bytes: what follows the IPv4 header.
         protocol: IPv4 protocol number.
         ecn: ECN field of the IPv4 header.
+
+    Returns:
+        34 bytes.
     """
     ethernet = _mac_bytes(receiver.mac) + _mac_bytes(sender.mac) + ETHERTYPE_IPV4.to_bytes(2, "big")
     fields = (

@@ -125,7 +125,13 @@ class FaultCounts:
 
 
 class FaultyLink(Link):
-    """The link of a worker, with faults in both directions."""
+    """The link of a worker, with faults in both directions.
+
+    Args:
+        link: the real link.
+        faults: what goes wrong on the links of a run.
+        worker: whose link it is.
+    """
 
     def __init__(self, link: Link, faults: Faults, worker: int) -> None:
         self._link = link
@@ -158,7 +164,7 @@ class FaultyLink(Link):
         while not self._arrived:
             frame = self._link.receive(0.0)
             if frame is None:
-                # Nobody overtakes a delayed frame any more, so it arrives now.
+                # No later frame overtakes a delayed one any more, so it arrives now.
                 for each in self._up.release():
                     self._link.send(each)
                 self._arrived.extend(self._down.release())
@@ -199,6 +205,11 @@ def open_worker_link(description: str, faults: str, worker: int, protocol: int =
 
 class FaultyDirection:
     """What becomes of the frames that go one way over a link.
+
+    Args:
+        faults: what goes wrong on the links of a run.
+        link: its name, such as ``w3``.
+        direction: ``up`` or ``down``.
 
     Attributes:
         counts: the faults so far.

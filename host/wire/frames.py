@@ -41,7 +41,7 @@ class FeatureFrames:
         addresses: addresses for the envelope.
         block_id: the block's number, from 1.
         sources: uint32[S], Src_id of each frame in send order.
-        group_size: the switch acknowledges so many features together.
+        group_size: features that the switch acknowledges together.
         count: rows that each frame adds up, uint16[S] or one number for all.
     """
 

@@ -52,7 +52,7 @@ class Kind(IntEnum):
 
 
 def fragments_of(width: int) -> int:
-    """Return how many frames a row of so many elements takes."""
+    """Return how many frames a row of ``width`` elements takes."""
     return -(-width // LANES)
 
 
