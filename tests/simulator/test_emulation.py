@@ -102,8 +102,14 @@ def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches(
     assert report.exact
     assert report.leaf_spine is not None
     assert sum(run.inside.sums_up) == report.leaf_spine.partial_sums
-    assert sum(run.inside.bytes_up) == report.leaf_spine.bytes_up == report.leaf_spine.planned_bytes_up
-    assert sum(run.inside.bytes_down) == report.leaf_spine.bytes_down == report.leaf_spine.planned_bytes_down
+    assert (
+        sum(run.inside.bytes_up) == report.leaf_spine.bytes_up == report.leaf_spine.planned_bytes_up
+    )
+    assert (
+        sum(run.inside.bytes_down)
+        == report.leaf_spine.bytes_down
+        == report.leaf_spine.planned_bytes_down
+    )
     assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
     assert run.bytes_down == tuple(each.bytes_down for each in report.per_worker)
     assert run.contributions == report.contributions
