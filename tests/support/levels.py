@@ -54,7 +54,8 @@ class Kept:
         self.config = config
         self.left_out = Counter()
 
-    @pytest.hookimpl(trylast=True)
+    # Before xdist reads the groups.
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config, items):
         for item in items:
             if is_whole(item):
