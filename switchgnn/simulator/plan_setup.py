@@ -127,7 +127,7 @@ class _Passes:
 def _passes_of_workers(
     plan: Plan, direction: Direction, leaf_spine: LeafSpineOptions | None, rows: _Rows
 ) -> tuple[Sequence[_Passes], Sequence[int]]:
-    """Return the passes of the switches that workers hang on, and the switch of each worker."""
+    """Return the passes of the switches with workers, and the switch of each worker."""
     one = [0] * plan.manifest.workers
     if leaf_spine is None:
         return [_passes(plan, direction, rows)], one
@@ -223,7 +223,7 @@ def _packet_arrays(
     Args:
         plan: the plan.
         direction: one that it has.
-        passes: of each switch that workers hang on.
+        passes: of each switch that workers are attached to.
         of_worker: the switch of each worker.
     """
     record = plan.manifest.direction(direction)

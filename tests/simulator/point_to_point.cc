@@ -3,7 +3,7 @@
 
 // Sends the same frames over a link of the models and over ns-3's own point-to-point device, and
 // prints when each arrives: "MODEL DEVICE" in picoseconds, line by line.
-#include "link.h"
+#include "network/link.h"
 
 #include "ns3/data-rate.h"
 #include "ns3/drop-tail-queue.h"

@@ -101,7 +101,7 @@ class RelayingSpine : public Spine
         SendToLeafOf(packet.worker, packet, now);
     }
 
-    /// Hand a worker's notice on to the leaves that it does not hang on.
+    /// Hand a worker's notice on to the leaves that it is not attached to.
     void Notice(const Packet& notice, Picoseconds now) override;
 };
 

@@ -38,7 +38,7 @@ class PlainSwitch : public Switch
     }
 };
 
-/// A switch that adds what the workers that hang on it send, with a loop for further passes.
+/// A switch that adds what the workers attached to it send, with a loop for further passes.
 class AddingSwitch : public Switch
 {
   public:
@@ -58,7 +58,7 @@ class AddingSwitch : public Switch
     /// Send a packet on its way to a worker, or, for a sum, on the way to the worker that gets it.
     virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now);
 
-    /// All workers that hang here are done with a block.
+    /// All workers that are attached here are done with a block.
     virtual void Done(Picoseconds now);
 
     /// A worker has got a marked packet.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tier of leaves: which leaf a worker hangs on, and how a leaf reaches the spines.
+// The tier of leaves: which leaf a worker is attached to, and how it reaches spines.
 #ifndef SWITCHGNN_TIER_H
 #define SWITCHGNN_TIER_H
 
@@ -12,7 +12,7 @@
 /// The spine where the barrier is, and where notices are handed on.
 constexpr uint32_t kBarrierSpine = 0;
 
-/// Workers with numbers in a row hang on the same leaf, and each leaf has an equal share of them.
+/// Workers with numbers in a row are attached to the same leaf; each leaf has an equal share.
 struct LeafTier
 {
     uint32_t workers;
@@ -52,7 +52,7 @@ class Uplinks
         return first_;
     }
 
-    /// Whether a worker hangs on this leaf.
+    /// Whether a worker is attached to this leaf.
     bool Here(uint32_t worker) const
     {
         return first_ <= worker && worker < behind_;
