@@ -37,7 +37,7 @@ BIN    := $(VENV)/bin
 # A star has neither leaves nor spines; what is no topology is for switchgnn to refuse.
 TOPOLOGY_OPTIONS := --topology $(TOPOLOGY) $(if $(filter leaf-spine,$(TOPOLOGY)),--leaves $(LEAVES) --spines $(SPINES))
 
-PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup $(TEST_OPTIONS)
+PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) $(TEST_OPTIONS)
 
 .DEFAULT_GOAL := help
 

@@ -5,13 +5,14 @@
 import itertools
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.bare_path import OPTIONAL, bare_path
-from tests.support.levels import in_share
+from tests.support.levels import SHARED, group_of, in_share
 from tests.support.markers import covering, some_of
 
 AXES = st.lists(st.integers(1, 4), min_size=2, max_size=4)
@@ -64,3 +65,15 @@ def test_a_bare_path_has_all_but_the_optional_programs(tmp_path, monkeypatch):
     bare = bare_path(os.pathsep.join([str(folder), "/nowhere"]))
     assert shutil.which("ours", path=str(bare)) is not None
     assert not any(shutil.which(name, path=str(bare)) for name in OPTIONAL)
+
+
+def test_tests_of_one_switch_run_in_one_process():
+    ptf = "tests/ptf/test_ptf.py::test_case[{}-seen.RepeatedAtOnce]"
+    assert group_of(ptf.format("bmv2")) != group_of(ptf.format("embedded-udp"))
+    assert group_of(ptf.format("bmv2")) == group_of("tests/ptf/test_ptf.py::test_case[bmv2-a.B]")
+    assert group_of("tests/ptf/test_ptf.py::test_mistake_is_noticed[a]") not in {
+        group_of(ptf.format(name)) for name in ("bmv2", "embedded-udp", "embedded-veth")
+    }
+    alone = "tests/host/test_congestion.py::test_something[1]"
+    assert group_of(alone) == alone
+    assert all(Path(file).is_file() for file in SHARED)

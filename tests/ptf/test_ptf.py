@@ -68,7 +68,6 @@ def test_case(case: str, results: dict[str, CaseResult]) -> None:
 
 
 # The oracles are the same on every switch: one is enough to show that they can fail.
-@pytest.mark.xdist_group("ptf mistakes")
 @pytest.mark.parametrize("runner", [WITHOUT_ROOT], indirect=True)
 @pytest.mark.parametrize("mistake", list(MISTAKES))
 def test_mistake_is_noticed(mistake: str, runner: Runner) -> None:

@@ -7,15 +7,27 @@ import os
 from collections import Counter
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from switchgnn.planner.partition.ptscotch import ptscotch_missing
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 
 LEVELS = ("check", "test", "all")
-# What takes long to begin, as a switch with a plan or one run of PTF: with several processes all
-# tests of one such fixture run in the same process, and the longest begin first.
-SHARED = ("runner", "shared_bed", "made", "ground", "plain", "target")
+# Files whose tests share what takes long to begin (a switch with a plan, one run of PTF), and the
+# words in their names that say which. The longest folders begin first.
+SHARED = (
+    "tests/ptf/test_ptf.py",
+    "tests/recovery/test_faults.py",
+    "tests/recovery/test_leaf_spine.py",
+    "tests/recovery/test_leaf_spine_kills.py",
+    "tests/strawman/test_sums.py",
+    "tests/end_to_end/test_strategies.py",
+    "tests/fuzz/test_forgeries.py",
+    "tests/controller/test_targets.py",
+    "tests/test_docs.py",
+)
+SHARED_BY = ("embedded-udp", "embedded-veth", "embedded", "bmv2", "multicast", "cover")
 LONGEST = ("ptf", "promela", "test_docs.py", "end_to_end", "recovery")
 # Folders whose tests run whole programs; in the others only those with the mark do.
 WHOLE = ("end_to_end", "examples", "fuzz", "promela", "ptf", "recovery", "simulator", "strawman")
@@ -54,8 +66,7 @@ class Kept:
         self.config = config
         self.left_out = Counter()
 
-    # Before xdist reads the groups.
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
         for item in items:
             if is_whole(item):
@@ -67,8 +78,6 @@ class Kept:
         for item in items:
             (kept if self._wanted(item) else left).append(item)
         kept.sort(key=lambda item: start_of(item.nodeid))
-        for item in kept:
-            group_together(item)
         self.left_out.update(folder_of(item.nodeid) for item in left)
         config.hook.pytest_deselected(items=left)
         items[:] = kept
@@ -86,6 +95,10 @@ class Kept:
         # With several processes each worker tells the one that writes the summary.
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["left_out"] = dict(self.left_out)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config, log):
+        return Grouped(config, log)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node):
@@ -110,6 +123,13 @@ class Kept:
             terminalreporter.write_line(f"{rest}: {total} tests ({most})")
 
 
+class Grouped(LoadScopeScheduling):
+    """Gives every process a group of tests at a time."""
+
+    def _split_scope(self, nodeid):
+        return group_of(nodeid)
+
+
 def is_whole(item):
     """Whether the folder or the file of a test says that it runs whole programs."""
     parts = item.nodeid.partition("::")[0].split("/")
@@ -122,17 +142,15 @@ def start_of(nodeid):
     return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
 
 
-def group_together(item):
-    """Keep the tests of a shared fixture in one process, unless the test says how."""
-    if item.get_closest_marker("xdist_group") is not None:
-        return
-    for name in SHARED:
-        if name in item.fixturenames:
-            module = item.nodeid.partition("::")[0]
-            parameters = item.callspec.params if hasattr(item, "callspec") else {}
-            chosen = [f"{parameters[key]}" for key in (name, "send") if key in parameters]
-            item.add_marker(pytest.mark.xdist_group("/".join([module, name, *chosen])))
-            return
+def group_of(nodeid):
+    """Which tests run in the same process as this one: those that share a switch or a folder."""
+    file, _, test = nodeid.partition("::")
+    if file not in SHARED:
+        return nodeid
+    if "mistake" in test:
+        return f"{file}[mistakes]"
+    parameters = test.partition("[")[2]
+    return f"{file}[{', '.join(word for word in SHARED_BY if word in parameters)}]"
 
 
 def in_share(nodeid, share):
