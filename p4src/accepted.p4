@@ -10,6 +10,7 @@
 #define _ACCEPTED_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 // A worker sends group g + 32 only when the switch has all of group g.
@@ -33,8 +34,11 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
         groups.write(index, last[111:16] > group ? last : group ++ meta.loop.accepted);
     }
 
+    // A stale feature is of an older group.
     apply {
-        count_group();
+        if (meta.outcome != STALE) {
+            count_group();
+        }
     }
 }
 

@@ -1,35 +1,31 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a port may bring in: whole frames with a right checksum, and of our own
-// kinds only those that workers send. Our protocol in any other wrapping would
-// be forwarded like ordinary traffic, and a host might take it for the switch's
-// word: fragments, options, and VLAN tags, which a host's kernel takes off.
-// A switch above sends other kinds than workers do.
+// What a port may bring in: whole frames with a right checksum, and of our own kinds
+// only those that workers send, or a switch above. A packet of our protocol in a
+// fragment, with options or behind a VLAN tag, which a host's kernel takes off, would be
+// forwarded like ordinary traffic, and a host might believe that the switch sent it.
 // Must be applied on the first pass only, after Worker.
 #ifndef _ADMISSION_
 #define _ADMISSION_
 
 #include "headers.p4"
+#include "metadata.p4"
 
 control Admission(in headers_t hdr,
                   inout metadata_t meta,
                   in standard_metadata_t standard_metadata) {
     apply {
         if (standard_metadata.parser_error != error.NoError
-                || standard_metadata.checksum_error == 1) {
-            meta.outcome = MALFORMED;
-        } else if (hdr.ethernet.ether_type == ETHERTYPE_VLAN
-                || hdr.ethernet.ether_type == ETHERTYPE_SERVICE_VLAN) {
-            meta.outcome = MALFORMED;
-        } else if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_SWITCHGNN
-                && !hdr.switchgnn.isValid()) {
+                || standard_metadata.checksum_error == 1
+                || hdr.ethernet.ether_type == ETHERTYPE_VLAN
+                || hdr.ethernet.ether_type == ETHERTYPE_SERVICE_VLAN
+                || (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_SWITCHGNN
+                    && !hdr.switchgnn.isValid())) {
             meta.outcome = MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
-            if (hdr.switchgnn.version != SWITCHGNN_VERSION) {
-                meta.outcome = MALFORMED;
-            } else if (hdr.barrier.isValid()
-                       && hdr.barrier.magnitude > LARGEST_FLOAT) {
+            if (hdr.switchgnn.version != SWITCHGNN_VERSION
+                    || (hdr.barrier.isValid() && hdr.barrier.magnitude > LARGEST_FLOAT)) {
                 meta.outcome = MALFORMED;
             } else if (meta.from_above == 1) {
                 if (hdr.switchgnn.kind == kind_t.DONE

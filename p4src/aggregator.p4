@@ -9,6 +9,8 @@
 #define _AGGREGATOR_
 
 #include "headers.p4"
+#include "metadata.p4"
+#include "slots.p4"
 #include "lanes.p4"
 #include "sizes.p4"
 
@@ -33,17 +35,17 @@ control Aggregator(in headers_t hdr,
     // whole sum into the write as well, and BMv2 would compute it twice.
     // The count saturates, so that a released slot stays released.
     action add() {
-        value.read(meta.sum, index);
-        meta.sum = PACKED_ADD(meta.sum, hdr.payload.lanes);
-        value.write(index, meta.sum);
-        meta.sum_count = content[15:0] |+| hdr.switchgnn.count;
-        state.write(index, meta.tag ++ meta.sum_count);
+        value.read(meta.sum.lanes, index);
+        meta.sum.lanes = PACKED_ADD(meta.sum.lanes, hdr.payload.lanes);
+        value.write(index, meta.sum.lanes);
+        meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
+        state.write(index, meta.tag ++ meta.sum.count);
     }
 
     action overwrite() {
-        meta.sum = hdr.payload.lanes;
+        meta.sum.lanes = hdr.payload.lanes;
         value.write(index, hdr.payload.lanes);
-        meta.sum_count = hdr.switchgnn.count;
+        meta.sum.count = hdr.switchgnn.count;
         state.write(index, meta.tag ++ hdr.switchgnn.count);
     }
 
@@ -59,13 +61,13 @@ control Aggregator(in headers_t hdr,
                 } else {
                     overwrite();
                 }
-                if (meta.sum_count == expected) {
+                if (meta.sum.count == expected) {
                     events.count(SLOT_COMPLETED);
                     meta.completed = 1;
                     meta.bank = bank;
                     meta.slot = slot;
-                } else if (meta.sum_count > expected) {
-                    if (meta.sum_count == RELEASED) {
+                } else if (meta.sum.count > expected) {
+                    if (meta.sum.count == RELEASED) {
                         events.count(SLOT_RELEASED);
                     } else {
                         events.count(SLOT_OVERFULL);

@@ -6,6 +6,9 @@
 #ifndef _BANKS_
 #define _BANKS_
 
+#include "headers.p4"
+#include "metadata.p4"
+#include "sizes.p4"
 #include "aggregator.p4"
 
 control Banks(in headers_t hdr, inout metadata_t meta) {

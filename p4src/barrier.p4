@@ -19,6 +19,7 @@
 #define _BARRIER_
 
 #include "headers.p4"
+#include "metadata.p4"
 
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
@@ -33,7 +34,6 @@ control Barrier(inout headers_t hdr,
     worker_set_t after;
     bit<48> opening;
     bit<32> magnitude;
-    bit<1> complete;
 
     action answer(kind_t kind) {
         hdr.switchgnn.kind = kind;
@@ -51,13 +51,22 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = meta.above_port;
     }
 
+    // A later tag is being collected, which proves that all are done with this one.
+    action repeat() {
+        before = meta.members;
+        after = meta.members;
+    }
+
     action collect() {
-        collected_tag.read(tag, 0);
         collected.read(before, 0);
         before = tag == meta.tag ? before : 0;
         after = before | meta.worker_bit;
         collected_tag.write(0, meta.tag);
         collected.write(0, after);
+    }
+
+    action advance_all() {
+        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
     }
 
     action read_opening() {
@@ -90,32 +99,21 @@ control Barrier(inout headers_t hdr,
                 open_round();
             }
             collected_tag.read(tag, 0);
-            complete = 0;
             if (meta.tag < tag) {
-                meta.outcome = DONE_REPEATED;
-                after = meta.members;
-                complete = 1;
+                repeat();
             } else {
                 collect();
-                if (after != meta.members && before == after) {
-                    meta.outcome = DONE_REPEATED;
-                    answer(kind_t.WAITING);
-                } else if (after != meta.members) {
-                    meta.outcome = DONE_COLLECTED;
-                } else {
-                    meta.outcome = before == after ? DONE_REPEATED : DONE_COLLECTED;
-                    complete = 1;
-                }
             }
-            if (complete == 1) {
-                if (meta.above_port != 0) {
-                    report();
-                } else {
-                    answer(kind_t.ADVANCE);
-                    if (meta.outcome == DONE_COLLECTED) {
-                        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
-                    }
+            meta.outcome = before == after ? DONE_REPEATED : DONE_COLLECTED;
+            if (after == meta.members && meta.above_port != 0) {
+                report();
+            } else if (after == meta.members) {
+                answer(kind_t.ADVANCE);
+                if (meta.outcome == DONE_COLLECTED) {
+                    advance_all();
                 }
+            } else if (meta.outcome == DONE_REPEATED) {
+                answer(kind_t.WAITING);
             }
         }
     }

@@ -1,25 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the P4 program with p4c; ``make p4`` runs it."""
+"""Compile the P4 programs with p4c: the product's and the strawman's. ``make p4`` runs it."""
 
 import json
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.p4src.program import (
-    COMPILED_FOLDER,
-    NAME,
-    SOURCE_FOLDER,
-    STRAWMAN_FOLDER,
-    STRAWMAN_SOURCES,
-    sources_digest,
-)
+from switchgnn.p4src.program import STRAWMAN, SWITCHGNN, ProgramFiles
 
 COMPILER = "p4c-bm2-ss"
 
@@ -28,25 +22,19 @@ class CompileError(SwitchGNNError):
     """p4c is missing, failed, or warned."""
 
 
-def compile_program(
-    folder: Path,
-    *,
-    source: Path = SOURCE_FOLDER / f"{NAME}.p4",
-    defines: tuple[str, ...] = (),
-    sources: tuple[Path, ...] = (),
-    indent: int | None = 1,
-) -> None:
-    """Compile ``source`` into ``folder`` as NAME.json, NAME.p4info.txtpb, NAME.origin.json.
+def compile_program(files: ProgramFiles = SWITCHGNN, *, one_line: bool = False) -> None:
+    """Compile a program into the folder of its compilation.
+
+    Nothing in the result depends on where the sources are.
 
     Args:
-        folder: where the compilation goes.
-        source: the top file.
-        defines: for the preprocessor.
-        sources: the folders of all P4 sources, as for ``sources_digest``.
-        indent: of NAME.json; None puts all into one line.
+        files: the sources, and where the compilation goes.
+        one_line: put all JSON into one line, which is half the size: for programs
+            whose differences nobody reads.
 
     Raises:
         CompileError: p4c is not on the PATH, or it printed an error or a warning.
+        StaleProgramError: a source does not exist.
     """
     if shutil.which(COMPILER) is None:
         raise CompileError(
@@ -55,45 +43,45 @@ def compile_program(
     with tempfile.TemporaryDirectory() as scratch:
         raw = Path(scratch) / "raw.json"
         p4info = Path(scratch) / "p4info.txtpb"
+        # In the folder of the main file and by its bare name, which p4c copies into its output.
         result = subprocess.run(
             [
                 COMPILER,
                 *("--std", "p4-16", "--arch", "v1model"),
-                *("-I", str(SOURCE_FOLDER)),
-                *(f"-D{define}" for define in defines),
                 *("-o", str(raw)),
                 *("--p4runtime-files", str(p4info)),
-                source.name,
+                files.main.name,
             ],
-            cwd=source.parent,
+            cwd=files.main.parent,
             capture_output=True,
             text=True,
             check=False,
         )
         if result.returncode or result.stderr.strip():
-            raise CompileError(f"p4c is not content with {source.name}:\n{result.stderr.strip()}")
-        folder.mkdir(parents=True, exist_ok=True)
+            raise CompileError(
+                f"p4c is not content with {files.main.name}:\n{result.stderr.strip()}"
+            )
+        files.compiled.mkdir(parents=True, exist_ok=True)
         compiled = _without_source_positions(json.loads(raw.read_text()))
-        (folder / f"{NAME}.json").write_text(json.dumps(compiled, indent=indent) + "\n")
-        (folder / f"{NAME}.p4info.txtpb").write_text(p4info.read_text())
-    origin = {"sources": sources_digest(*sources), "compiler": compiler_version()}
-    (folder / f"{NAME}.origin.json").write_text(json.dumps(origin, indent=1) + "\n")
+        layout: dict[str, Any] = {"separators": (",", ":")} if one_line else {"indent": 1}
+        files.json.write_text(json.dumps(compiled, **layout) + "\n")
+        files.p4info.write_text(p4info.read_text())
+    origin = {"sources": files.digest(), "compiler": compiler_version()}
+    files.origin.write_text(json.dumps(origin, indent=1) + "\n")
 
 
-def compile_strawman(folder: Path = STRAWMAN_FOLDER / "compiled") -> None:
-    """Compile the program with the strawman's banks into ``folder``.
+def compile_strawman(folder: Path = STRAWMAN.compiled) -> None:
+    """Compile the strawman's program into ``folder``.
 
     Raises:
         CompileError: as ``compile_program``.
     """
-    # p4c hands the define to a shell.
-    banks = rf"BANKS_FILE=\"{STRAWMAN_FOLDER.name}/banks.p4\""
-    # One line: it is half the size, and the differences to read are the product's.
-    compile_program(folder, defines=(banks, "STRAWMAN"), sources=STRAWMAN_SOURCES, indent=None)
+    # The differences to read are the product's.
+    compile_program(replace(STRAWMAN, compiled=folder), one_line=True)
 
 
 def compiler_version() -> str:
-    """Return the version line of the p4c on the PATH."""
+    """Return the version of the p4c on the PATH, or ``unknown``."""
     result = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=False)
     output = result.stdout + result.stderr
     version = [line for line in output.splitlines() if line.startswith("Version")]
@@ -113,10 +101,10 @@ def _without_source_positions(node: Any) -> Any:  # noqa: ANN401
     return node
 
 
-def main(folder: Path = COMPILED_FOLDER) -> None:
-    """Compile the P4 program into FOLDER, and the strawman beside its sources."""
+def main(folder: Path = SWITCHGNN.compiled) -> None:
+    """Compile the product's program into FOLDER, and the strawman beside its sources."""
     try:
-        compile_program(folder)
+        compile_program(replace(SWITCHGNN, compiled=folder))
         compile_strawman()
     except SwitchGNNError as error:
         typer.echo(str(error), err=True)

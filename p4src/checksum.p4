@@ -8,6 +8,7 @@
 #define _CHECKSUM_
 
 #include "headers.p4"
+#include "metadata.p4"
 
 #define SWITCHGNN_FIELDS                                                    \
     hdr.switchgnn.src_id, hdr.switchgnn.dst_id, hdr.switchgnn.block_id,     \

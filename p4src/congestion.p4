@@ -9,6 +9,7 @@
 #define _CONGESTION_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 const bit<2> ECN_NOT_CAPABLE = 0;

@@ -6,6 +6,7 @@
 #define _DESTINATION_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Destination(in headers_t hdr, inout metadata_t meta) {

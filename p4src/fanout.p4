@@ -7,6 +7,7 @@
 #define _FANOUT_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Fanout(in headers_t hdr, inout metadata_t meta) {

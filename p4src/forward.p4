@@ -6,6 +6,7 @@
 #define _FORWARD_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Forward(in headers_t hdr,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Headers and metadata. docs/protocol.md draws them.
+// Types and headers. docs/protocol.md draws the headers.
 #ifndef _HEADERS_
 #define _HEADERS_
 
@@ -23,6 +23,10 @@ const bit<8>  PROTOCOL_SWITCHGNN = 253;
 const bit<4>  SWITCHGNN_VERSION  = 1;
 // The bits of the largest finite float32; above it are infinity, NaN, and negatives.
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
+
+// IPv4's total length of a packet with a fragment, and of one without a body.
+const bit<16> SUM_LENGTH = 20 + 26 + 128;
+const bit<16> BARE_LENGTH = 20 + 26;
 
 enum bit<4> kind_t {
     FEATURE = 1,  // upwards: a feature, or a partial sum of Count of them
@@ -99,149 +103,6 @@ struct headers_t {
     switchgnn_t switchgnn;
     payload_t   payload;
     barrier_t   barrier;
-}
-
-// What became of a frame that a port received; index of the counter `outcome`.
-// Every frame is counted under exactly one of them.
-typedef bit<8> outcome_t;
-const outcome_t AGGREGATED      = 0;
-const outcome_t DUPLICATE       = 1;
-const outcome_t STALE           = 2;
-const outcome_t WRONG_PORT      = 3;
-const outcome_t UNKNOWN_VERTEX  = 4;
-const outcome_t UNKNOWN_BLOCK   = 5;
-const outcome_t WRONG_COUNT     = 6;
-const outcome_t DONE_COLLECTED  = 7;
-const outcome_t DONE_REPEATED   = 8;
-const outcome_t WRONG_PLAN      = 9;
-const outcome_t FORWARDED       = 10;
-const outcome_t FLOODED         = 11;
-const outcome_t UNKNOWN_STATION = 12;
-const outcome_t MALFORMED       = 13;
-const outcome_t UNKNOWN_KIND    = 14;
-const outcome_t RECALLED        = 15;
-const outcome_t FETCHED         = 16;
-const outcome_t RESENT          = 17;
-const outcome_t NOTICED         = 18;
-const outcome_t PASSED_ON       = 19;  // between a worker and a switch above
-const bit<32>   OUTCOMES        = 20;
-
-// What became of a contribution in its slot, beyond being added; index of the
-// counter `events` of a bank.
-const bit<32> SLOT_COMPLETED = 0;
-const bit<32> SLOT_STALE     = 1;  // the slot belongs to a later block already
-const bit<32> SLOT_OVERFULL  = 2;  // more contributions than expected: never completes
-const bit<32> SLOT_RELEASED  = 3;  // came to a slot whose vertex is summed by its worker
-const bit<32> SLOT_EVENTS    = 4;
-
-// The count of a released slot. Counts add up to this and no further, so that
-// nothing that still arrives can complete the slot.
-const count_t RELEASED = 0xffff;
-
-// Where a packet is in its way through its slots; kept when it recirculates.
-struct loop_t {
-    @field_list(1) bit<16> pass_number;
-    @field_list(1) bit<16> session;
-    @field_list(1) bit<16> hop;
-    @field_list(1) bit<4>  next_bank;
-    @field_list(1) bit<1>  finished;
-    @field_list(1) port_t  port;
-    @field_list(1) count_t accepted;
-}
-
-// One table entry's worth of slots, one per bank; expected 0 means none.
-struct slots_t {
-    slot_t  slot0;
-    count_t expected0;
-    slot_t  slot1;
-    count_t expected1;
-    slot_t  slot2;
-    count_t expected2;
-    slot_t  slot3;
-    count_t expected3;
-    slot_t  slot4;
-    count_t expected4;
-    slot_t  slot5;
-    count_t expected5;
-    slot_t  slot6;
-    count_t expected6;
-    slot_t  slot7;
-    count_t expected7;
-}
-
-#ifdef STRAWMAN
-// How many slots of each bank may be handed out.
-struct limits_t {
-    slot_t limit0;
-    slot_t limit1;
-    slot_t limit2;
-    slot_t limit3;
-    slot_t limit4;
-    slot_t limit5;
-    slot_t limit6;
-    slot_t limit7;
-}
-#endif
-
-struct metadata_t {
-    loop_t       loop;
-    outcome_t    outcome;
-    // Session
-    bit<32>      plan;
-    worker_set_t members;
-    // Tier
-    port_t       above_port;     // to the switch above that collects the barrier; 0: none
-    bit<32>      switch_number;  // what this switch is called there
-    worker_set_t elsewhere;      // workers that are behind other switches only
-    bit<1>       leaves_below;   // whether the neighbours below are switches
-    bit<1>       look_again;     // at the slot here, whose part may have been lost above
-    // Worker
-    bit<1>       from_above;
-    bit<1>       is_worker;
-    worker_t     worker;
-    worker_set_t worker_bit;
-    // Source
-    port_t       source_port;
-    bit<32>      source_index;
-    // Destination
-    port_t       destination_port;
-    bit<4>       destination_bank;
-    slot_t       destination_slot;
-    count_t      destination_expected;
-    port_t       destination_above;  // to the switch above that completes the sum; 0: this does
-    tag_t        tag;
-    // Fanout
-    slots_t      slots;
-    bit<4>       last_bank;
-    bit<1>       last_hop;
-    count_t      count;
-    // Banks
-    bit<96>      oldest;  // the least and the largest state of a slot of this tag
-    bit<96>      newest;
-    lanes_t      sum;
-    count_t      sum_count;
-    bit<1>       completed;
-    bit<4>       bank;
-    slot_t       slot;
-    bit<8>       contributions;
-#ifdef STRAWMAN
-    // Pool
-    limits_t     limits;
-    vertex_t     sum_sources;  // the ids of the sources in the sum, added up
-    bit<1>       overflow;     // no slot was free: the feature itself leaves as it came
-#endif
-    // Result
-    vertex_t     destination;
-    port_t       result_port;
-    bit<16>      result_group;
-    bit<1>       partial;  // it goes up, and `destination` is the id of the partial sum
-    // What leaves, decided in ingress and written in egress.
-    bit<1>       send_sum;
-    bit<1>       send_ack;
-    bit<1>       send_missing;
-    bit<1>       flood;
-    bit<1>       update_ipv4;
-    bit<1>       seal;
 }
 
 #endif

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What follows a pass: the rest of the banks, the next hop, or the end. Chooses
-// between the result port, a loop port, and the group of both.
+// What follows a pass of a packet that adds to slots: the rest of the banks, the next
+// hop, or the end. Chooses between the result port, a loop port, and the group of both.
 // Must be applied after Banks and Result.
 #ifndef _LOOP_
 #define _LOOP_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Loop(in headers_t hdr,

@@ -9,6 +9,7 @@
 #define _NOTICE_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Notice(inout headers_t hdr,

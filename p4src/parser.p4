@@ -7,6 +7,7 @@
 #define _PARSER_
 
 #include "headers.p4"
+#include "metadata.p4"
 
 parser SwitchParser(packet_in packet,
                     out headers_t hdr,

@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is between a worker and a switch above this one: a recall or a fetch of a
-// sum that is completed there goes up, its answers come down. A switch above has
+// What passes between a worker and a switch above this one: a recall or a fetch of a
+// sum that is completed above goes up, and the answers come down. A switch above has
 // checked whose they are.
 //
-// The word from above that a sum is not complete may mean that this switch's
-// part was lost on its way. If it says so (`resend`), the slot is touched like that
-// of a recall, and if all of the part is there, it goes up once more while the
-// word goes down.
+// A MISSING from above tells that a sum is not complete. This switch's part may have been
+// lost on its way; if the MISSING says so (`resend`), the slot is touched as by a recall,
+// and a part that is complete goes up once more while the MISSING goes down.
 // Must be applied after Source, Destination and Ownership.
 #ifndef _PASSAGE_
 #define _PASSAGE_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Passage(inout headers_t hdr,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled P4 program as it is committed beside its sources.
+"""The compiled P4 programs as they are committed beside their sources.
 
 ``compiled/`` holds what p4c made of the sources, and the digest of the sources
 it was made from, so that a machine without p4c can run the program and tell
@@ -9,22 +9,78 @@ whether the compilation is up to date.
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from switchgnn.errors import SwitchGNNError
 
 SOURCE_FOLDER = Path(__file__).parent
-COMPILED_FOLDER = SOURCE_FOLDER / "compiled"
-STRAWMAN_FOLDER = SOURCE_FOLDER / "strawman"
-STRAWMAN_SOURCES = (SOURCE_FOLDER, STRAWMAN_FOLDER)
-NAME = "switchgnn"
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 # Registers of a bank, in the product's program and in the strawman's.
 _ONE_CELL_PER_SLOT = (".state", ".free_slots")
 
 
 class StaleProgramError(SwitchGNNError):
-    """The committed compilation is missing or older than the P4 sources."""
+    """A file of a program is missing, or the compilation is older than the P4 sources."""
+
+
+@dataclass(frozen=True)
+class ProgramFiles:
+    """Where the files of one P4 program are.
+
+    Attributes:
+        main: the main file, which includes the other sources.
+        compiled: the folder of the committed compilation.
+    """
+
+    main: Path
+    compiled: Path
+
+    @property
+    def json(self) -> Path:
+        """The device configuration for BMv2."""
+        return self.compiled / f"{self.main.stem}.json"
+
+    @property
+    def p4info(self) -> Path:
+        """P4Info in protobuf text format."""
+        return self.compiled / f"{self.main.stem}.p4info.txtpb"
+
+    @property
+    def origin(self) -> Path:
+        """What the compilation was made from: the sources' digest and the compiler's version."""
+        return self.compiled / f"{self.main.stem}.origin.json"
+
+    def sources(self) -> tuple[Path, ...]:
+        """Return the main file and every file that it includes, directly or not, each once.
+
+        Files in angle brackets are the compiler's own and are left out.
+
+        Raises:
+            StaleProgramError: a file that is included does not exist.
+        """
+        found: list[Path] = []
+        _add_with_included(self.main.resolve(), found)
+        return tuple(found)
+
+    def digest(self) -> str:
+        """Return the SHA-256 (hex) over the names and contents of all sources.
+
+        Raises:
+            StaleProgramError: a source does not exist.
+        """
+        total = hashlib.sha256()
+        for path in self.sources():
+            total.update(path.name.encode() + b"\0")
+            total.update(hashlib.sha256(path.read_bytes()).digest())
+        return total.hexdigest()
+
+
+SWITCHGNN = ProgramFiles(SOURCE_FOLDER / "switchgnn.p4", SOURCE_FOLDER / "compiled")
+STRAWMAN = ProgramFiles(
+    SOURCE_FOLDER / "strawman" / "strawman.p4", SOURCE_FOLDER / "strawman" / "compiled"
+)
 
 
 @dataclass(frozen=True)
@@ -46,39 +102,24 @@ class Program:
     slots: int
 
 
-def sources_digest(*folders: Path) -> str:
-    """Return the SHA-256 (hex) over the names and contents of all ``.p4`` files.
+def load_program(files: ProgramFiles = SWITCHGNN) -> Program:
+    """Return the committed compilation of a program.
 
     Args:
-        folders: where they are; those of the product's program if none is given.
-    """
-    total = hashlib.sha256()
-    paths = (path for folder in folders or (SOURCE_FOLDER,) for path in sorted(folder.glob("*.p4")))
-    for path in paths:
-        total.update(path.name.encode() + b"\0")
-        total.update(hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()
+        files: where it is; the product's program if nothing is said.
 
-
-def load_program(
-    folder: Path = COMPILED_FOLDER, name: str = NAME, *, sources: tuple[Path, ...] = ()
-) -> Program:
-    """Return the committed compilation.
-
-    Args:
-        folder: where it is.
-        name: of its files.
-        sources: the folders of its P4 sources, as for ``sources_digest``.
+    Returns:
+        The program; its digest is that of the sources as they are now.
 
     Raises:
         StaleProgramError: a file is missing, or the P4 sources have changed since.
     """
     try:
-        origin = json.loads((folder / f"{name}.origin.json").read_text())
-        compiled = (folder / f"{name}.json").read_bytes()
+        origin = json.loads(files.origin.read_text())
+        compiled = files.json.read_bytes()
         program = Program(
             json=compiled,
-            p4info=(folder / f"{name}.p4info.txtpb").read_text(),
+            p4info=files.p4info.read_text(),
             digest=origin["sources"],
             compiler=origin["compiler"],
             slots=_count_slots(compiled),
@@ -87,9 +128,9 @@ def load_program(
         raise StaleProgramError(
             f"The compiled P4 program lacks {error.filename}: run `make p4` (needs p4c)."
         ) from error
-    if program.digest != sources_digest(*sources):
+    if program.digest != files.digest():
         raise StaleProgramError(
-            f"The compiled P4 program in {folder} is older than the P4 sources: "
+            f"The compiled P4 program in {files.compiled} is older than the P4 sources: "
             "run `make p4` (needs p4c)."
         )
     return program
@@ -101,7 +142,21 @@ def load_strawman() -> Program:
     Raises:
         StaleProgramError: a file is missing, or the P4 sources have changed since.
     """
-    return load_program(STRAWMAN_FOLDER / "compiled", sources=STRAWMAN_SOURCES)
+    return load_program(STRAWMAN)
+
+
+def _add_with_included(path: Path, found: list[Path]) -> None:
+    if path in found:
+        return
+    found.append(path)
+    try:
+        text = path.read_text()
+    except FileNotFoundError as error:
+        raise StaleProgramError(
+            f"The P4 source {path} is missing: take it from the repository again."
+        ) from error
+    for name in _INCLUDE.findall(text):
+        _add_with_included((path.parent / name).resolve(), found)
 
 
 def _count_slots(compiled: bytes) -> int:

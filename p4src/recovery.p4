@@ -1,20 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a worker does about a sum that does not come. A recall asks the switch for
-// it once more and adds nothing; with `resend` it asks for the partial sums of the
-// leaves as well. A fetch asks the owner of a feature for it, and releases the slot:
-// from now on the worker sums this vertex itself, and what still arrives in the slot
-// can never complete it, so no sum follows a fetch. The owner's answer, a feature
-// with `resend`, bypasses the slots.
+// How a worker gets a sum that does not come. A recall asks the switch for it once more
+// and adds nothing; with `resend` it asks for the partial sums of the leaves as well. A
+// fetch asks the owner of a feature for it, and releases the slot: from now on the worker
+// sums this vertex itself, and nothing that still arrives in the slot can complete it, so
+// no sum follows a fetch. The owner's answer, a feature with `resend`, bypasses the slots.
 //
-// A recall and a fetch touch their slot like a contribution of nothing: zero
-// lanes, and a count of 0 or of RELEASED.
+// A recall and a fetch touch their slot as a contribution of zero lanes, with a count of 0
+// or of RELEASED.
 // Must be applied after Ownership.
 #ifndef _RECOVERY_
 #define _RECOVERY_
 
 #include "headers.p4"
+#include "metadata.p4"
 
 control Recovery(inout headers_t hdr,
                  inout metadata_t meta,
@@ -37,14 +37,14 @@ control Recovery(inout headers_t hdr,
 
     apply {
         if (hdr.switchgnn.kind == kind_t.FEATURE) {
-            // Where its worker is, or its leaf, or a switch above.
+            // To its worker, to the leaf of its worker, or to a switch above.
             relay_to(meta.destination_port, RESENT);
         } else {
             if (hdr.switchgnn.kind == kind_t.FETCH) {
                 relay_to(meta.source_port, FETCHED);
                 touch(RELEASED);
             } else if (hdr.switchgnn.kind == kind_t.MISSING) {
-                // What it says goes around with it.
+                // Its count goes around the loop with it.
                 meta.loop.accepted = hdr.switchgnn.count;
                 touch(0);
             } else {

@@ -8,6 +8,7 @@
 #define _RESULT_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Result(in headers_t hdr, inout metadata_t meta) {
@@ -49,7 +50,9 @@ control Result(in headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        result.apply();
+        if (meta.completed == 1) {
+            result.apply();
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 #define _SEEN_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Seen(inout metadata_t meta) {

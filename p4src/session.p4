@@ -8,6 +8,7 @@
 #define _SESSION_
 
 #include "headers.p4"
+#include "metadata.p4"
 
 control Session(inout metadata_t meta) {
     // members has one bit for every worker of the plan.

@@ -8,13 +8,11 @@
 
 // Aggregator memory, in bytes of feature data. The paper's testbed switch has
 // 10 MB. One slot holds one fragment: 32 lanes of 32 bits.
-#ifndef SLOT_MEMORY_BYTES
-#define SLOT_MEMORY_BYTES 10485760
-#endif
+const bit<32> SLOT_MEMORY_BYTES = 10485760;
 
 // A pass of a packet may touch each bank once, the rule of the hardware that
 // the paper recirculates for. Eight banks are eight additions per pass.
-#define BANKS 8
+const bit<32> BANKS = 8;
 const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
 
 const bit<32> MAX_SOURCES = 1 << 18;

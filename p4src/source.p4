@@ -6,6 +6,7 @@
 #define _SOURCE_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Source(in headers_t hdr, inout metadata_t meta) {

@@ -8,6 +8,7 @@
 #define _TIER_
 
 #include "headers.p4"
+#include "metadata.p4"
 
 control Tier(inout metadata_t meta) {
     // above is the port to the switch that collects the barrier of all, number

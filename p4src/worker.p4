@@ -8,6 +8,7 @@
 #define _WORKER_
 
 #include "headers.p4"
+#include "metadata.p4"
 #include "sizes.p4"
 
 control Worker(inout metadata_t meta, in port_t ingress_port) {

@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What banks.p4 is measured against: one slot per pass and one register of 32
-// bits per lane, the way in-network aggregation is usually written. It takes
-// the place of banks.p4 (-DBANKS_FILE); the rest is the product's program. Only
-// bank 0 of a fanout entry is used, and it has the memory of all banks.
+// What the product's banks are measured against: one slot per pass and one register of
+// 32 bits per lane, the way in-network aggregation is usually written. Only bank 0 of a
+// fanout entry is used, and it has the memory of all banks.
 #ifndef _BANKS_
 #define _BANKS_
 
-#include "headers.p4"
-#include "sizes.p4"
+#include "../../p4src/headers.p4"
+#include "../../p4src/metadata.p4"
+#include "../../p4src/slots.p4"
+#include "../../p4src/sizes.p4"
 
 #define EACH_LANE(DO) \
     DO(0)  DO(1)  DO(2)  DO(3)  DO(4)  DO(5)  DO(6)  DO(7)  \
@@ -48,18 +49,18 @@ control PlainAggregator(in headers_t hdr,
 
     action add() {
         EACH_LANE(ADD)
-        meta.sum_count = content[15:0] |+| hdr.switchgnn.count;
-        state.write(index, meta.tag ++ meta.sum_count);
+        meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
+        state.write(index, meta.tag ++ meta.sum.count);
     }
 
     action overwrite() {
         EACH_LANE(OVERWRITE)
-        meta.sum_count = hdr.switchgnn.count;
+        meta.sum.count = hdr.switchgnn.count;
         state.write(index, meta.tag ++ hdr.switchgnn.count);
     }
 
     action collect() {
-        meta.sum = sum31 ++ sum30 ++ sum29 ++ sum28 ++ sum27 ++ sum26 ++ sum25 ++ sum24
+        meta.sum.lanes = sum31 ++ sum30 ++ sum29 ++ sum28 ++ sum27 ++ sum26 ++ sum25 ++ sum24
             ++ sum23 ++ sum22 ++ sum21 ++ sum20 ++ sum19 ++ sum18 ++ sum17 ++ sum16
             ++ sum15 ++ sum14 ++ sum13 ++ sum12 ++ sum11 ++ sum10 ++ sum9 ++ sum8
             ++ sum7 ++ sum6 ++ sum5 ++ sum4 ++ sum3 ++ sum2 ++ sum1 ++ sum0;
@@ -80,11 +81,11 @@ control PlainAggregator(in headers_t hdr,
                 } else {
                     overwrite();
                 }
-                if (meta.sum_count == expected) {
+                if (meta.sum.count == expected) {
                     events.count(SLOT_COMPLETED);
                     collect();
-                } else if (meta.sum_count > expected) {
-                    if (meta.sum_count == RELEASED) {
+                } else if (meta.sum.count > expected) {
+                    if (meta.sum.count == RELEASED) {
                         events.count(SLOT_RELEASED);
                     } else {
                         events.count(SLOT_OVERFULL);

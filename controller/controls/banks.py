@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The counters and sizes of banks.p4 and aggregator.p4."""
+"""The counters and sizes of banks.p4 and aggregator.p4, and of the strawman's banks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

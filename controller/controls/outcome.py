@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The counter of switchgnn.p4 that has one cell per outcome, and the outcomes of headers.p4."""
+"""The counter of outcome.p4, and the outcomes that it has one cell for."""
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum

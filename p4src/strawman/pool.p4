@@ -5,12 +5,23 @@
 #ifndef _POOL_
 #define _POOL_
 
-#include "headers.p4"
+#include "../headers.p4"
 
-control Pool(inout metadata_t meta) {
+struct limits_t {
+    slot_t limit0;
+    slot_t limit1;
+    slot_t limit2;
+    slot_t limit3;
+    slot_t limit4;
+    slot_t limit5;
+    slot_t limit6;
+    slot_t limit7;
+}
+
+control Pool(out limits_t limits) {
     action set_limits(slot_t limit0, slot_t limit1, slot_t limit2, slot_t limit3,
                       slot_t limit4, slot_t limit5, slot_t limit6, slot_t limit7) {
-        meta.limits = { limit0, limit1, limit2, limit3, limit4, limit5, limit6, limit7 };
+        limits = { limit0, limit1, limit2, limit3, limit4, limit5, limit6, limit7 };
     }
 
     table pool {

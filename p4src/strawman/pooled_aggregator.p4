@@ -11,9 +11,11 @@
 #ifndef _POOLED_AGGREGATOR_
 #define _POOLED_AGGREGATOR_
 
-#include "headers.p4"
-#include "lanes.p4"
-#include "sizes.p4"
+#include "../headers.p4"
+#include "../metadata.p4"
+#include "../slots.p4"
+#include "../lanes.p4"
+#include "../sizes.p4"
 
 const bit<32> DESTINATIONS_PER_BANK = MAX_RESULTS / BANKS;
 
@@ -86,15 +88,15 @@ control PooledAggregator(in headers_t hdr,
     }
 
     action add() {
-        value.read(meta.sum, (bit<32>) (slot - 1));
-        meta.sum = PACKED_ADD(meta.sum, hdr.payload.lanes);
-        value.write((bit<32>) (slot - 1), meta.sum);
+        value.read(meta.sum.lanes, (bit<32>) (slot - 1));
+        meta.sum.lanes = PACKED_ADD(meta.sum.lanes, hdr.payload.lanes);
+        value.write((bit<32>) (slot - 1), meta.sum.lanes);
         added = added + 1;
         sources = sources + hdr.switchgnn.src_id;
     }
 
     action add_to_nothing() {
-        meta.sum = hdr.payload.lanes;
+        meta.sum.lanes = hdr.payload.lanes;
         added = 1;
         sources = hdr.switchgnn.src_id;
     }
@@ -108,14 +110,14 @@ control PooledAggregator(in headers_t hdr,
 
     action complete() {
         events.count(SLOT_COMPLETED);
-        meta.sum_count = added;
-        meta.sum_sources = sources;
+        meta.sum.count = added;
+        meta.sum.sources = sources;
         leave();
     }
 
     action overflow() {
         events.count(SLOT_OVERFLOWED);
-        meta.overflow = 1;
+        meta.sum.overflow = 1;
         leave();
     }
 
@@ -138,7 +140,7 @@ control PooledAggregator(in headers_t hdr,
             } else {
                 unpack();
                 if (hdr.switchgnn.kind == kind_t.RECALL) {
-                    meta.sum_count = seen;
+                    meta.sum.count = seen;
                 } else if (seen == RELEASED) {
                     events.count(SLOT_RELEASED);
                 } else if (hdr.switchgnn.kind == kind_t.FETCH) {

@@ -1,28 +1,29 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The committed compilation is that of the sources."""
+"""The committed compilations are those of the sources."""
 
+import json
 import shutil
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
+from bench.beds.plain_program import PLAIN, compile_plain_program
 from switchgnn.p4src.build import (
     COMPILER,
+    CompileError,
     compile_program,
     compile_strawman,
     compiler_version,
 )
 from switchgnn.p4src.program import (
-    COMPILED_FOLDER,
-    NAME,
     SOURCE_FOLDER,
-    STRAWMAN_FOLDER,
-    STRAWMAN_SOURCES,
+    STRAWMAN,
+    SWITCHGNN,
+    ProgramFiles,
     StaleProgramError,
     load_program,
     load_strawman,
-    sources_digest,
 )
 
 needs_p4c = pytest.mark.skipif(
@@ -30,63 +31,117 @@ needs_p4c = pytest.mark.skipif(
 )
 
 
+def compile_switchgnn(folder):
+    compile_program(replace(SWITCHGNN, compiled=folder))
+
+
+# How each program is compiled into a folder.
+PROGRAMS = {
+    SWITCHGNN: compile_switchgnn,
+    STRAWMAN: compile_strawman,
+    PLAIN: compile_plain_program,
+}
+
+
+def name_of(files):
+    return files.main.stem if isinstance(files, ProgramFiles) else None
+
+
+def names(files):
+    return {path.name for path in files.sources()}
+
+
+def a_copy(tmp_path, files):
+    """The program's files in a copy of the whole source folder."""
+    copy = tmp_path / "p4src"
+    shutil.copytree(SOURCE_FOLDER, copy)
+    main, compiled = (path.relative_to(SOURCE_FOLDER) for path in (files.main, files.compiled))
+    return ProgramFiles(copy / main, copy / compiled)
+
+
 def test_the_digest_is_that_of_the_sources():
-    assert load_program().digest == sources_digest()
+    assert load_program().digest == SWITCHGNN.digest()
+    assert load_strawman().digest == STRAWMAN.digest()
+    assert load_program(PLAIN).digest == PLAIN.digest()
+    assert len({files.digest() for files in PROGRAMS}) == len(PROGRAMS)
 
 
-def test_the_digest_of_the_strawman_is_that_of_all_its_sources(tmp_path):
-    assert load_strawman().digest == sources_digest(*STRAWMAN_SOURCES)
-    changed = tmp_path / "strawman"
-    shutil.copytree(STRAWMAN_FOLDER, changed)
-    (changed / "pool.p4").write_text("// Nothing.\n")
+def test_every_source_belongs_to_a_program():
+    everything = {path.resolve() for path in SOURCE_FOLDER.glob("**/*.p4")}
+    assert {*SWITCHGNN.sources(), *STRAWMAN.sources()} == everything
+
+
+def test_the_strawman_has_a_sum_and_banks_of_its_own():
+    assert names(SWITCHGNN) - names(STRAWMAN) == {"switchgnn.p4", "aggregator.p4"}
+    assert names(STRAWMAN) - names(SWITCHGNN) == {"strawman.p4", "pool.p4", "pooled_aggregator.p4"}
+    folders = {path.parent.name for path in STRAWMAN.sources() if path.stem in {"sum", "banks"}}
+    assert folders == {"strawman"}
+
+
+@pytest.mark.parametrize("files", [SWITCHGNN, STRAWMAN], ids=name_of)
+@pytest.mark.parametrize(
+    ("source", "belongs_to"),
+    [
+        ("sizes.p4", {SWITCHGNN, STRAWMAN}),
+        ("aggregator.p4", {SWITCHGNN}),
+        ("banks.p4", {SWITCHGNN}),
+        ("strawman/pool.p4", {STRAWMAN}),
+    ],
+    ids=["sizes", "aggregator", "banks", "pool"],
+)
+def test_a_changed_source_is_noticed(tmp_path, files, source, belongs_to):
+    copy = a_copy(tmp_path, files)
+    changed = tmp_path / "p4src" / source
+    changed.write_text(changed.read_text() + "// More.\n")
+    if files in belongs_to:
+        with pytest.raises(StaleProgramError, match="make p4"):
+            load_program(copy)
+    else:
+        load_program(copy)
+
+
+def test_a_missing_source_is_noticed(tmp_path):
+    copy = a_copy(tmp_path, SWITCHGNN)
+    (tmp_path / "p4src" / "seen.p4").unlink()
+    with pytest.raises(StaleProgramError, match=r"seen\.p4"):
+        load_program(copy)
+
+
+def test_a_missing_compilation_is_noticed(tmp_path):
     with pytest.raises(StaleProgramError, match="make p4"):
-        load_program(changed / "compiled", sources=(SOURCE_FOLDER, changed))
+        load_program(replace(SWITCHGNN, compiled=tmp_path))
 
 
 def test_the_default_memory_is_ten_megabytes():
     assert load_program().slots == 10 * 2**20 // 128
 
 
-def test_a_changed_source_is_noticed(tmp_path, monkeypatch):
-    sources = tmp_path / "p4src"
-    shutil.copytree(SOURCE_FOLDER, sources)
-    source = sources / "sizes.p4"
-    source.write_text(source.read_text().replace("10485760", "10485888"))
-    monkeypatch.setattr("switchgnn.p4src.program.sources_digest", lambda: sources_digest(sources))
-    with pytest.raises(StaleProgramError, match="make p4"):
-        load_program()
-
-
-def test_a_missing_compilation_is_noticed(tmp_path):
-    with pytest.raises(StaleProgramError, match="make p4"):
-        load_program(tmp_path)
+@pytest.mark.parametrize("files", PROGRAMS, ids=name_of)
+def test_no_path_of_a_machine_is_in_a_compilation(files):
+    compiled = files.json.read_text()
+    assert json.loads(compiled)["program"] == files.main.name
+    assert "source_info" not in compiled
 
 
 @needs_p4c
-@pytest.mark.parametrize(
-    ("compile_it", "committed"),
-    [(compile_program, COMPILED_FOLDER), (compile_strawman, STRAWMAN_FOLDER / "compiled")],
-)
-def test_a_rebuild_gives_the_same(tmp_path, compile_it, committed):
-    compile_it(tmp_path)
-    if compiler_version() != load_program().compiler:
+@pytest.mark.parametrize("committed", PROGRAMS, ids=name_of)
+def test_a_rebuild_gives_the_same(tmp_path, committed):
+    PROGRAMS[committed](tmp_path)
+    if compiler_version() != load_program(committed).compiler:
         pytest.skip("another version of p4c made the committed compilation")
-    for path in sorted(Path(committed).iterdir()):
-        if path.name.startswith(f"{NAME}."):
-            assert (tmp_path / path.name).read_text() == path.read_text(), path.name
+    rebuilt = replace(committed, compiled=tmp_path)
+    assert rebuilt.json.read_text() == committed.json.read_text()
+    assert rebuilt.p4info.read_text() == committed.p4info.read_text()
+    assert rebuilt.origin.read_text() == committed.origin.read_text()
 
 
 @needs_p4c
 def test_a_warning_is_an_error(tmp_path):
-    from switchgnn.p4src.build import CompileError  # noqa: PLC0415
-
-    sources = tmp_path / "p4src"
-    shutil.copytree(SOURCE_FOLDER, sources)
-    top = sources / f"{NAME}.p4"
-    top.write_text(
-        top.read_text().replace(
+    copy = a_copy(tmp_path, SWITCHGNN)
+    copy.main.write_text(
+        copy.main.read_text().replace(
             "#include <core.p4>", "#include <core.p4>\nconst bit<8> UNUSED = 1;"
         )
     )
     with pytest.raises(CompileError, match="UNUSED"):
-        compile_program(tmp_path / "out", source=top)
+        compile_program(replace(copy, compiled=tmp_path / "out"))

@@ -26,8 +26,8 @@ NOTICED_BY = {
     "abandon_nothing": "pool.FetchGivesTheSlotBack",
     "add_what_overflows": "pool.FirstComeFirstServed",
     "forget_the_level": "passage.PartOfASumGoesUp",
-    "ask_no_leaf": "passage.RecallOfTheIncomplete",
-    "keep_the_part": "passage.MissingBringsThePartAgain",
+    "ask_no_leaf": "answer.RecallOfTheIncomplete",
+    "keep_the_part": "answer.MissingBringsThePartAgain",
     "report_as_a_worker": "tier.LeafReportsWhenItsWorkersAreDone",
 }
 

@@ -89,13 +89,3 @@ class FirstAndLastSlotAreFound(RecoveryTest):
             with self.counted(Outcome.AGGREGATED):
                 self.send_feature(101, worker=0, block=block)
             self.check_missing(899 + block, count=1, block=block)
-
-
-class OrdinaryFeatureNeedsNone(RecoveryTest):
-    """Without Resend nobody looks at Dst_id, known, foreign or not."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        for number, vertex in enumerate((0, 900, 12345)):
-            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-                self.check_sum(900, SOURCES, fragment=number, Dst_id=vertex)

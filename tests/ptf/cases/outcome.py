@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The counter of switchgnn.p4: every frame has exactly one outcome."""
+"""outcome.p4: every frame has exactly one outcome."""
 
 from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether

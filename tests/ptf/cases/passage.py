@@ -8,7 +8,6 @@ from tests.ptf.switchgnn_ptf.leaf_spine_test import (
     ABOVE,
     PARTIAL,
     LeafTest,
-    SpineTest,
     from_above,
     sum_from_above,
 )
@@ -17,14 +16,11 @@ from tests.ptf.switchgnn_ptf.packets import (
     done,
     feature,
     fetch,
-    missing,
     random_lanes,
     recall,
     relayed,
     relayed_fetch,
-    resigned,
 )
-from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
 
 SOURCES = {101: 0, 102: 1}
 QUIET = {"passes": {}, "completed": {}}
@@ -113,44 +109,6 @@ class MissingComesDown(LeafTest):
             self.expect(3, relayed(word, to=3))
 
 
-class MissingBringsThePartAgain(LeafTest):
-    """If it says so, for the part may have been lost on its way; as often as need be."""
-
-    def runTest(self) -> None:
-        self.add_part(900, SOURCES)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            sent = [self.send_feature(source, worker=own) for source, own in SOURCES.items()]
-            self.expect(ABOVE, self.part(sent, sent[-1][0]))
-        word = from_above(Kind.MISSING, 900, Count=17)
-        with self.counted(Outcome.PASSED_ON, **QUIET):
-            self.send(ABOVE, word)
-            self.expect(3, relayed(word, to=3))
-        word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
-        for _ in range(3):
-            with self.counted(Outcome.PASSED_ON, passes={}, completed={0: 1}):
-                self.send(ABOVE, word)
-                self.expect(ABOVE, self.part(sent, word))
-                self.expect(3, relayed(word, to=3))
-
-
-class RecallFromAboveBringsThePart(LeafTest):
-    """When it is complete; else there is no answer."""
-
-    def runTest(self) -> None:
-        self.add_part(900, SOURCES, worker=None)
-        asked = from_above(Kind.RECALL, 900)
-        with self.counted(Outcome.AGGREGATED, completed={}):
-            sent = [self.send_feature(101, worker=0)]
-        with self.counted(Outcome.RECALLED, **QUIET):
-            self.send(ABOVE, asked)
-        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            sent.append(self.send_feature(102, worker=1))
-            self.expect(ABOVE, self.part(sent, sent[-1][0]))
-        with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
-            self.send(ABOVE, asked)
-            self.expect(ABOVE, self.part(sent, asked))
-
-
 class FetchComesDownToTheSource(LeafTest):
     """And changes no slot here: what is released is above."""
 
@@ -185,26 +143,3 @@ class NothingElseComesDown(LeafTest):
         with self.counted(Outcome.UNKNOWN_KIND, 2):
             self.send(ABOVE, feature(101, random_lanes(1), port=ABOVE))
             self.send(ABOVE, done(0, block=1, port=ABOVE))
-
-
-class RecallOfTheIncomplete(SpineTest, RecoveryTest):
-    """The asker is told how many are there. If it asks for parts, the other leaves are asked."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, {PARTIAL: 0, PARTIAL + 1: 1})
-        with self.counted(Outcome.AGGREGATED, completed={}):
-            sent = [self.send_feature(PARTIAL, worker=0)]
-        asked = recall(900, port=3)
-        with self.counted(Outcome.RECALLED, **QUIET):
-            self.send(3, asked)
-            self.expect(3, missing(asked, count=1))
-        asked = recall(900, port=3, Resend=1)
-        with self.counted(Outcome.RECALLED, **QUIET):
-            self.send(3, asked)
-            self.expect(3, missing(asked, count=1))
-            for port in (1, 2):
-                self.expect(port, relayed(resigned(asked, Count=0), to=port))
-        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            sent.append(self.send_feature(PARTIAL + 1, worker=1))
-            self.expect_sum(900, sent)
-        self.check_recalled(900, sent)

@@ -7,119 +7,19 @@ import itertools
 from switchgnn.controller import Outcome
 from tests.ptf.switchgnn_ptf.packets import (
     RELEASED,
-    Lanes,
     ack_of,
     feature,
     fetch,
-    missing,
     port_of,
     random_lanes,
-    recall,
     relayed,
-    sum_of,
-    sum_to,
 )
-from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
+from tests.ptf.switchgnn_ptf.recovery_test import GIVEN_BACK, SOURCES, RecoveryTest, SumTest
 
-SOURCES = {101: 0, 102: 1, 103: 2}
 STALE = {"stale": {0: 1}}
-GIVEN_BACK = {"released": {0: 1}}
-
-
-class SumTest(RecoveryTest):
-    """Cases with one sum of three sources, in slot 7 of bank 0, for worker 2."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.add_sum(900, SOURCES)
-
-    def contribute(self, *sources: int, released: int = 0, **fields: int) -> list:
-        """Send features that complete nothing, so many of them to a released slot."""
-        happens = {0: released} if released else {}
-        with self.counted(Outcome.AGGREGATED, len(sources), completed={}, released=happens):
-            return [
-                self.send_feature(source, worker=SOURCES[source], **fields) for source in sources
-            ]
-
-    def complete(self, *sources: int, before: list | None = None, **fields: int) -> list:
-        """Send features of which the last completes the sum of these and ``before``."""
-        with self.counted(Outcome.AGGREGATED, len(sources), completed={0: 1}):
-            sent = list(before or [])
-            sent += [self.send_feature(s, worker=SOURCES[s], **fields) for s in sources]
-            self.expect_sum(900, sent)
-            return sent
 
 
 # Recalls
-
-
-class CompleteSumIsSentAgain(SumTest):
-    """A sum that was lost can be recalled as often as need be: the same bytes."""
-
-    def runTest(self) -> None:
-        with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
-            sent = [self.send_feature(s, worker=own, Is_Fetch=1) for s, own in SOURCES.items()]
-            first = self.receive(3)
-        packet = recall(900, port=3)
-        for _ in range(3):
-            with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
-                self.send(3, packet)
-                self.assertEqual(first.hex(), self.receive(3).hex())
-        self.check_recalled(900, sent)
-
-
-class SumAgainLooksLikeTheRecall(SumTest):
-    """What the program does not set comes with the recall: Level, group, flags; never Echo."""
-
-    def runTest(self) -> None:
-        sent = self.complete(*SOURCES)
-        self.check_recalled(900, sent, Level=5, Feature_group=77, Echo=1, Count=9)
-        self.check_recalled(900, sent, Is_Fetch=0, Src_id=101)
-
-
-class IncompleteSumIsMissing(SumTest):
-    """MISSING tells how many there are; asking adds nothing, the sum is exact."""
-
-    def runTest(self) -> None:
-        sent = []
-        for number, source in enumerate((102, 103)):
-            self.check_missing(900, count=number)
-            self.check_missing(900, count=number)
-            sent += self.contribute(source)
-        self.check_missing(900, count=2)
-        self.check_recalled(900, self.complete(101, before=sent))
-
-
-class MissingIsABareFrame(SumTest):
-    """The header of the recall, with the count of the slot whatever the recall said."""
-
-    def runTest(self) -> None:
-        self.contribute(101)
-        packet = recall(900, port=3, Count=55, Level=3, Feature_group=9, Src_id=4, Echo=1, ECN=1)
-        self.assertEqual(60, len(missing(packet, count=1)))
-        with self.counted(Outcome.RECALLED, passes={}, completed={}):
-            self.send(3, packet)
-            self.expect(3, missing(packet, count=1))
-
-
-class MissingCountsPartialSums(RecoveryTest):
-    """A partial sum counts as many as it holds, up to the largest; the sum again as well."""
-
-    def runTest(self) -> None:
-        most = RELEASED - 1
-        for source, count in ((101, most - 1), (102, 1)):
-            self.add_source(source, worker=source - 101)
-            self.entries.add_fanout(block=1, source=source, slots={0: (7, most)}, count=count)
-        self.add_destination(900, worker=2, slot=7, expected=most)
-        with self.counted(Outcome.AGGREGATED, completed={}):
-            sent = [self.send_feature(101, worker=0, count=most - 1)]
-        self.check_missing(900, count=most - 1)
-        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            sent.append(self.send_feature(102, worker=1))
-            self.expect(3, _sum(sent, count=most))
-        self.check_recalled(900, sent, count=most)
-        self.check_fetch(102, 900, owner=1)
-        self.check_missing(900, count=RELEASED, events=GIVEN_BACK)
 
 
 class RecallOfAnOlderTag(SumTest):
@@ -152,16 +52,6 @@ class RecallOfANewerTag(SumTest):
         self.check_fetch(101, 900, owner=0, round_=3)
         self.check_missing(900, count=0, round_=4)
         self.complete(*SOURCES, round_=4)
-
-
-class RecallNeedsNoSource(SumTest):
-    """Whatever Src_id says: the source table is not asked."""
-
-    def runTest(self) -> None:
-        sent = self.contribute(101)
-        for source in (0, 101, 999):
-            self.check_missing(900, count=1, Src_id=source)
-        self.complete(102, 103, before=sent)
 
 
 class RecallLeavesOtherSlotsAlone(RecoveryTest):
@@ -284,16 +174,6 @@ class FetchReleasesOneSlotOnly(RecoveryTest):
             self.expect(2, ack_of(sent[1][0], accepted=1))
 
 
-class UnknownSourceIsNotFetched(SumTest):
-    """Nobody is asked for it, and the slot is not released."""
-
-    def runTest(self) -> None:
-        with self.counted(Outcome.UNKNOWN_VERTEX, 2, completed={}):
-            self.send(3, fetch(109, 900, port=3), fetch(900, 900, port=3))
-        self.complete(*SOURCES)
-        self.check_fetch(101, 900, owner=0)
-
-
 # Resent features
 
 
@@ -332,15 +212,6 @@ class ResentIsNotAcknowledged(SumTest):
         self.check_resent(101, 900, worker=0, owner=2, Echo=1)
 
 
-class UnknownSourceIsNotResent(SumTest):
-    """A source that the plan does not know reaches nobody."""
-
-    def runTest(self) -> None:
-        with self.counted(Outcome.UNKNOWN_VERTEX):
-            self.send(1, feature(109, random_lanes(1), port=1, Resend=1, Dst_id=900))
-        self.check_resent(101, 900, worker=0, owner=2)
-
-
 class FetchedSumIsExact(SumTest):
     """The whole way: half a sum, a fetch of every source, their answers, a sum by the worker."""
 
@@ -363,8 +234,3 @@ def _add_two_sums(test: RecoveryTest) -> None:
         test.entries.add_fanout(block=1, source=source, slots={0: (7, 2), 3: (7, 2)})
     for vertex, bank in ((900, 0), (901, 3)):
         test.add_destination(vertex, worker=2, slot=7, bank=bank, expected=2)
-
-
-def _sum(sent: list, *, count: int) -> object:
-    total: Lanes = sum_of(lanes for _, lanes in sent)
-    return sum_to(3, 900, total, count=count, completed_by=sent[-1][0])

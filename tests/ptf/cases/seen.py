@@ -3,7 +3,6 @@
 """seen.p4: each source counts once per round, block and fragment (invariants 1 and 3)."""
 
 from switchgnn.controller import Outcome
-from tests.ptf.switchgnn_ptf.packets import ack_of
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1, 103: 2}
@@ -57,21 +56,6 @@ class RepeatedWithOtherLanes(SwitchTest):
             self.send_feature(101, worker=0, Level=1)
             sent += [self.send_feature(source, worker=source - 101) for source in (102, 103)]
             self.expect_sum(900, sent)
-
-
-class DuplicateWithEchoIsAcknowledged(SwitchTest):
-    """An ACK that was lost can be asked for again; the sum does not change."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted({Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 3}, passes={1: 1}):
-            first = self.send_feature(101, worker=0, Echo=1)
-            self.send(1, first[0], first[0])
-            self.expect(1, *[ack_of(first[0], accepted=1)] * 3)
-            self.send_feature(101, worker=0)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            rest = [self.send_feature(source, worker=source - 101) for source in (102, 103)]
-            self.expect_sum(900, [first, *rest])
 
 
 class OlderTagsOfASourceAreStale(SwitchTest):

@@ -55,7 +55,7 @@ def count_repeated_done(compiled: Json) -> None:
 def release_nothing(compiled: Json) -> None:
     """Let a fetch touch its slot with a count of 0, as a recall does."""
     for action in compiled["actions"]:
-        if action["name"] == "SwitchIngress.recovery.touch":
+        if action["name"] == "SwitchIngress.claim.recovery.touch":
             for value in _constants(action):
                 if value["value"] == "0xffff":
                     value["value"] = "0x0000"
@@ -109,12 +109,12 @@ def forget_the_level(compiled: Json) -> None:
 
 def ask_no_leaf(compiled: Json) -> None:
     """Let a spine tell who asks what is missing, and nobody else."""
-    _action(compiled, "SwitchIngress.recall_parts")["primitives"] = []
+    _action(compiled, "SwitchIngress.answer.recall_parts")["primitives"] = []
 
 
 def keep_the_part(compiled: Json) -> None:
-    """Let the word that a sum is missing not bring the part again."""
-    _action(compiled, "SwitchIngress.send_part")["primitives"] = []
+    """Let a MISSING from above not bring the part again."""
+    _action(compiled, "SwitchIngress.answer.send_part")["primitives"] = []
 
 
 def report_as_a_worker(compiled: Json) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of the cases that recall, fetch and resend."""
+"""The base classes of the cases that recall, fetch and resend."""
 
 from typing import Any
 
@@ -19,6 +19,12 @@ from tests.ptf.switchgnn_ptf.packets import (
     sum_to,
 )
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
+
+SOURCES = {101: 0, 102: 1, 103: 2}
+"""The workers of the sources of ``SumTest``."""
+
+GIVEN_BACK = {"released": {0: 1}}
+"""The event of a contribution to a released slot of bank 0."""
 
 
 class RecoveryTest(SwitchTest):
@@ -77,3 +83,27 @@ class RecoveryTest(SwitchTest):
         with self.counted(Outcome.RESENT, passes={}, completed={}):
             packet, _ = self.send_feature(source, worker=worker, Resend=1, Dst_id=vertex, **fields)
             self.expect(port_of(owner), relayed(packet, to=port_of(owner)))
+
+
+class SumTest(RecoveryTest):
+    """Cases with one sum of three sources, in slot 7 of bank 0, for worker 2."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.add_sum(900, SOURCES)
+
+    def contribute(self, *sources: int, released: int = 0, **fields: int) -> list:
+        """Send features that complete nothing, ``released`` of them to a released slot."""
+        happens = {0: released} if released else {}
+        with self.counted(Outcome.AGGREGATED, len(sources), completed={}, released=happens):
+            return [
+                self.send_feature(source, worker=SOURCES[source], **fields) for source in sources
+            ]
+
+    def complete(self, *sources: int, before: list | None = None, **fields: int) -> list:
+        """Send features of which the last completes the sum of these and ``before``."""
+        with self.counted(Outcome.AGGREGATED, len(sources), completed={0: 1}):
+            sent = list(before or [])
+            sent += [self.send_feature(s, worker=SOURCES[s], **fields) for s in sources]
+            self.expect_sum(900, sent)
+            return sent

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What happens to each copy of a packet that leaves on a port.
+#ifndef _EGRESS_
+#define _EGRESS_
+
+#include "headers.p4"
+#include "metadata.p4"
+#include "sizes.p4"
+#include "congestion.p4"
+#include "departure.p4"
+
+control SwitchEgress(inout headers_t hdr,
+                     inout metadata_t meta,
+                     inout standard_metadata_t standard_metadata) {
+    Congestion() congestion;
+    Departure()  departure;
+
+    action loop_again() {
+        meta.send_sum = 0;
+        meta.send_ack = 0;
+        recirculate_preserving_field_list(1);
+    }
+
+    apply {
+        congestion.apply(hdr, meta, standard_metadata);
+        if (standard_metadata.egress_port >= FIRST_LOOP_PORT) {
+            loop_again();
+        } else if (hdr.switchgnn.isValid()) {
+            departure.apply(hdr, meta, standard_metadata.egress_port);
+        } else if (meta.flood == 1
+                   && standard_metadata.egress_port == standard_metadata.ingress_port) {
+            mark_to_drop(standard_metadata);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the controls know of the packet that they have before them. Each part is named
+// after the control that sets it. The main file includes its own `sum_t` before this.
+#ifndef _METADATA_
+#define _METADATA_
+
+#include "headers.p4"
+#include "outcome.p4"
+#include "slots.p4"
+
+// Where a packet is in its way through its slots; kept when it recirculates.
+struct loop_t {
+    @field_list(1) bit<16> pass_number;
+    @field_list(1) bit<16> session;
+    @field_list(1) bit<16> hop;
+    @field_list(1) bit<4>  next_bank;
+    @field_list(1) bit<1>  finished;
+    @field_list(1) port_t  port;
+    @field_list(1) count_t accepted;
+}
+
+struct metadata_t {
+    loop_t       loop;
+    outcome_t    outcome;
+    // Session
+    bit<32>      plan;
+    worker_set_t members;
+    // Tier
+    port_t       above_port;     // to the switch above that collects the barrier; 0: none
+    bit<32>      switch_number;  // what this switch is called there
+    worker_set_t elsewhere;      // workers that are behind other switches only
+    bit<1>       leaves_below;   // whether the neighbours below are switches
+    // Worker
+    bit<1>       from_above;
+    bit<1>       is_worker;
+    worker_t     worker;
+    worker_set_t worker_bit;
+    // Ingress
+    tag_t        tag;
+    // Source
+    port_t       source_port;
+    bit<32>      source_index;
+    // Destination
+    port_t       destination_port;
+    bit<4>       destination_bank;
+    slot_t       destination_slot;
+    count_t      destination_expected;
+    port_t       destination_above;  // to the switch above that completes the sum; 0: this does
+    // Passage
+    bit<1>       look_again;  // at the slot here, whose part may have been lost above
+    // Fanout
+    slots_t      slots;
+    bit<4>       last_bank;
+    bit<1>       last_hop;
+    count_t      count;
+    // Banks
+    bit<96>      oldest;  // the least and the largest state of a slot of this tag
+    bit<96>      newest;
+    sum_t        sum;
+    bit<1>       completed;
+    bit<4>       bank;
+    slot_t       slot;
+    bit<8>       contributions;
+    // Result
+    vertex_t     destination;
+    port_t       result_port;
+    bit<16>      result_group;
+    bit<1>       partial;  // it goes up, and `destination` is the id of the partial sum
+    // What leaves, decided in ingress and written in egress.
+    bit<1>       send_sum;
+    bit<1>       send_ack;
+    bit<1>       send_missing;
+    bit<1>       flood;
+    bit<1>       update_ipv4;
+    bit<1>       seal;
+}
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What became of a frame that a port received. Every frame is counted under exactly
+// one outcome, on its first pass.
+#ifndef _OUTCOME_
+#define _OUTCOME_
+
+// Index of the counter.
+typedef bit<8> outcome_t;
+const outcome_t AGGREGATED      = 0;
+const outcome_t DUPLICATE       = 1;
+const outcome_t STALE           = 2;
+const outcome_t WRONG_PORT      = 3;
+const outcome_t UNKNOWN_VERTEX  = 4;
+const outcome_t UNKNOWN_BLOCK   = 5;
+const outcome_t WRONG_COUNT     = 6;
+const outcome_t DONE_COLLECTED  = 7;
+const outcome_t DONE_REPEATED   = 8;
+const outcome_t WRONG_PLAN      = 9;
+const outcome_t FORWARDED       = 10;
+const outcome_t FLOODED         = 11;
+const outcome_t UNKNOWN_STATION = 12;
+const outcome_t MALFORMED       = 13;
+const outcome_t UNKNOWN_KIND    = 14;
+const outcome_t RECALLED        = 15;
+const outcome_t FETCHED         = 16;
+const outcome_t RESENT          = 17;
+const outcome_t NOTICED         = 18;
+const outcome_t PASSED_ON       = 19;  // between a worker and a switch above
+const bit<32>   OUTCOMES        = 20;
+
+control Outcome(in outcome_t found) {
+    counter(OUTCOMES, CounterType.packets) outcome;
+
+    apply {
+        outcome.count((bit<32>) found);
+    }
+}
+
+#endif

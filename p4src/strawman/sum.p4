@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A sum that leaves, in place of ../sum.p4. It says whose features are in it, as the
+// destination's worker has to add those that found no slot; these leave as they came.
+#ifndef _SUM_
+#define _SUM_
+
+#include "../headers.p4"
+
+struct sum_t {
+    lanes_t  lanes;
+    count_t  count;     // contributions
+    vertex_t sources;   // the ids of their sources, added up
+    bit<1>   overflow;  // no slot was free: the feature itself leaves
+}
+
+control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
+    action make_sum() {
+        hdr.switchgnn.kind = kind_t.SUM;
+        hdr.switchgnn.src_id = sum.sources;
+        hdr.switchgnn.dst_id = destination;
+        hdr.switchgnn.count = sum.count;
+        hdr.switchgnn.echo = 0;
+        hdr.payload.lanes = sum.lanes;
+        hdr.ipv4.total_len = SUM_LENGTH;
+    }
+
+    // Still a feature, and its source's.
+    action make_overflow() {
+        hdr.switchgnn.dst_id = destination;
+        hdr.switchgnn.echo = 0;
+        hdr.ipv4.total_len = SUM_LENGTH;
+    }
+
+    apply {
+        if (sum.overflow == 1) {
+            make_overflow();
+        } else {
+            make_sum();
+        }
+    }
+}
+
+#endif
