@@ -20,6 +20,7 @@ EXCHANGE_OPTIONS ?=# more options of `switchgnn run`
 SOAK_MINUTES ?= 1
 
 JOBS    ?= $(shell nproc)#  tests at a time
+LEVEL   ?= test#     of `make tests`: check, test or all
 SHARE   ?= 40#       of `make test-share`: one test in so many
 SEED    ?= 0
 TEST_OPTIONS ?=#     more options of pytest
@@ -72,14 +73,20 @@ lint: $(VENV)/test  ## lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: lint  ## before a commit: lint, types, and the tests that run no whole programs
-	$(PYTEST) --level check
+# Lint and types run beside the tests, which wait for each other now and then.
+BESIDE = $(MAKE) --no-print-directory -j2 lint
 
-test: lint  ## all of that, and each promise once on each switch and fabric of the machine
-	$(PYTEST) --level test
+check: $(VENV)/test  ## before a commit: lint, types, and the tests that run no whole programs
+	$(BESIDE) tests LEVEL=check
 
-test-all: lint  ## every variation: widths, seeds, numbers of workers, kills, model searches
-	$(PYTEST) --level all
+test: $(VENV)/test  ## all of that, and each promise once on each switch and fabric of the machine
+	$(BESIDE) tests LEVEL=test
+
+test-all: $(VENV)/test  ## every variation: widths, seeds, numbers of workers, kills, model searches
+	$(BESIDE) tests LEVEL=all
+
+tests: $(VENV)/test
+	$(PYTEST) --level $(LEVEL)
 
 test-share: $(VENV)/test  ## of what only test-all has one in SHARE, chosen by SEED
 	$(PYTEST) --share $(SHARE):$(SEED)
@@ -124,4 +131,4 @@ $(VENV)-shell/ready:
 	$(VENV)-shell/bin/python -m pip install --quiet --disable-pip-version-check p4runtime-shell
 	@touch $@
 
-.PHONY: help run exchange up shell doctor soak lint check test test-all test-share test-bare bench figures p4 clean
+.PHONY: help run exchange up shell doctor soak lint check test test-all tests test-share test-bare bench figures p4 clean
