@@ -32,7 +32,17 @@ NOTICED_BY = {
 }
 
 
-@pytest.fixture(scope="session", params=list(SETTINGS))
+# The embedded switch has the same ports as in tests/softswitch; one kind of them is enough here.
+VARIATION = "embedded-veth"
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(name, marks=[pytest.mark.full] if name == VARIATION else [])
+        for name in SETTINGS
+    ],
+)
 def runner(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runner]:
