@@ -43,7 +43,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) $(TEST_OPTIONS)
 .DEFAULT_GOAL := help
 
 help:  ## list what can be made
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch; then in one process
 	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) --dropout 0 \
@@ -94,6 +94,9 @@ test-share: $(VENV)/test  ## of what only test-all has one in SHARE, chosen by S
 test-bare: $(VENV)/test  ## what `make test` runs where none of the optional programs is installed
 	PATH="$$($(BIN)/python tests/support/bare_path.py)" $(PYTEST) --level test
 
+check-lowest: $(VENV)-lowest/ready  ## the tests of `make check` on the lowest versions of all packages
+	$(subst $(BIN),$(VENV)-lowest/bin,$(PYTEST)) --level check
+
 bench: $(VENV)/test  ## the benchmarks; ratios measured side by side
 	$(BIN)/python -m bench
 
@@ -104,7 +107,7 @@ p4: $(VENV)/base  ## compile the P4 program (needs p4c)
 	$(BIN)/python -m switchgnn.p4src.build
 
 clean:  ## remove everything that can be made again
-	rm -rf $(VENV) $(VENV)-shell build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-shell build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -125,10 +128,16 @@ $(VENV)/figures: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[hypergraph,plots,simulate]'
 	@touch $@
 
+$(VENV)-lowest/ready: pyproject.toml requirements-lowest.txt
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --constraint requirements-lowest.txt -e '.[mininet,test]' $(TORCH)
+	@touch $@
+
 # p4runtime-shell pins a protobuf that is too old for everything else.
 $(VENV)-shell/ready:
 	$(PYTHON) -m venv $(VENV)-shell
 	$(VENV)-shell/bin/python -m pip install --quiet --disable-pip-version-check p4runtime-shell
 	@touch $@
 
-.PHONY: help run exchange up shell doctor soak lint check test test-all tests test-share test-bare bench figures p4 clean
+.PHONY: help run exchange up shell doctor soak lint check test test-all tests test-share test-bare check-lowest bench figures p4 clean

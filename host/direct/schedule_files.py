@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,10 +48,10 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
         "add_column": schedule.add.column,
         "digest": schedule.digest,
     }
-    typed = {name: array.astype(_ARRAYS[name]) for name, array in arrays.items()}
+    typed: dict[str, Any] = {name: array.astype(_ARRAYS[name]) for name, array in arrays.items()}
     try:
         with Path(path).open("wb") as file:
-            np.savez(file, allow_pickle=False, **typed)
+            np.savez(file, **typed)
     except OSError as error:
         raise ScheduleError(f"Cannot write {path}: {error.strerror}.") from error
 

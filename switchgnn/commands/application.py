@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """All subcommands of `switchgnn`."""
 
+from typing import Annotated
+
 import typer
 
+from switchgnn import __version__
 from switchgnn.commands.doctor.command import doctor
 from switchgnn.commands.figures.command import figures
 from switchgnn.commands.plan.command import plan
@@ -32,3 +35,21 @@ app.add_typer(controller, name="controller", help="Install, show, clear and watc
 app.command()(shard)
 app.command()(doctor)
 app.command(hidden=True)(worker)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"switchgnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before a subcommand."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An assignment that somebody else made, from a file."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,10 @@ def load_assignment(path: Path | str) -> NDArray[np.int64]:
         if path.suffix == ".npy":
             loaded = np.load(path, allow_pickle=False)
         else:
-            loaded = np.loadtxt(path, dtype=np.int64, ndmin=1, comments="#")
+            # Older versions of NumPy would cut off a fraction, and only warn.
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", DeprecationWarning)
+                loaded = np.loadtxt(path, dtype=np.int64, ndmin=1, comments="#")
     except OSError as error:
         raise PlannerError(f"the assignment {path} cannot be read: {error}") from error
     except (ValueError, EOFError) as error:

@@ -190,10 +190,7 @@ def _part_graph(
         choice["tpwgts"] = [share / sum(shares) for share in shares]
     starts, adjacent = indptr.astype(np.int32), indices
     try:
-        if hasattr(pymetis, "CSRAdjacency"):
-            graph = pymetis.CSRAdjacency(starts, adjacent)
-            return pymetis.part_graph(parts, graph, **choice).vertex_part
-        _, part = pymetis.part_graph(parts, xadj=starts, adjncy=adjacent, **choice)
+        graph = pymetis.CSRAdjacency(starts, adjacent)
+        return pymetis.part_graph(parts, graph, **choice).vertex_part
     except RuntimeError as error:
         raise PlannerError(f"METIS could not make {parts} parts: {error}") from error
-    return part

@@ -101,14 +101,6 @@ def test_the_wrapper_takes_directions_duplicates_and_loops():
     assert set(part.tolist()) == {0, 1}
 
 
-@pytest.mark.filterwarnings("ignore:Passing xadj:DeprecationWarning")
-def test_older_pymetis(monkeypatch):
-    graph = random_graph(100, 300, 0)
-    expected = partition_workers(graph, 4, 0)
-    monkeypatch.delattr(pymetis, "CSRAdjacency")
-    assert np.array_equal(partition_workers(graph, 4, 0), expected)
-
-
 def test_what_metis_says_is_passed_on(monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("METIS ran out of memory")

@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What stands beside the code agrees with it: metadata, lowest versions, citation, hooks, CI."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from switchgnn import __version__
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MAKEFILE = (ROOT / "Makefile").read_text()
+HOOKS = ROOT / ".pre-commit-config.yaml"
+WORKFLOW = ROOT / ".github/workflows/ci.yml"
+REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)(>=|==|<)([A-Za-z0-9.]+)(?:,<[0-9.]+)?")
+# Tests run with one version, `torch==...`; that the lowest works was tried by hand.
+ONE_VERSION = "torch"
+
+
+def requirements():
+    """Every requirement as (name, relation, version), but what stands for an extra of ours."""
+    extras = PROJECT["optional-dependencies"].values()
+    for requirement in [*PROJECT["dependencies"], *(each for extra in extras for each in extra)]:
+        if not requirement.startswith("switchgnn["):
+            found = REQUIREMENT.fullmatch(requirement)
+            assert found, f"{requirement} has no bound, or more than one"
+            yield found.groups()
+
+
+def test_the_lowest_versions_are_those_that_are_allowed():
+    text = (ROOT / "requirements-lowest.txt").read_text()
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    allowed = {
+        f"{name}=={version}"
+        for name, relation, version in requirements()
+        if relation != "<" and name != ONE_VERSION
+    }
+    assert set(lines) == allowed
+
+
+def test_the_make_file_takes_the_same_torch():
+    pinned = next(
+        version for name, sign, version in requirements() if (name, sign) == ("torch", "==")
+    )
+    assert re.search(rf"^TORCH +\?= torch=={re.escape(pinned)}$", MAKEFILE, re.MULTILINE)
+
+
+def test_the_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == __version__
+    assert citation["license"] == PROJECT["license"]
+    assert citation["authors"] == [{"name": author["name"]} for author in PROJECT["authors"]]
+    (paper,) = citation["references"]
+    assert paper["url"] == PROJECT["urls"]["Paper"]
+
+
+def test_the_changelog_begins_with_what_is_not_released():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    headings = re.findall(r"^## \[?([^\]\s]+)", text, re.MULTILINE)
+    assert headings[0] in {"Unreleased", __version__}
+
+
+def make_targets(node):
+    """The targets of every `make` in the strings of a document."""
+    if isinstance(node, str):
+        for line in node.splitlines():
+            if line.startswith("make "):
+                yield next(word for word in line.split()[1:] if "=" not in word)
+    elif isinstance(node, dict):
+        for value in node.values():
+            yield from make_targets(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from make_targets(value)
+
+
+@pytest.mark.parametrize("path", [HOOKS, WORKFLOW], ids=lambda path: path.name)
+def test_make_targets_of_hooks_and_workflow_exist(path):
+    found = set(make_targets(yaml.safe_load(path.read_text())))
+    assert "check" in found
+    for target in found:
+        assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.MULTILINE), target
+
+
+def test_every_hook_runs_here_and_at_a_known_time():
+    repositories = yaml.safe_load(HOOKS.read_text())["repos"]
+    assert [each["repo"] for each in repositories] == ["local"]
+    for hook in repositories[0]["hooks"]:
+        assert hook["language"] == "system", hook["id"]
+        assert set(hook["stages"]) <= {"pre-commit", "pre-push"}, hook["id"]
+
+
+def test_the_workflow_runs_on_the_oldest_and_the_newest_python():
+    jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
+    prefix = "Programming Language :: Python :: 3."
+    minors = sorted(
+        int(name.removeprefix(prefix)) for name in PROJECT["classifiers"] if name.startswith(prefix)
+    )
+    assert PROJECT["requires-python"] == f">=3.{minors[0]}"
+    assert minors == list(range(minors[0], minors[-1] + 1))
+    used = {
+        name: [step["with"]["python-version"] for step in job["steps"] if "with" in step]
+        for name, job in jobs.items()
+    }
+    oldest, newest = f"3.{minors[0]}", f"3.{minors[-1]}"
+    assert used == {"newest": [newest], "oldest": [oldest], "lowest": [oldest]}
