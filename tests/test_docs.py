@@ -13,23 +13,23 @@ from switchgnn.simulator.compile import what_is_missing
 from tests.support.documents import ENVIRONMENT, run_command
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-MAKE_TARGET = re.compile(r"`make ([a-z0-9]+)")
+MAKE_TARGET = re.compile(r"`make ([a-z0-9-]+)")
 
 
 def blocks(page, language):
     return [text for kind, text in BLOCK.findall(page.read_text()) if kind == language]
 
 
-# `make test` would run this test again; the rest of it is what you are reading.
+# `make test` would run this test again, and `make check` the tests beside it.
 COMMANDS = [
     line
     for page in PAGES
     for text in blocks(page, "sh")
     for line in text.splitlines()
-    if line.strip() and line != "make test"
+    if line.strip() and line not in {"make check", "make test"}
 ]
 
 

@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The recipes of CONTRIBUTING.md, carried out step by step in a copy of the checkout."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from switchgnn.simulator.compile import what_is_missing
+
+ROOT = Path(__file__).parent.parent.parent
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
+STEP = re.compile(r"^```(bash|diff)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# What the steps need; all of it but what is made again.
+PARTS = (
+    *("bench", "controller", "examples", "host", "p4src", "switchgnn", "tests", "topologies"),
+    "pyproject.toml",
+)
+COMPILER = "p4c-bm2-ss"
+NO_SIMULATIONS = what_is_missing()
+
+
+def recipes():
+    """Every section below `## Recipes`: its heading and its steps, as (kind, text)."""
+    _, _, text = GUIDE.partition("\n## Recipes\n")
+    text, *_ = re.split(r"^## ", text, flags=re.MULTILINE)
+    _, *sections = re.split(r"^### ", text, flags=re.MULTILINE)
+    return [pytest.param(STEP.findall(section), id=section.splitlines()[0]) for section in sections]
+
+
+def missing(command):
+    """Why a command cannot run here, or None."""
+    if command.startswith("switchgnn figures"):
+        return NO_SIMULATIONS
+    needs_compiler = "switchgnn.p4src.build" in command or "tests/ptf" in command
+    if needs_compiler and shutil.which(COMPILER) is None:
+        return f"{COMPILER} is not on the PATH"
+    return None
+
+
+def change(tree, diff):
+    """Apply a diff without line numbers: what it shows of a file is in there exactly once."""
+    for part in re.split(r"^(?=--- a/)", diff, flags=re.MULTILINE)[1:]:
+        head, *hunks = re.split(r"^@@.*\n", part, flags=re.MULTILINE)
+        old_name, new_name = re.findall(r"^(?:--- a|\+\+\+ b)/(\S+)$", head, re.MULTILINE)
+        assert old_name == new_name
+        text = (tree / new_name).read_text()
+        for hunk in hunks:
+            lines = [(line[:1] or " ", line[1:]) for line in hunk.splitlines()]
+            before = "".join(f"{line}\n" for sign, line in lines if sign != "+")
+            after = "".join(f"{line}\n" for sign, line in lines if sign != "-")
+            assert text.count(before) == 1, f"{new_name} does not hold once:\n{before}"
+            text = text.replace(before, after)
+        (tree / new_name).write_text(text)
+
+
+def run(tree, command):
+    """Run a command as after `. .venv/bin/activate` in the checkout."""
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(tree),
+    }
+    command = re.sub(r"^switchgnn ", "python -m switchgnn.commands ", command)
+    told = subprocess.run(
+        ["bash", "-euc", command],
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert told.returncode == 0, f"{command}\n{told.stdout}{told.stderr}"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    made = shutil.ignore_patterns("__pycache__", ".*_cache")
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=made)
+        else:
+            shutil.copy(ROOT / part, tmp_path / part)
+    return tmp_path
+
+
+def test_every_recipe_ends_with_a_check():
+    assert len(recipes()) == 5
+    for recipe in recipes():
+        (steps,) = recipe.values
+        assert {kind for kind, _ in steps} >= {"bash"}
+        assert any("python -m pytest" in text for _, text in steps)
+
+
+@pytest.mark.parametrize("steps", recipes())
+def test_recipe(steps, tree):
+    left_out = []
+    for kind, text in steps:
+        if kind == "diff":
+            change(tree, text)
+            continue
+        for command in text.splitlines():
+            if reason := missing(command):
+                left_out.append(f"{command}: {reason}")
+            else:
+                run(tree, command)
+    if left_out:
+        pytest.skip(f"all but: {'; '.join(left_out)}")
