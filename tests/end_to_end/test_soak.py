@@ -112,16 +112,32 @@ def test_the_command_repeats_the_run(monkeypatch, number, leaves_and_spines):
     assert asked == [drawn]
 
 
+class Deaf:
+    """A listener that does not listen."""
+
+    def begun(self, *_): ...
+    def step(self, *_): ...
+    def ended(self, *_): ...
+
+
+def test_each_run_is_the_next_one_of_the_seed(monkeypatch):
+    done = []
+
+    def note(options, *_):
+        done.append(options)
+        raise KeyboardInterrupt if len(done) == 3 else SwitchGNNError("Broken on purpose.")
+
+    monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", note)
+    report = soak(SoakOptions(1, "embedded", "loopback", 5), Deaf())
+    assert done == [draw_run(5, number, LOOPBACK) for number in range(3)]
+    assert [failure.run for failure in report.failures] == [0, 1]
+
+
 def failure_of(monkeypatch, drawn):
     """What a soak says when this run fails."""
 
     def fail(*_):
         raise SwitchGNNError("Broken on purpose.")
-
-    class Deaf:
-        def begun(self, *_): ...
-        def step(self, *_): ...
-        def ended(self, *_): ...
 
     monkeypatch.setattr("switchgnn.commands.soak.runs.draw_run", lambda *_: drawn)
     monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", fail)

@@ -188,6 +188,28 @@ def test_the_last_acknowledgement_may_be_lost(number):
         assert wrong(graph, assignment, features, sums) == 0
 
 
+def test_a_farewell_acknowledges_all_that_came_before():
+    """All acknowledgements of one worker are lost; that it leaves is as good as they are.
+
+    The rows are few enough for the window: otherwise the other worker would wait with the rest.
+    """
+    graph, assignment = random_case(20, 40, 2, 1, directed=False)
+    drops = []
+
+    def touch(frame):
+        lost = frame[KIND_AT] & 0xF == Kind.ACK and frame[6:12] == mute
+        drops.append(lost)
+        return None if lost else frame
+
+    hub = Hub(2, touch)
+    mute = bytes.fromhex(hub.stations[1].mac.replace(":", ""))
+    transports = on_hub(copy_schedules(graph, assignment, 2), hub=hub, pace=Pace(patience=3.0))
+    features = features_for(graph, 3)
+    (sums,) = exchange(transports, parts_of(assignment, 2), [(features, BOTH[0], False)])
+    assert wrong(graph, assignment, features, sums) == 0
+    assert any(drops)
+
+
 def test_without_faults_all_leave_at_once():
     graph, assignment = random_case(60, 300, 3, 1, directed=True)
     transports = on_hub(copy_schedules(graph, assignment, 3))

@@ -355,6 +355,24 @@ def test_a_switch_that_forgets_everything(graph, when, send):
         thread.join()
 
 
+def test_who_was_told_to_go_on_says_done_again(graph):
+    """The switch restarts when one worker knows that the round is open, and the other does not."""
+    restarted = []
+
+    def disturb(way, worker, frame):
+        told = way == "down" and unpack_header(frame).kind is Kind.ADVANCE
+        if not told or worker == 0 or restarted:
+            return [frame]
+        restarted.append(threading.Thread(target=team.switch.restart))
+        restarted[0].start()
+        return []
+
+    team = Team(plan_of(graph, 2), disturb=disturb, pace=replace(QUICK, patience=5.0))
+    check_rounds(team, graph, 4)
+    assert len(restarted) == 1
+    assert team.exchanges[0].tally.barriers_repeated >= 1
+
+
 @every_send
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(

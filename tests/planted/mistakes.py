@@ -1,0 +1,605 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes in the product that the slow groups of tests find, and what finds them in `make test`.
+
+Each is a text in a file of the product and what stands there in its place. The table in
+docs/testing.md is made from this list: `python -m tests.planted.table` prints it.
+"""
+
+from dataclasses import dataclass
+
+E2E = "tests/end_to_end"
+TRAIN = f"{E2E}/test_train.py"
+LEFTOVERS = f"{E2E}/test_leftovers.py"
+LEAF_SPINE = f"{E2E}/test_leaf_spine.py"
+SOAK = f"{E2E}/test_soak.py"
+RUN = f"{E2E}/test_run.py"
+BACKGROUND = f"{E2E}/test_background.py"
+BAD_INPUT = f"{E2E}/test_bad_input.py"
+PTF = "tests/ptf/test_ptf.py"
+LAYERS = "tests/training/layers/test_layers.py"
+INTERRUPTION = "tests/commands/shared/test_interruption.py"
+RUNNER = "tests/experiments/test_runner.py"
+FIGURES = "tests/experiments/test_command.py"
+FAULTS = "tests/recovery/test_faults.py"
+KILLS = "tests/recovery/test_kills.py"
+CABLES = "tests/recovery/test_leaf_spine.py"
+LEAF_SPINE_KILLS = "tests/recovery/test_leaf_spine_kills.py"
+STRAWMAN = "tests/strawman/test_sums.py"
+STRAWMAN_KILLS = "tests/strawman/test_kills.py"
+MODEL = "tests/promela/test_model.py"
+EXCHANGE = "tests/host/innetwork/test_exchange.py"
+PARTS = "tests/host/innetwork/test_strawman.py"
+DIRECT = "tests/host/direct/test_faults.py"
+FUZZ_HOST = "tests/fuzz/test_host.py"
+FORGERIES = "tests/fuzz/test_forgeries.py"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake, and the tests of `make test` that must fail with it.
+
+    Attributes:
+        name: for `pytest -k`.
+        group: the slow group of tests that finds it, a file or folder below tests/.
+        what: the mistake in a few words, without a full stop.
+        file: the file of the product.
+        old: what stands there, exactly once.
+        new: what stands there with the mistake.
+        noticed_by: node ids; each alone notices it, where the machine has what it needs.
+    """
+
+    name: str
+    group: str
+    what: str
+    file: str
+    old: str
+    new: str
+    noticed_by: tuple[str, ...]
+
+
+MISTAKES = (
+    # --- the training
+    Mistake(
+        "gradients_of_one_worker",
+        TRAIN,
+        "each worker steps with its own gradients alone",
+        "switchgnn/training/gradients.py",
+        "        self.add(flat)\n",
+        "",
+        (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
+    ),
+    Mistake(
+        "sums_of_others_left_out",
+        TRAIN,
+        "a GCN layer leaves out the neighbours on other workers",
+        "switchgnn/training/layers/whole.py",
+        "        return local + pending.land() * factor\n",
+        "        return local + 0 * pending.land() * factor\n",
+        (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
+    ),
+    Mistake(
+        "gradients_along_the_edges",
+        TRAIN,
+        "gradients go along the edges, in place of against them",
+        "switchgnn/training/sums/remote_sum.py",
+        "remote.submit(gradient, Direction.BACKWARD)",
+        "remote.submit(gradient, Direction.FORWARD)",
+        (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gcn-3-directed]",),
+    ),
+    Mistake(
+        "checkpoint_forgets_dropout",
+        TRAIN,
+        "a training that goes on drops what its first epochs have dropped",
+        "switchgnn/training/checkpoint.py",
+        '        restore_dropout_calls(model, content["dropout"])\n',
+        "",
+        (f"{TRAIN}::test_a_training_goes_on_where_it_stopped",),
+    ),
+    Mistake(
+        "checkpoint_forgets_epochs",
+        TRAIN,
+        "a training that goes on begins with the first epoch",
+        "switchgnn/training/checkpoint.py",
+        '    return int(content["epoch"]), ',
+        "    return 0, ",
+        (f"{TRAIN}::test_a_training_goes_on_where_it_stopped",),
+    ),
+    Mistake(
+        "last_step_left_out",
+        TRAIN,
+        "the weights that are saved lack the last step",
+        "switchgnn/training/trainer.py",
+        "        self._optimizer.step()\n",
+        '        self._left = getattr(self, "_left", self._options.epochs) - 1\n'
+        "        if self._left:\n"
+        "            self._optimizer.step()\n",
+        (
+            f"{TRAIN}::test_every_transport_leaves_the_weights_of_one_process"
+            "[('karate', 'gcn', 4)-embedded-loopback-switch]",
+        ),
+    ),
+    Mistake(
+        "variables_not_passed_on",
+        TRAIN,
+        "a worker that is forked lacks the variables of its order, as its rank",
+        "topologies/nursery_program.py",
+        '        os.environ.update(order["environment"])\n',
+        "",
+        (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
+    ),
+    Mistake(
+        "gloo_on_loopback",
+        TRAIN,
+        "workers in Mininet add up gradients over the loopback interface",
+        "switchgnn/commands/train/exchange.py",
+        'fabric.worker_link(worker).removeprefix("eth:")',
+        '"lo"',
+        (f"{TRAIN}::test_the_best_strategies_train_like_one_process[embedded-mininet]",),
+    ),
+    # --- what a run leaves behind
+    Mistake(
+        "children_outlive_their_parent",
+        LEFTOVERS,
+        "a switch is not tied to the process that has started it",
+        "topologies/child.py",
+        'DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")',
+        'DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "clear")',
+        (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-exchanging-SIGKILL]",),
+    ),
+    Mistake(
+        "folder_stays",
+        LEFTOVERS,
+        "the folder of a run that is interrupted stays",
+        "switchgnn/commands/run/job.py",
+        '    with TemporaryDirectory(prefix="switchgnn-") as name:\n',
+        "    import contextlib, tempfile\n"
+        '    with contextlib.nullcontext(tempfile.mkdtemp(prefix="switchgnn-")) as name:\n',
+        (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-installing-SIGTERM]",),
+    ),
+    Mistake(
+        "sigterm_ends_at_once",
+        LEFTOVERS,
+        "SIGTERM ends a run without cleaning up",
+        "switchgnn/commands/run/command.py",
+        "    signal.signal(signal.SIGTERM, signal.default_int_handler)\n",
+        "",
+        (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-installing-SIGTERM]",),
+    ),
+    Mistake(
+        "network_stays",
+        LEFTOVERS,
+        "the links of Mininet are not taken down at the end of a run",
+        "topologies/mininet_fabric.py",
+        "            net.stop()\n",
+        "",
+        (f"{BACKGROUND}::test_a_network_ends_though_a_command_was_interrupted[read]",),
+    ),
+    # --- a run on leaves and spines
+    Mistake(
+        "partition_not_told_of_leaves",
+        LEAF_SPINE,
+        "a training on leaves and spines is partitioned as for a star",
+        "switchgnn/commands/train/job.py",
+        "        return Situation(self.workers, self.slots, leaf_spine=self.leaf_spine)\n",
+        "        return Situation(self.workers, self.slots)\n",
+        (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train-best]",),
+    ),
+    Mistake(
+        "faults_on_cables_ignored",
+        LEAF_SPINE,
+        "faults are injected on the links of workers, but not on cables",
+        "topologies/fabric.py",
+        'cable_faults if site.cables else ""',
+        '""',
+        (f"{LEAF_SPINE}::test_faults_on_links_and_cables[embedded-loopback-]",),
+    ),
+    Mistake(
+        "barriers_not_planned",
+        LEAF_SPINE,
+        "the bytes that are planned up lack the barriers",
+        "switchgnn/commands/shared/leaf_spine_report.py",
+        "planned.partial_sums * FEATURE_FRAME_BYTES + planned.barrier_bytes",
+        "planned.partial_sums * FEATURE_FRAME_BYTES",
+        (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-7]",),
+    ),
+    Mistake(
+        "spines_counted_from_the_first_switch",
+        LEAF_SPINE,
+        "the partial sums that are reported are what leaves have added",
+        "switchgnn/commands/shared/leaf_spine_report.py",
+        "zip(before[leaf_spine.leaves :], after[leaf_spine.leaves :], strict=True)",
+        "zip(before[: leaf_spine.leaves], after[: leaf_spine.leaves], strict=True)",
+        (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-7]",),
+    ),
+    # --- runs with random faults
+    Mistake(
+        "every_run_the_same",
+        SOAK,
+        "all runs of a soak are the first one again",
+        "switchgnn/commands/soak/runs.py",
+        "draw_run(options.seed, number, choice,",
+        "draw_run(options.seed, 0, choice,",
+        (f"{SOAK}::test_each_run_is_the_next_one_of_the_seed",),
+    ),
+    Mistake(
+        "wrong_sums_not_counted",
+        SOAK,
+        "a soak does not count wrong sums",
+        "switchgnn/commands/soak/runs.py",
+        '        self.numbers["wrong_sums"] += report.wrong_sums\n',
+        "",
+        (f"{SOAK}::test_a_wrong_sum_is_exit_code_1",),
+    ),
+    Mistake(
+        "summary_lost",
+        SOAK,
+        "a soak that is interrupted prints no summary",
+        "switchgnn/commands/soak/runs.py",
+        "            except KeyboardInterrupt:\n                break\n",
+        "            except KeyboardInterrupt:\n                raise\n",
+        (
+            f"{SOAK}::test_the_summary_comes_when_it_is_interrupted"
+            "[embedded-loopback-starting the switch-SIGINT]",
+        ),
+    ),
+    Mistake(
+        "second_interrupt_heeded",
+        SOAK,
+        "a second Ctrl-C stops the cleaning up",
+        "switchgnn/commands/shared/interruption.py",
+        "        if first and self._at_once:\n",
+        "        if self._at_once:\n",
+        (f"{INTERRUPTION}::test_the_first_one_ends_work_and_others_are_noted[SIGINT]",),
+    ),
+    Mistake(
+        "command_without_seed",
+        SOAK,
+        "the command that repeats a run has another seed",
+        "switchgnn/commands/soak/draw.py",
+        '        "seed": run.seed,\n',
+        "",
+        (f"{SOAK}::test_the_command_repeats_the_run[0-None]",),
+    ),
+    # --- a run on a star
+    Mistake(
+        "last_fragment_dropped",
+        RUN,
+        "the last of several fragments of a row is not exchanged",
+        "host/innetwork/exchange.py",
+        "            for fragment in range(lanes.shape[1]):\n",
+        "            for fragment in range(max(1, lanes.shape[1] - 1)):\n",
+        (f"{RUN}::test_any_feature_width[embedded-loopback-128]",),
+    ),
+    Mistake(
+        "width_rounded_down",
+        RUN,
+        "a row ends with its last whole fragment of 32 numbers",
+        "host/wire/header.py",
+        "-(-width // LANES)",
+        "max(1, width // LANES)",
+        (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
+    ),
+    Mistake(
+        "one_worker_alone",
+        RUN,
+        "a worker without remote neighbours fails, as one alone",
+        "switchgnn/commands/run/reference.py",
+        "    return max(1, int(counts.max()))\n",
+        "    return int(counts.max())\n",
+        (f"{RUN}::test_any_number_of_workers[embedded-loopback-1]",),
+    ),
+    Mistake(
+        "traffic_counted_twice",
+        RUN,
+        "the bytes of a worker are counted at both ends of its link",
+        "switchgnn/commands/run/make_report.py",
+        "            bytes_up=wire.up,\n",
+        "            bytes_up=wire.up + wire.down,\n",
+        (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
+    ),
+    Mistake(
+        "copies_of_one_fragment",
+        RUN,
+        "what hosts would send is said for one fragment only",
+        "switchgnn/commands/run/make_report.py",
+        "    frames = options.rounds * fragments_of(prepared.features.shape[1])\n",
+        "    frames = options.rounds\n",
+        (f"{RUN}::test_any_feature_width[embedded-loopback-128]",),
+    ),
+    # --- beside TCP
+    Mistake(
+        "send_buffer_stays_small",
+        BACKGROUND,
+        "after an error all programs of the machine keep small send buffers",
+        "topologies/send_buffer.py",
+        "    try:\n        yield\n    finally:\n        _DEFAULT.write_text(before)\n",
+        "    yield\n    _DEFAULT.write_text(before)\n",
+        ("tests/topologies/test_send_buffer.py::test_the_default_comes_back[RuntimeError]",),
+    ),
+    Mistake(
+        "threshold_not_installed",
+        BACKGROUND,
+        "the switch marks from its own threshold, not from the one that is asked for",
+        "switchgnn/commands/run/job.py",
+        "            ecn_threshold=options.ecn_threshold,\n",
+        "",
+        (
+            f"{BACKGROUND}::test_sums_are_exact_beside_tcp_over_leaves_and_spines"
+            "[embedded-mininet-cables.loss=0.02,seed=3]",
+        ),
+    ),
+    Mistake(
+        "background_on_the_wires",
+        BACKGROUND,
+        "the bytes of background flows are reported as the exchange's",
+        "switchgnn/commands/run/job.py",
+        "        wire_before = wire_after = cables_before = None\n",
+        "        cables_before = None\n",
+        (f"{BACKGROUND}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
+    ),
+    Mistake(
+        "background_stands_still",
+        BACKGROUND,
+        "background flows are opened, and never filled",
+        "topologies/background.py",
+        '                self._write(child, "fill")\n                self._read(child)\n',
+        "                pass\n",
+        (f"{BACKGROUND}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
+    ),
+    # --- bad input
+    Mistake(
+        "another_exit_code",
+        BAD_INPUT,
+        "a run that cannot be done ends with the exit code of a wrong sum",
+        "switchgnn/commands/main.py",
+        "_FAILED = 2\n",
+        "_FAILED = 1\n",
+        (f"{BAD_INPUT}::test_a_missing_graph_file",),
+    ),
+    Mistake(
+        "traceback_for_a_port",
+        BAD_INPUT,
+        "a port that is taken is answered with a traceback",
+        "topologies/targets.py",
+        '        except OSError as error:\n            raise FabricError(\n                f"Port',
+        '        except KeyError as error:\n            raise FabricError(\n                f"Port',
+        (f"{BAD_INPUT}::test_a_port_already_taken",),
+    ),
+    Mistake(
+        "folder_overwritten",
+        BAD_INPUT,
+        "a plan takes the place of a folder that holds something else",
+        "switchgnn/planner/plan/files.py",
+        "    present = {path.name for path in target.iterdir()}\n",
+        "    present = set[str]()\n",
+        (f"{BAD_INPUT}::test_a_folder_that_is_no_plan_is_not_overwritten",),
+    ),
+    # --- the P4 program, packet by packet
+    Mistake(
+        "checksums_believed",
+        PTF,
+        "the embedded switch finds every checksum right",
+        "switchgnn/softswitch/codegen/checksums.py",
+        '                ctx.line("_bad = 1")\n',
+        '                ctx.line("_bad = 0")\n',
+        (f"{PTF}::test_case[embedded-udp-checksum.EveryByteOfAFeatureIsChecked]",),
+    ),
+    Mistake(
+        "one_copy_leaves",
+        PTF,
+        "of a packet for several ports the embedded switch sends the first copy only",
+        "switchgnn/softswitch/forwarding.py",
+        "        for replica in replicas:\n",
+        "        for replica in replicas[:1]:\n",
+        (f"{PTF}::test_case[embedded-udp-barrier.LastDoneAdvancesAll]",),
+    ),
+    Mistake(
+        "queues_without_length",
+        PTF,
+        "the embedded switch tells its egress that all queues are empty",
+        "switchgnn/softswitch/forwarding.py",
+        "self._egress(item[0], item[1], item[2], queues.length(item[0]))",
+        "self._egress(item[0], item[1], 0, 0)",
+        (f"{PTF}::test_case[embedded-udp-congestion.SumIsMarked]",),
+    ),
+    # --- figures
+    Mistake(
+        "older_versions_taken",
+        "tests/experiments",
+        "a result of other versions is taken for one of these",
+        "switchgnn/experiments/store.py",
+        ' and kept.get("versions") == self._versions',
+        "",
+        (f"{RUNNER}::test_another_version_is_run_again",),
+    ),
+    Mistake(
+        "parameter_left_out_of_the_name",
+        "tests/experiments",
+        "results of points that differ in the width of features take each other's place",
+        "switchgnn/experiments/point.py",
+        "{_digest(asdict(self))}",
+        "{_digest(asdict(self) | dict(features=0))}",
+        (f"{RUNNER}::test_another_parameter_is_run_again[change7]",),
+    ),
+    Mistake(
+        "points_lost_at_the_end",
+        "tests/experiments",
+        "a run that ends or is interrupted takes its results with it",
+        "switchgnn/experiments/store.py",
+        "        shutil.rmtree(self.work, ignore_errors=True)\n",
+        "        shutil.rmtree(self.work, ignore_errors=True)\n"
+        "        for kept in self._points.iterdir():\n"
+        "            kept.unlink()\n",
+        (f"{RUNNER}::test_results_are_not_made_again",),
+    ),
+    Mistake(
+        "plans_shared_too_widely",
+        "tests/experiments",
+        "points with another order of sending are simulated with the same plan",
+        "switchgnn/experiments/point.py",
+        '_NETWORK = (\n    "layers",\n',
+        '_NETWORK = (\n    "order",\n    "layers",\n',
+        (f"{RUNNER}::test_points_share_a_plan",),
+    ),
+    # --- losses, repeats, restarts and deaths
+    Mistake(
+        "lost_sums_not_recalled",
+        "tests/recovery",
+        "a sum that does not come is never asked for",
+        "host/innetwork/receiver.py",
+        "        self._ask_some(_AT_ONCE if self._in_earnest else 1)\n        return True\n",
+        "        return True\n",
+        (f"{EXCHANGE}::test_lost_features_and_sums_are_repaired[multicast-1-2]",),
+    ),
+    Mistake(
+        "rows_of_the_last_round",
+        "tests/recovery",
+        "a worker answers fetches with the rows of the round before",
+        "host/innetwork/responder.py",
+        "        self._round, self._blocks, self._lanes = round_number, blocks, lanes\n",
+        "        self._lanes = lanes if self._round == 0 else self._next\n"
+        "        self._next = lanes\n"
+        "        self._round, self._blocks = round_number, blocks\n",
+        (f"{EXCHANGE}::test_a_contribution_lost_in_the_switch_is_fetched[0.0]",),
+    ),
+    Mistake(
+        "installed_once",
+        "tests/recovery",
+        "a switch that restarts is not given its plan again",
+        "controller/watch.py",
+        "                self._restore()\n",
+        "                pass\n",
+        ("tests/controller/test_watch.py::test_a_restarted_switch_is_installed_again",),
+    ),
+    Mistake(
+        "the_living_are_named",
+        "tests/recovery",
+        "who waits in vain names those that are done",
+        "host/innetwork/barrier.py",
+        "if not barrier.workers >> w & 1",
+        "if barrier.workers >> w & 1",
+        (f"{KILLS}::test_a_worker_dies[embedded-1-1]",),
+    ),
+    Mistake(
+        "done_not_said_again",
+        "tests/recovery",
+        "who is through does not repeat that it was done",
+        "host/innetwork/barrier.py",
+        "        if self._last is not None:\n",
+        "        if self._last is None:\n",
+        (f"{EXCHANGE}::test_who_was_told_to_go_on_says_done_again",),
+    ),
+    Mistake(
+        "faults_up_only",
+        "tests/recovery",
+        "faults on cables meet only what goes up",
+        "topologies/relay.py",
+        "        for way in (self.up, self.down):\n",
+        "        for way in (self.up,):\n",
+        (f"{CABLES}::test_bad_cables[embedded-cables.down.loss=0.2]",),
+    ),
+    # --- the strawman
+    Mistake(
+        "overflow_dropped",
+        "tests/strawman",
+        "features that found no slot are not added",
+        "host/innetwork/strawman.py",
+        "        for source in overflowed:\n            total += self._features[source]\n",
+        "",
+        (f"{STRAWMAN}::test_every_sum_is_exact[embedded-8]",),
+    ),
+    Mistake(
+        "some_slots_unused",
+        "tests/strawman",
+        "slots that cannot be divided among the banks are not handed out",
+        "controller/controls/pool.py",
+        "slots // banks + (bank < slots % banks)",
+        "slots // banks",
+        (f"{STRAWMAN}::test_the_limit_is_the_plans[embedded]",),
+    ),
+    Mistake(
+        "sources_not_compared",
+        "tests/strawman",
+        "after a restart a sum of the right number of wrong features is taken",
+        "host/innetwork/strawman.py",
+        "        if here > expected or ids % _IDS:\n",
+        "        if here > expected:\n",
+        (f"{PARTS}::test_a_mixture_with_the_right_count_is_refused",),
+    ),
+    # --- the model of the protocol
+    Mistake(
+        "done_said_once",
+        "tests/promela",
+        "in the model a worker says only once that it is done",
+        "tests/promela/worker.pml",
+        ":: HAS(closing, worker) -> SEND(DONE, PLACE_ID(block, worker))",
+        ":: HAS(closing, worker) -> skip",
+        (f"{MODEL}::test_nothing_goes_wrong[LOSS=1-mode4]",),
+    ),
+    Mistake(
+        "fetched_once",
+        "tests/promela",
+        "in the model a fetch that is lost is not repeated",
+        "tests/promela/worker.pml",
+        "fetching, vertex) -> fetch_what_is_missing()\n",
+        "fetching, vertex) -> skip\n",
+        (f"{MODEL}::test_nothing_goes_wrong[LOSS=2-mode1]",),
+    ),
+    # --- the hosts' part, seed by seed
+    Mistake(
+        "rows_put_twice",
+        "tests/host",
+        "between hosts a frame that comes twice counts as another",
+        "host/direct/arrivals.py",
+        "        if incoming.seen(peer, number):\n",
+        "        if number < 0:\n",
+        (f"{DIRECT}::test_every_sum_is_right[duplicate=0.3-undirected-0]",),
+    ),
+    Mistake(
+        "corrupt_rows_taken",
+        "tests/host",
+        "between hosts no checksum is compared",
+        "host/direct/frames.py",
+        "CHECKED_BYTES])) != checksum:\n",
+        "CHECKED_BYTES])) < 0:\n",
+        (f"{DIRECT}::test_every_sum_is_right[corrupt=0.1-undirected-0]",),
+    ),
+    Mistake(
+        "farewell_not_heeded",
+        "tests/host",
+        "who leaves has not acknowledged what it says that it has",
+        "host/direct/exchange.py",
+        "        return self._outbox.take_farewell(packet.sender, packet.round)\n",
+        "        return False\n",
+        (f"{DIRECT}::test_a_farewell_acknowledges_all_that_came_before",),
+    ),
+    # --- forged and mad frames
+    Mistake(
+        "places_not_compared",
+        "tests/fuzz",
+        "a worker takes sums of other rounds and blocks",
+        "host/innetwork/block.py",
+        "        if (header.round, header.block_id, header.fragment) != place:\n",
+        "        if (header.round, header.block_id) > place:\n",
+        (f"{FUZZ_HOST}::test_every_frame_is_counted",),
+    ),
+    Mistake(
+        "body_not_checked",
+        "tests/fuzz",
+        "the checksum of what the switch sends is not compared",
+        "host/wire/header.py",
+        "    if zlib.crc32(frame[BODY_AT:end], checked) != checksum:\n",
+        "    if zlib.crc32(frame[BODY_AT:end], checked) < 0:\n",
+        ("tests/fuzz/test_header.py::test_a_flipped_bit_is_noticed",),
+    ),
+    Mistake(
+        "scales_may_differ",
+        "tests/fuzz",
+        "a worker does not notice that a block was summed at another scale",
+        "host/innetwork/barrier.py",
+        "        if answer.round == round_number and answer.magnitude != self._magnitude:\n",
+        "        if answer.magnitude < 0:\n",
+        (f"{FORGERIES}::test_a_done_ahead_does_not_split_the_scale[embedded]",),
+    ),
+)

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the slow groups of tests find, `make test` notices: mistakes are planted in copies."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.planted.copies import ROOT, copy_of_the_tree, run_tests
+from tests.planted.mistakes import MISTAKES
+from tests.planted.table import HEAD, table
+
+NODES = sorted({node for mistake in MISTAKES for node in mistake.noticed_by})
+# Tests that plant mistakes themselves: in P4 and its tables, in plans, in models.
+ELSEWHERE = (
+    "tests/end_to_end/test_planted_mistakes.py",
+    "tests/fuzz/test_planted.py",
+    "tests/fuzz/test_planted_leaf_spine.py",
+    "tests/host/direct/test_planted_mistakes.py",
+    "tests/promela/test_model.py",
+    "tests/ptf/test_ptf.py",
+    "tests/simulator/test_planted.py",
+)
+NOTHING_COLLECTED = 5
+every_mistake = pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+
+
+def plant(mistake, folder):
+    """Put the mistake into a copy of the tree."""
+    file = folder / mistake.file
+    text = file.read_text()
+    assert text.count(mistake.old) == 1, f"{mistake.file} has changed: {mistake.name}"
+    file.write_text(text.replace(mistake.old, mistake.new))
+    return file
+
+
+@every_mistake
+def test_it_still_applies(mistake, tmp_path):
+    place = tmp_path / mistake.file
+    place.parent.mkdir(parents=True)
+    place.write_text((ROOT / mistake.file).read_text())
+    changed = plant(mistake, tmp_path).read_text()
+    assert changed != (ROOT / mistake.file).read_text()
+    if place.suffix == ".py":
+        compile(changed, mistake.file, "exec")
+
+
+def test_names_and_groups_are_in_order():
+    names = [mistake.name for mistake in MISTAKES]
+    assert len(set(names)) == len(names)
+    groups = [mistake.group for mistake in MISTAKES]
+    assert len(dict.fromkeys(groups)) == sum(
+        here != before for here, before in zip(groups, [None, *groups], strict=False)
+    )
+    assert all((ROOT / group).exists() for group in groups)
+
+
+def collected(*options):
+    """Return what pytest collects, one node id a line, with its summary behind."""
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--collect-only",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *options,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode in (0, NOTHING_COLLECTED), told.stdout[-2000:]
+    return told.stdout.splitlines()
+
+
+@pytest.mark.whole
+def test_what_notices_them_is_in_make_test():
+    kept = set(collected("--level", "test", *{node.partition("::")[0] for node in NODES}))
+    assert [node for node in NODES if node not in kept] == []
+
+
+@pytest.mark.whole
+def test_mistakes_that_are_planted_elsewhere_are_in_make_test():
+    """Of their tests none is a variation."""
+    chosen = ("-k", "planted or mistake", *ELSEWHERE)
+    assert [line for line in collected("--share", "1:0", *chosen) if "::" in line] == []
+    kept = {line.partition("::")[0] for line in collected("--level", "test", *chosen)}
+    assert set(ELSEWHERE) <= kept
+
+
+def test_the_table_lists_them():
+    lines = (ROOT / "docs" / "testing.md").read_text().splitlines()
+    begin = lines.index(HEAD[0])
+    there = lines[begin:]
+    end = next((n for n, line in enumerate(there) if not line.startswith("|")), len(there))
+    assert there[:end] == table(), "python -m tests.planted.table prints what is to stand there"
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1200)
+def test_without_a_mistake_they_pass(tmp_path):
+    verdict = run_tests(copy_of_the_tree(tmp_path / "copy"), NODES)
+    assert verdict.code == 0, verdict.output[-4000:]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(240)
+@every_mistake
+def test_it_is_noticed(mistake, tmp_path):
+    folder = copy_of_the_tree(tmp_path / "copy")
+    plant(mistake, folder)
+    for node in mistake.noticed_by:
+        verdict = run_tests(folder, [node])
+        if verdict.all_skipped:
+            pytest.skip(f"{node} needs more than this machine has")
+        assert verdict.failed, verdict.output[-4000:]
