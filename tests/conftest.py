@@ -5,7 +5,13 @@
 import os
 import signal
 
+from hypothesis import settings
+
 pytest_plugins = ["tests.support.levels"]
+
+# A busy neighbour is no mistake: an example may take as long as its test.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 # Before anything imports PyTorch: see switchgnn/commands/train/nursery.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

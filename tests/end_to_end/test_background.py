@@ -41,7 +41,7 @@ def test_sums_are_exact_beside_tcp_over_leaves_and_spines(mininet_combination, f
     """
     topology = ("--topology", "leaf-spine", "--spines", "2", "--faults", faults)
     shaped = (*SHAPED[:-1], "5", "--background", "1", "--window", "64")
-    threshold = ("--ecn-threshold", "1000000") if faults else ()
+    threshold = ("--ecn-threshold", "100000") if faults else ()
     report = run_json(mininet_combination, *shaped, *topology, *threshold)
     assert report["exact"]
     assert report["background_bytes"] > 0

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -131,6 +132,21 @@ def test_each_run_is_the_next_one_of_the_seed(monkeypatch):
     report = soak(SoakOptions(1, "embedded", "loopback", 5), Deaf())
     assert done == [draw_run(5, number, LOOPBACK) for number in range(3)]
     assert [failure.run for failure in report.failures] == [0, 1]
+
+
+def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypatch):
+    done = []
+
+    def compare(options, step):
+        done.append(options)
+        step(job.COMPARING, 0, 0)
+        signal.raise_signal(signal.SIGTERM)
+        nothing = {"faults_injected": {}, "repairs": {}, "wrong_sums": 0, "exact": True}
+        return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **nothing)
+
+    monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", compare)
+    report = soak(SoakOptions(0.02, "embedded", "loopback", 5), Deaf())
+    assert (len(done), report.runs, report.interrupted) == (1, 1, True)
 
 
 def failure_of(monkeypatch, drawn):

@@ -253,6 +253,15 @@ MISTAKES = (
         (f"{INTERRUPTION}::test_the_first_one_ends_work_and_others_are_noted[SIGINT]",),
     ),
     Mistake(
+        "signal_between_runs_lost",
+        SOAK,
+        "a signal that comes while sums are compared does not end the soak",
+        "switchgnn/commands/soak/runs.py",
+        "            if over or interruption.came or ",
+        "            if over or ",
+        (f"{SOAK}::test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run",),
+    ),
+    Mistake(
         "command_without_seed",
         SOAK,
         "the command that repeats a run has another seed",

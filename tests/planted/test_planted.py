@@ -58,17 +58,9 @@ def test_names_and_groups_are_in_order():
 
 def collected(*options):
     """Return what pytest collects, one node id a line, with its summary behind."""
+    command = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider")
     told = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--collect-only",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            *options,
-        ],
+        [*command, *options],
         cwd=ROOT,
         capture_output=True,
         text=True,
