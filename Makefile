@@ -34,6 +34,8 @@ GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shel
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Everything here starts many processes; each would compile our modules again.
+export PYTHONDONTWRITEBYTECODE :=
 
 # A star has neither leaves nor spines; what is no topology is for switchgnn to refuse.
 TOPOLOGY_OPTIONS := --topology $(TOPOLOGY) $(if $(filter leaf-spine,$(TOPOLOGY)),--leaves $(LEAVES) --spines $(SPINES))

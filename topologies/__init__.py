@@ -6,7 +6,7 @@ from switchgnn.topologies.background import BackgroundTraffic
 from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, choose
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
-from switchgnn.topologies.free_ports import free_tcp_port
+from switchgnn.topologies.free_ports import free_tcp_address, free_tcp_port
 from switchgnn.topologies.site import LeafSpineSite, Site, Star, cable_name
 from switchgnn.topologies.targets import Target, TlsFolder
 
@@ -27,5 +27,6 @@ __all__ = [
     "cable_name",
     "carried",
     "choose",
+    "free_tcp_address",
     "free_tcp_port",
 ]

@@ -1,28 +1,51 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of the loopback address that nobody listens on."""
+"""Loopback addresses that nobody listens on.
+
+A port that is free now may be somebody else's a moment later, before the program that is to listen
+has started. All of 127.0.0.0/8 is loopback on Linux, so each caller gets an address of its own in
+it, where nobody else looks for a port.
+"""
 
 import contextlib
+import random
 import socket
 
-_HOST = "127.0.0.1"
+_COMMON_HOST = "127.0.0.1"
 
 
-def free_udp_ports(count: int) -> list[int]:
-    """Return ``count`` different UDP ports that are free now."""
+def free_udp_addresses(count: int) -> list[str]:
+    """Return ``count`` different ``HOST:PORT`` for UDP, on a loopback address of their own."""
+    host = _own_host()
     with contextlib.ExitStack() as stack:
         sockets = [
             stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
             for _ in range(count)
         ]
         for sock in sockets:
-            sock.bind((_HOST, 0))
-        return [sock.getsockname()[1] for sock in sockets]
+            sock.bind((host, 0))
+        return [f"{host}:{sock.getsockname()[1]}" for sock in sockets]
+
+
+def free_tcp_address() -> str:
+    """Return a ``HOST:PORT`` for TCP, on a loopback address of its own."""
+    host = _own_host()
+    return f"{host}:{_free_tcp_port(host)}"
 
 
 def free_tcp_port() -> int:
-    """Return a TCP port that is free now."""
+    """Return a TCP port that is free now on 127.0.0.1, for programs that take no other address."""
+    return _free_tcp_port(_COMMON_HOST)
+
+
+def _free_tcp_port(host: str) -> int:
     with socket.socket() as sock:
-        sock.bind((_HOST, 0))
+        sock.bind((host, 0))
         port: int = sock.getsockname()[1]
         return port
+
+
+def _own_host() -> str:
+    # Not seeded: two processes with one seed must not choose the same.
+    chosen = random.SystemRandom()
+    return f"127.{chosen.randint(1, 254)}.{chosen.randint(0, 255)}.{chosen.randint(1, 254)}"

@@ -9,7 +9,7 @@ from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
-from switchgnn.topologies.free_ports import free_udp_ports
+from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import (
     Target,
@@ -18,13 +18,12 @@ from switchgnn.topologies.targets import (
     wait_until_serving,
 )
 
-_HOST = "127.0.0.1"
-
 
 class LoopbackFabric(Fabric):
     """Embedded switches and the workers as processes; a datagram is a frame.
 
-    Args: as ``Fabric``.
+    Args:
+        site, folder, cable_faults: as ``Fabric`` takes them.
 
     Raises:
         FabricError: the site has BMv2, or links with a limited bandwidth.
@@ -40,8 +39,8 @@ class LoopbackFabric(Fabric):
             raise FabricError("The loopback fabric cannot limit bandwidth: take FABRIC=mininet.")
         super().__init__(site, folder, cable_faults)
         self._switches: list[Child] = []
-        self._switch_ports: list[int] = []
-        self._worker_ports: list[int] = []
+        self._switch_ends: list[str] = []
+        self._worker_ends: list[str] = []
 
     def start(self) -> None:
         """Start the switches and wait until they serve P4Runtime."""
@@ -74,17 +73,17 @@ class LoopbackFabric(Fabric):
             switch.stop()
 
     def _links(self) -> list[dict[int, str]]:
-        """Choose UDP ports; return what is on each port of each switch."""
+        """Choose UDP addresses; return what is on each port of each switch."""
         site, workers = self.site, self.site.workers
-        ports = free_udp_ports(2 * workers + 4 * len(site.cables))
-        self._switch_ports, self._worker_ports = ports[:workers], ports[workers : 2 * workers]
+        free = free_udp_addresses(2 * workers + 4 * len(site.cables))
+        self._switch_ends, self._worker_ends = free[:workers], free[workers : 2 * workers]
         links: list[dict[int, str]] = [{} for _ in site.switches]
         for worker, (switch, _) in enumerate(site.places):
-            ours, theirs = self._switch_ports[worker], self._worker_ports[worker]
+            ours, theirs = self._switch_ends[worker], self._worker_ends[worker]
             links[switch][site.port(worker)] = _udp(ours, theirs)
         relayed = []
         for number, (name, lower, upper) in enumerate(site.cables):
-            below, above, *ends = ports[2 * workers + 4 * number :][:4]
+            below, above, *ends = free[2 * workers + 4 * number :][:4]
             far, near = ends if self._cable_faults else (above, below)
             links[lower.switch][lower.port] = _udp(below, far)
             links[upper.switch][upper.port] = _udp(above, near)
@@ -95,7 +94,7 @@ class LoopbackFabric(Fabric):
 
     def worker_link(self, worker: int) -> str:
         """Return the worker's pair of UDP addresses."""
-        return _udp(self._worker_ports[worker], self._switch_ports[worker])
+        return _udp(self._worker_ends[worker], self._switch_ends[worker])
 
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
         """Return the command itself: every worker is on this machine."""
@@ -112,5 +111,5 @@ class LoopbackFabric(Fabric):
         return [WireBytes(cable["up"], cable["down"]) for cable in self.relay.counts().values()]
 
 
-def _udp(ours: int, theirs: int) -> str:
-    return f"udp:{_HOST}:{ours}:{_HOST}:{theirs}"
+def _udp(ours: str, theirs: str) -> str:
+    return f"udp:{ours}:{theirs}"

@@ -43,7 +43,8 @@ def mininet_missing() -> str | None:
 class MininetFabric(Fabric):
     """Hosts and links by Mininet; the switches are processes in the root namespace.
 
-    Args: as ``Fabric``.
+    Args:
+        site, folder, cable_faults: as ``Fabric`` takes them.
 
     Raises:
         FabricError: Mininet cannot be used here.

@@ -79,6 +79,9 @@ class Nursery:
             log: file for its standard error.
             environment: variables to set.
             namespace: a network namespace to enter, such as ``/proc/PID/ns/net``.
+
+        Returns:
+            The child; ``start`` forks it.
         """
         return ForkedChild(
             self, name, command, log, environment=environment or {}, namespace=namespace
@@ -151,7 +154,12 @@ class _Running:
 
 
 class ForkedChild(Child):
-    """A child that a nursery forks; see :meth:`Nursery.child`."""
+    """A child that a nursery forks.
+
+    Args:
+        nursery: what forks it.
+        name, command, log, environment, namespace: as :meth:`Nursery.child` takes them.
+    """
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ import sys
 
 from bench.errors import BenchError
 from switchgnn.host.innetwork import block
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, Header
@@ -84,7 +85,7 @@ class BareReceiver(SumReceiver):
 def main() -> None:
     """Do the task on standard input, as `switchgnn worker` does."""
     block.FeatureSender = BareSender  # type: ignore[misc]
-    block.SumReceiver = BareReceiver  # type: ignore[misc]
+    InNetworkExchange._receiver = BareReceiver
     run_worker(WorkerTask.from_json(sys.stdin.readline()))
 
 

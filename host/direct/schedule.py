@@ -205,7 +205,7 @@ def _entries(
     vertices: NDArray[np.int64],
     end: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The different pairs (place of a travelling row, row of the vertex at this end)."""
+    """Return the different pairs (place of a travelling row, row of the vertex at this end)."""
     place = np.cumsum(mine) - 1
     edges = mine[row_of_edge]
     row = np.searchsorted(vertices, end[edges])

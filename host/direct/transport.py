@@ -182,7 +182,7 @@ class DirectTransport:
         self._exchange.close()
 
     def _draw(self) -> dict[Direction, Side]:
-        """The rows that are sent forward and those that come; backward it is the reverse."""
+        """Return the rows that go forward and those that come; backward it is the reverse."""
         ahead = self._schedules[Direction.FORWARD]
         draw = partial(sample_rows, self._sampling, self._epoch, ahead.worker)
         out = draw(ahead.out_indptr, outgoing=True)

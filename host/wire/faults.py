@@ -271,7 +271,7 @@ def worker_link(worker: int) -> str:
 
 
 def _kind(link: str) -> str:
-    """The kind of a link; a kind itself is its own."""
+    """Return the kind of a link; a kind is its own."""
     return CABLES if link == CABLES or _CABLE.fullmatch(link) else WORKERS
 
 

@@ -12,7 +12,7 @@ import pytest
 from switchgnn.controller import P4RuntimeClient, star_network
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_program
-from switchgnn.topologies.free_ports import free_tcp_port, free_udp_ports
+from switchgnn.topologies.free_ports import free_tcp_address, free_udp_addresses
 from switchgnn.topologies.targets import Target, switch_command
 from tests.controller.fake_server import FakeSwitch
 
@@ -52,15 +52,13 @@ def client(fake):
         yield client
 
 
-def bmv2_command(grpc_port):
-    address = f"127.0.0.1:{grpc_port}"
+def bmv2_command(address):
     return switch_command(Target.BMV2, ports={}, grpc_address=address, device_id=0)
 
 
-def embedded_command(grpc_port):
-    here, there = free_udp_ports(2)
-    ports = {1: f"udp:127.0.0.1:{here}:127.0.0.1:{there}"}
-    address = f"127.0.0.1:{grpc_port}"
+def embedded_command(address):
+    here, there = free_udp_addresses(2)
+    ports = {1: f"udp:{here}:{there}"}
     return switch_command(Target.EMBEDDED, ports=ports, grpc_address=address, device_id=0)
 
 
@@ -68,13 +66,9 @@ class RealSwitch:
     """A switch in a process of its own, without anything attached to its ports."""
 
     def __init__(self, command):
-        self._port = free_tcp_port()
-        self._command = command(self._port)
+        self.address = free_tcp_address()
+        self._command = command(self.address)
         self._process = None
-
-    @property
-    def address(self):
-        return f"127.0.0.1:{self._port}"
 
     def start(self):
         self._process = subprocess.Popen(

@@ -10,7 +10,7 @@ from scapy.layers.l2 import ARP, Ether
 from switchgnn.controller.network import star_network
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Header, Kind
-from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_address
 from tests.support.markers import needs_mininet
 
 SECONDS = 20.0
@@ -20,7 +20,7 @@ ARP_BYTES = 42
 @needs_mininet
 def test_the_kernel_does_not_answer_for_a_worker_that_has_left(tmp_path):
     network = star_network(2)
-    star = Star(network, Target.EMBEDDED, f"127.0.0.1:{free_tcp_port()}")
+    star = Star(network, Target.EMBEDDED, free_tcp_address())
     worker = network.neighbours[0].station
     from_switch = Addresses(network.switch, worker)
     late = bytes(from_switch.frame(Header(kind=Kind.SUM).pack(bytes(128))))

@@ -18,7 +18,7 @@ from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_port
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_address
 from tests.support.markers import needs_ping
 
 ETH_P_ALL = 3
@@ -45,7 +45,7 @@ with socket.create_connection(("10.0.0.2", 5001), timeout=20) as client:
 @pytest.fixture
 def running(mininet_combination, tmp_path):
     target, _ = mininet_combination
-    star = Star(star_network(3), Target(target), f"127.0.0.1:{free_tcp_port()}")
+    star = Star(star_network(3), Target(target), free_tcp_address())
     program = load_program()
     plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
     with build_fabric(FabricKind.MININET, star, tmp_path) as fabric:

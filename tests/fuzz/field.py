@@ -24,8 +24,8 @@ from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, SocketLink, open_link
 from switchgnn.p4src import Program
-from switchgnn.topologies import Target, free_tcp_port
-from switchgnn.topologies.free_ports import free_udp_ports
+from switchgnn.topologies import Target, free_tcp_address
+from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import (
     BMV2_PROGRAM,
     bmv2_installed,
@@ -55,10 +55,10 @@ class Field:
         self.ears: list[Link] = []
         self._program = program
         self._folder = folder
-        self._address = f"127.0.0.1:{free_tcp_port()}"
+        self._address = free_tcp_address()
         self._ends = WORKERS + 1
         self._tag = f"z{os.getpid() & 0xFFFF:x}"
-        self._udp = free_udp_ports(2 * self._ends)
+        self._udp = free_udp_addresses(2 * self._ends)
 
     def start(self, stack: ExitStack) -> None:
         """Build everything; ``stack`` takes it down again."""
@@ -145,7 +145,7 @@ class Field:
     def _link(self, end: int) -> str:
         if self.target is Target.BMV2:
             return f"eth:{self._tag}w{end}"
-        return f"udp:127.0.0.1:{self._udp[end]}:127.0.0.1:{self._udp[self._ends + end]}"
+        return f"udp:{self._udp[end]}:{self._udp[self._ends + end]}"
 
     def _open_ears(self, end: int) -> Link:
         """Where pings come back: a worker's link over an interface lets only SwitchGNN's in."""
@@ -159,7 +159,7 @@ class Field:
     def _switch_side(self, end: int) -> str:
         if self.target is Target.BMV2:
             return f"eth:{self._tag}s{end}"
-        return f"udp:127.0.0.1:{self._udp[self._ends + end]}:127.0.0.1:{self._udp[end]}"
+        return f"udp:{self._udp[self._ends + end]}:{self._udp[end]}"
 
     def _add_cable(self, stack: ExitStack, end: int) -> None:
         ours, theirs = f"{self._tag}w{end}", f"{self._tag}s{end}"

@@ -28,8 +28,8 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.graphs.reference import reference_sums
-from switchgnn.topologies import Target, free_tcp_port
-from switchgnn.topologies.free_ports import free_udp_ports
+from switchgnn.topologies import Target, free_tcp_address
+from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import (
     switch_child,
     wait_until_serving,
@@ -58,14 +58,14 @@ class Bed:
         self.network = star_network(workers)
         self.workers = workers
         self.folder = Path(folder)
-        self.address = f"127.0.0.1:{free_tcp_port()}"
+        self.address = free_tcp_address()
         self.strawman = strawman
         self.program = load_strawman() if strawman else load_program()
         self.graph = load_graph(graph)
         self.directions = directions
         self.send = send
         self.plan = self.plan_for(slots)
-        self._udp = free_udp_ports(2 * workers)
+        self._udp = free_udp_addresses(2 * workers)
         self._tag = f"b{os.getpid() % 0xFFFF:x}"
         self.switch = None
 
@@ -112,7 +112,7 @@ class Bed:
         return open_link(
             f"eth:{self._tag}w{worker}"
             if self.target is Target.BMV2
-            else f"udp:127.0.0.1:{self._udp[worker]}:127.0.0.1:{self._udp[self.workers + worker]}",
+            else f"udp:{self._udp[worker]}:{self._udp[self.workers + worker]}",
             protocol,
         )
 
@@ -138,7 +138,7 @@ class Bed:
         if self.target is Target.BMV2:
             return f"eth:{self._tag}s{worker}"
         here, there = self._udp[self.workers + worker], self._udp[worker]
-        return f"udp:127.0.0.1:{here}:127.0.0.1:{there}"
+        return f"udp:{here}:{there}"
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, free_tcp_port
+from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, free_tcp_address
 from switchgnn.topologies.targets import wait_until_serving
 
 NO_FAULTS = "cables.loss=0"
@@ -42,7 +42,7 @@ class LeafSpineBed:
         self.leaf_spine = even_leaf_spine(workers, leaves, spines)
         self.parts = split_for_leaf_spine(self.plan, self.leaf_spine)
         networks = leaf_spine_networks(self.leaf_spine.leaf_of_worker, spines)
-        addresses = tuple(f"127.0.0.1:{free_tcp_port()}" for _ in networks.switches)
+        addresses = tuple(free_tcp_address() for _ in networks.switches)
         self.site = LeafSpineSite(networks, target, addresses)
         kind = FabricKind.LOOPBACK if target is Target.EMBEDDED else FabricKind.MININET
         self.fabric = build_fabric(kind, self.site, Path(folder), cable_faults=NO_FAULTS)

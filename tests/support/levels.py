@@ -59,6 +59,14 @@ def pytest_configure(config):
     os.environ["SWITCHGNN_LEVEL"] = config.getoption("--level")
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Do not even read the folders of which `make check` wants nothing."""
+    parts = collection_path.relative_to(config.rootpath).parts
+    if config.option.file_or_dir or config.getoption("--level") != "check":
+        return None
+    return True if is_whole_path(parts) else None
+
+
 class Kept:
     """Keeps the tests of the level, and counts the others."""
 
@@ -109,18 +117,8 @@ class Kept:
         terminalreporter.section("what ran")
         for line in summary(passed):
             terminalreporter.write_line(line)
-        total = sum(self.left_out.values())
-        if total:
-            most = ", ".join(f"{folder} {count}" for folder, count in self.left_out.most_common())
-            level = self.config.getoption("--level")
-            rest = (
-                "not in this share"
-                if self.config.getoption("--share")
-                else (
-                    "only in make test-all" if level == "test" else "only in make test or test-all"
-                )
-            )
-            terminalreporter.write_line(f"{rest}: {total} tests ({most})")
+        for line in left_out(self.config, self.left_out):
+            terminalreporter.write_line(line)
 
 
 class Grouped(LoadScopeScheduling):
@@ -132,7 +130,11 @@ class Grouped(LoadScopeScheduling):
 
 def is_whole(item):
     """Whether the folder or the file of a test says that it runs whole programs."""
-    parts = item.nodeid.partition("::")[0].split("/")
+    return is_whole_path(item.nodeid.partition("::")[0].split("/"))
+
+
+def is_whole_path(parts):
+    """Whether a file or folder has nothing but tests that run whole programs."""
     return parts[-1] in WHOLE_FILES or (len(parts) > 1 and parts[1] in WHOLE)
 
 
@@ -175,6 +177,20 @@ def summary(passed):
     yield line_of("fabric loopback", passed, "loopback", None)
     yield line_of("fabric mininet", passed, "mininet", no_mininet)
     yield f"partition ptscotch: {f'absent: {no_ptscotch}' if no_ptscotch else 'here'}"
+
+
+def left_out(config, counts):
+    """One line on the tests of other levels, if there are any: how many, and where."""
+    most = ", ".join(f"{folder} {count}" for folder, count in counts.most_common())
+    level = config.getoption("--level")
+    if config.getoption("--share"):
+        where = "not in this share"
+    else:
+        where = "only in make test-all" if level == "test" else "only in make test or test-all"
+    if counts:
+        yield f"{where}: {counts.total()} tests ({most})"
+    if level == "check" and not config.option.file_or_dir:
+        yield f"{where}: all tests in {', '.join((*WHOLE, *WHOLE_FILES))}"
 
 
 def line_of(what, passed, word, absent):

@@ -9,9 +9,8 @@ import pytest
 
 from switchgnn.topologies import FabricError
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
-from switchgnn.topologies.free_ports import free_udp_ports
+from switchgnn.topologies.free_ports import free_udp_addresses
 
-HOST = "127.0.0.1"
 FRAMES = 400
 SECONDS = 5.0
 
@@ -20,8 +19,8 @@ class Wire:
     """A socket where each switch would be, and the relay between them."""
 
     def __init__(self, stack, folder, faults):
-        self.ports = free_udp_ports(4)
-        lower, far, near, upper = self.ports
+        self.ends = free_udp_addresses(4)
+        lower, far, near, upper = self.ends
         cable = RelayedCable("l0s0", udp(far, lower), udp(near, upper))
         self.relay = FaultyCables([cable], faults, folder)
         stack.callback(self.relay.stop)
@@ -40,14 +39,19 @@ class Wire:
 
 
 def udp(here, there):
-    return f"udp:{HOST}:{here}:{HOST}:{there}"
+    return f"udp:{here}:{there}"
+
+
+def pair(end):
+    host, _, port = end.partition(":")
+    return host, int(port)
 
 
 def end(here, there):
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    made.bind((HOST, here))
-    made.connect((HOST, there))
+    made.bind(pair(here))
+    made.connect(pair(there))
     made.settimeout(SECONDS)
     return made
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.topologies import Target, free_tcp_port, targets
+from switchgnn.topologies import Target, free_tcp_address, targets
 from switchgnn.topologies.targets import switch_child, switch_command, wait_until_serving
 from tests.support.markers import needs_bmv2, needs_root
 
@@ -48,7 +48,7 @@ def test_a_bmv2_without_thrift_is_not_given_one(build):
 def test_two_bmv2_run_side_by_side(tmp_path):
     with ExitStack() as stack:
         for number in range(2):
-            address = f"127.0.0.1:{free_tcp_port()}"
+            address = free_tcp_address()
             log = tmp_path / f"{number}.log"
             child = switch_child(Target.BMV2, ports={}, grpc_address=address, device_id=0, log=log)
             stack.enter_context(child)

@@ -25,10 +25,11 @@ from switchgnn.topologies import (
     Target,
     TlsFolder,
     cable_name,
+    free_tcp_address,
     free_tcp_port,
 )
 
-_HOST = "127.0.0.1"
+_COMMON_HOST = "127.0.0.1"
 
 
 def make_site(
@@ -54,10 +55,10 @@ def make_site(
         The site, not yet built.
     """
     if leaf_spine is None:
-        address = _address(grpc_port, 0)
+        address = _address(grpc_port, 0, tls)
         return Star(star_network(workers), target, address, bandwidth, tls)
     networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
-    addresses = tuple(_address(grpc_port, number) for number in range(len(networks.switches)))
+    addresses = tuple(_address(grpc_port, number, tls) for number in range(len(networks.switches)))
     return LeafSpineSite(networks, target, addresses, bandwidth, tls)
 
 
@@ -106,5 +107,8 @@ def faults_on_cables(faults: str, workers: int, leaf_spine: LeafSpine | None) ->
     return faults if parsed.on_cables else ""
 
 
-def _address(first: int, number: int) -> str:
-    return f"{_HOST}:{first + number if first else free_tcp_port()}"
+def _address(first: int, number: int, tls: TlsFolder | None) -> str:
+    if first:
+        return f"{_COMMON_HOST}:{first + number}"
+    # Certificates are for the common address.
+    return f"{_COMMON_HOST}:{free_tcp_port()}" if tls else free_tcp_address()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from switchgnn.topologies.free_ports import free_tcp_port
+from switchgnn.topologies.free_ports import free_tcp_address
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.ptf.switchgnn_ptf.cases import CASES, FOLDER, ROOT
 from tests.ptf.switchgnn_ptf.results import CaseResult, read_results
@@ -38,7 +38,7 @@ class Runner:
     def __enter__(self) -> "Runner":
         with contextlib.ExitStack() as stack:
             self._wiring = stack.enter_context(self._setting.wiring(PORTS))
-            self._address = f"127.0.0.1:{free_tcp_port()}"
+            self._address = free_tcp_address()
             switch = switch_child(
                 self._setting.target,
                 ports=self._wiring.switch,

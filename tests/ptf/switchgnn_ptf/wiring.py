@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from switchgnn.topologies.free_ports import free_udp_ports
+from switchgnn.topologies.free_ports import free_udp_addresses
 
-_HOST = "127.0.0.1"
 _numbers = itertools.count()
 
 
@@ -25,11 +24,11 @@ class UdpWiring:
 
     def __enter__(self) -> "UdpWiring":
         ports = list(self.ports)
-        free = iter(free_udp_ports(2 * len(ports)))
+        free = iter(free_udp_addresses(2 * len(ports)))
         for port in ports:
             ours, theirs = next(free), next(free)
-            self.switch[port] = f"udp:{_HOST}:{ours}:{_HOST}:{theirs}"
-            self.tester[port] = f"{_HOST}:{theirs}:{_HOST}:{ours}"
+            self.switch[port] = f"udp:{ours}:{theirs}"
+            self.tester[port] = f"{theirs}:{ours}"
         return self
 
     def __exit__(
