@@ -10,6 +10,7 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.mininet_fabric import MininetFabric, mininet_missing
+from switchgnn.topologies.nursery import Nursery
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
 
@@ -72,7 +73,14 @@ def choose(target: str, fabric: str) -> Choice:
     return Choice(chosen_target, chosen_fabric, "; ".join(reasons))
 
 
-def build_fabric(kind: FabricKind, site: Site, folder: Path, *, cable_faults: str = "") -> Fabric:
+def build_fabric(
+    kind: FabricKind,
+    site: Site,
+    folder: Path,
+    *,
+    cable_faults: str = "",
+    nursery: Nursery | None = None,
+) -> Fabric:
     """Return the fabric, not yet started.
 
     Args:
@@ -80,6 +88,7 @@ def build_fabric(kind: FabricKind, site: Site, folder: Path, *, cable_faults: st
         site: what to build.
         folder: for the logs of its processes.
         cable_faults: as ``Fabric`` takes them.
+        nursery: as ``Fabric`` takes it.
 
     Returns:
         A fabric in Mininet or over loopback.
@@ -88,7 +97,7 @@ def build_fabric(kind: FabricKind, site: Site, folder: Path, *, cable_faults: st
         FabricError: the fabric cannot build such a site, or the machine lacks what it needs.
     """
     made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
-    return made(site, folder, cable_faults)
+    return made(site, folder, cable_faults, nursery)
 
 
 def _chosen_fabric(asked: str, no_mininet: str | None) -> FabricKind:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.faulty_cables import FaultyCables
+from switchgnn.topologies.nursery import Nursery
 from switchgnn.topologies.site import Site, Star
 
 
@@ -40,13 +41,17 @@ class Fabric(ABC):
         folder: for the logs of its processes.
         cable_faults: what ``switchgnn run --faults`` takes, if it is for cables between switches;
             only then are there relays on them.
+        nursery: forks embedded switches and workers; None: they are started as any program.
 
     Attributes:
         relay: carries the cables of a running fabric, or None.
     """
 
-    def __init__(self, site: Site, folder: Path, cable_faults: str = "") -> None:
+    def __init__(
+        self, site: Site, folder: Path, cable_faults: str = "", nursery: Nursery | None = None
+    ) -> None:
         self.site = site
+        self._nursery = nursery
         self.folder = folder
         self.relay: FaultyCables | None = None
         self._cable_faults = cable_faults if site.cables else ""
@@ -109,18 +114,17 @@ class Fabric(ABC):
 
         Args:
             worker: its number.
-            command: program and arguments.
+            command: ``sys.executable``, ``-m``, a module and its arguments.
             name: what messages and the log file call it.
 
         Returns:
             The process, not yet started.
         """
-        return Child(
-            f"{name.capitalize()} {worker}",
-            self.worker_command(worker, command),
-            self.folder / f"{name}-{worker}.log",
-            pipe=True,
-        )
+        named, log = f"{name.capitalize()} {worker}", self.folder / f"{name}-{worker}.log"
+        if self._nursery is not None:
+            there = self.worker_namespace(worker)
+            return self._nursery.child(named, command, log, pipe=True, namespace=there)
+        return Child(named, self.worker_command(worker, command), log, pipe=True)
 
     def __enter__(self) -> "Fabric":
         try:

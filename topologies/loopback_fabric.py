@@ -10,6 +10,7 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
 from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.nursery import Nursery
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import (
     Target,
@@ -23,13 +24,15 @@ class LoopbackFabric(Fabric):
     """Embedded switches and the workers as processes; a datagram is a frame.
 
     Args:
-        site, folder, cable_faults: as ``Fabric`` takes them.
+        site, folder, cable_faults, nursery: as ``Fabric`` takes them.
 
     Raises:
         FabricError: the site has BMv2, or links with a limited bandwidth.
     """
 
-    def __init__(self, site: Site, folder: Path, cable_faults: str = "") -> None:
+    def __init__(
+        self, site: Site, folder: Path, cable_faults: str = "", nursery: Nursery | None = None
+    ) -> None:
         if site.target is not Target.EMBEDDED:
             raise FabricError(
                 "BMv2 attaches to network interfaces: take FABRIC=mininet, "
@@ -37,7 +40,7 @@ class LoopbackFabric(Fabric):
             )
         if site.bandwidth is not None:
             raise FabricError("The loopback fabric cannot limit bandwidth: take FABRIC=mininet.")
-        super().__init__(site, folder, cable_faults)
+        super().__init__(site, folder, cable_faults, nursery)
         self._switches: list[Child] = []
         self._switch_ends: list[str] = []
         self._worker_ends: list[str] = []
@@ -59,6 +62,7 @@ class LoopbackFabric(Fabric):
                 device_id=0,
                 log=self.folder / f"{switch.name}.log",
                 tls=self.site.tls,
+                nursery=self._nursery,
             )
             self._switches.append(child)
             child.start()

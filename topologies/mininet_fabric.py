@@ -17,6 +17,7 @@ from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
+from switchgnn.topologies.nursery import Nursery
 from switchgnn.topologies.send_buffer import small_send_buffers
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import Target, require_free, switch_child, wait_until_serving
@@ -44,17 +45,19 @@ class MininetFabric(Fabric):
     """Hosts and links by Mininet; the switches are processes in the root namespace.
 
     Args:
-        site, folder, cable_faults: as ``Fabric`` takes them.
+        site, folder, cable_faults, nursery: as ``Fabric`` takes them.
 
     Raises:
         FabricError: Mininet cannot be used here.
     """
 
-    def __init__(self, site: Site, folder: Path, cable_faults: str = "") -> None:
+    def __init__(
+        self, site: Site, folder: Path, cable_faults: str = "", nursery: Nursery | None = None
+    ) -> None:
         reason = mininet_missing()
         if reason is not None:
             raise FabricError(f"{reason}; or take FABRIC=loopback.")
-        super().__init__(site, folder, cable_faults)
+        super().__init__(site, folder, cable_faults, nursery)
         self._net: Any = None
         self._hosts: list[Any] = []
         self._switch_side: list[str] = []
@@ -81,6 +84,7 @@ class MininetFabric(Fabric):
                     device_id=0,
                     log=self.folder / f"{switch.name}.log",
                     tls=site.tls,
+                    nursery=self._nursery,
                 )
                 self._switches.append(child)
                 child.start()

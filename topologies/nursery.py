@@ -2,65 +2,82 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes forked from one that has imported what they need.
 
-Importing PyTorch takes seconds of a core. Where a training starts many workers on one machine,
-a nursery imports it once, ahead of time, and every worker is forked from there.
+Importing PyTorch takes seconds of a core, and even a switch or a worker without it half a second.
+A command that starts many processes forks itself once, before it does anything else; this nursery
+forks them, and they have what the command had imported.
 """
 
 import json
 import os
-import select
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from switchgnn.topologies.child import DIE_WITH_PARENT, Child
+from switchgnn.topologies.child import DIE_WITH_PARENT, Child, Process
 from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.forked_processes import Descendant, Forked
+from switchgnn.topologies.nursery_program import serve_forked
 
-_PROGRAM = (sys.executable, "-m", "switchgnn.topologies.nursery_program")
+_PYTHON = (sys.executable, "-m")
+_PROGRAM = (*_PYTHON, "switchgnn.topologies.nursery_program")
 _STOP_SECONDS = 5.0
 _NUMBER_BYTES = 32
 
 
 class Nursery:
-    """A process that imports modules and then forks children on request. A context manager.
+    """A process that forks Python programs on request. A context manager.
 
     Args:
-        preload: names of the modules to import; the last one has ``main()``, which every child
-            calls with the arguments of its command in ``sys.argv``.
+        preload: names of modules; the nursery is then a new process that imports them, while the
+            caller goes on. None: it is forked from this process, and has what this one has
+            imported; nothing may have started a thread or a parallel loop here before.
         environment: variables that must be set before the import.
     """
 
     def __init__(
-        self, preload: Sequence[str], environment: Mapping[str, str] | None = None
+        self, preload: Sequence[str] | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
-        self._preload = list(preload)
+        self._preload = None if preload is None else list(preload)
         self._environment = dict(environment or {})
         self._running: _Running | None = None
 
     def start(self) -> None:
-        """Start the process unless it runs; it imports while the caller goes on."""
+        """Start the process unless it runs."""
         if self._running is not None:
             return
         log = tempfile.TemporaryFile()  # noqa: SIM115  closed by stop()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            process = subprocess.Popen(
-                [*DIE_WITH_PARENT, *_PROGRAM, *self._preload],
-                stdin=theirs.fileno(),
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **self._environment},
-                start_new_session=True,
-            )
-        self._running = _Running(process, ours, log)
+            process = self._fork_myself(theirs, log) if self._preload is None else None
+            self._running = _Running(process or self._execute(theirs, log), ours, log)
+
+    def _execute(self, theirs: socket.socket, log: IO[bytes]) -> Process:
+        return subprocess.Popen(
+            [*DIE_WITH_PARENT, *_PROGRAM, *(self._preload or ())],
+            stdin=theirs.fileno(),
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **self._environment},
+            start_new_session=True,
+            text=True,
+        )
+
+    def _fork_myself(self, theirs: socket.socket, log: IO[bytes]) -> Process:
+        parent = os.getpid()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        pid = os.fork()
+        if pid == 0:
+            os.environ.update(self._environment)
+            serve_forked(theirs.fileno(), log.fileno(), parent)
+        return Descendant(pid)
 
     def child(
         self,
@@ -68,15 +85,17 @@ class Nursery:
         command: Sequence[str],
         log: Path,
         *,
+        pipe: bool = False,
         environment: Mapping[str, str] | None = None,
         namespace: Path | None = None,
     ) -> "ForkedChild":
-        """Return a child with piped standard input and output, not yet started.
+        """Return a child that does what the command does, not yet started.
 
         Args:
             name: what messages call it.
-            command: becomes its ``sys.argv``.
-            log: file for its standard error.
+            command: ``sys.executable``, ``-m``, a module and its arguments.
+            log: file for its standard error (and output, unless it is piped).
+            pipe: give the caller its standard input and output.
             environment: variables to set.
             namespace: a network namespace to enter, such as ``/proc/PID/ns/net``.
 
@@ -84,14 +103,20 @@ class Nursery:
             The child; ``start`` forks it.
         """
         return ForkedChild(
-            self, name, command, log, environment=environment or {}, namespace=namespace
+            self,
+            name,
+            command,
+            log,
+            pipe=pipe,
+            environment=environment or {},
+            namespace=namespace,
         )
 
     def fork(self, order: Mapping[str, object], files: Sequence[int]) -> int:
         """Fork a child and return its process id.
 
         Args:
-            order: the command (``argv``) and its variables (``environment``).
+            order: a module and its arguments (``module``), and variables (``environment``).
             files: its standard input, output and error, where its exit code is to be written,
                 and its network namespace if it has one of its own.
 
@@ -142,7 +167,7 @@ class Nursery:
 class _Running:
     """A nursery's process, our end of its standard input, and what it writes."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     orders: socket.socket
     log: IO[bytes]
 
@@ -158,7 +183,7 @@ class ForkedChild(Child):
 
     Args:
         nursery: what forks it.
-        name, command, log, environment, namespace: as :meth:`Nursery.child` takes them.
+        name, command, log, pipe, environment, namespace: as :meth:`Nursery.child` takes them.
     """
 
     def __init__(
@@ -168,10 +193,12 @@ class ForkedChild(Child):
         command: Sequence[str],
         log: Path,
         *,
+        pipe: bool,
         environment: Mapping[str, str],
         namespace: Path | None,
     ) -> None:
-        super().__init__(name, command, log, pipe=True)
+        assert tuple(command[:2]) == _PYTHON, "a nursery forks Python programs"  # noqa: S101
+        super().__init__(name, command, log, pipe=pipe)
         self._nursery = nursery
         self._environment = dict(environment)
         self._namespace = namespace
@@ -184,7 +211,7 @@ class ForkedChild(Child):
         """
         if self._process is not None:
             return
-        order = {"argv": self._command, "environment": self._environment}
+        order = {"module": self._command[len(_PYTHON) :], "environment": self._environment}
         with ExitStack() as theirs:
 
             def pipe(*, child_reads: bool) -> tuple[int, int]:
@@ -194,11 +221,17 @@ class ForkedChild(Child):
                 return ours, other
 
             log = theirs.enter_context(self.log.open("w"))
-            stdin, their_stdin = pipe(child_reads=True)
-            stdout, their_stdout = pipe(child_reads=False)
             status, their_status = pipe(child_reads=False)
-            files = [their_stdin, their_stdout, log.fileno(), their_status]
-            ours = (os.fdopen(stdin, "w"), os.fdopen(stdout), os.fdopen(status))
+            if self._pipe:
+                stdin, their_stdin = pipe(child_reads=True)
+                stdout, their_stdout = pipe(child_reads=False)
+                streams: tuple[IO[str], ...] = (os.fdopen(stdin, "w"), os.fdopen(stdout))
+                files = [their_stdin, their_stdout, log.fileno(), their_status]
+            else:
+                streams = ()
+                nothing = theirs.enter_context(Path(os.devnull).open())
+                files = [nothing.fileno(), log.fileno(), log.fileno(), their_status]
+            ours = (os.fdopen(status), *streams)
             try:
                 if self._namespace is not None:
                     files.append(theirs.enter_context(self._namespace.open()).fileno())
@@ -207,55 +240,4 @@ class ForkedChild(Child):
                 for stream in ours:
                     stream.close()
                 raise FabricError(f"Cannot start {self.name}: {error}") from error
-        self._process = _Forked(pid, *ours)
-
-
-class _Forked:
-    """What ``Child`` needs of a process, as ``subprocess.Popen`` has it."""
-
-    def __init__(self, pid: int, stdin: IO[str], stdout: IO[str], status: IO[str]) -> None:
-        self.pid = pid
-        self.stdin, self.stdout = stdin, stdout
-        self._status = status
-        self._code: int | None = None
-
-    def poll(self) -> int | None:
-        """Return the exit code, or None while it runs."""
-        return self._read(0.0)
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return the exit code.
-
-        Raises:
-            subprocess.TimeoutExpired: it still runs.
-        """
-        code = self._read(timeout)
-        if code is None:
-            raise subprocess.TimeoutExpired("forked child", timeout or 0.0)
-        return code
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-        self._send(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End it."""
-        self._send(signal.SIGKILL)
-
-    def _send(self, number: signal.Signals) -> None:
-        if self.poll() is None:
-            # It may just have ended; then its exit code is on the way.
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, number)
-
-    def _read(self, timeout: float | None) -> int | None:
-        if self._code is not None:
-            return self._code
-        ready, _, _ = select.select([self._status], [], [], timeout)
-        if not ready:
-            return None
-        text = self._status.read()
-        self._status.close()
-        # Without a word the nursery itself was killed, and its children with it.
-        self._code = int(text) if text else -signal.SIGKILL
-        return self._code
+        self._process = Forked(pid, *ours)

@@ -5,20 +5,22 @@
 Standard input is a socket. Each message is an order in JSON with file descriptors: standard
 input, output and error of the child, where its exit code is to be written, and its network
 namespace if it has one. The answer is its process id. The end of the socket ends the program, and
-its children with it.
+its children with it. A child does what ``python -m`` does with its arguments.
 """
 
 import ctypes
 import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from typing import Any
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 _MOST_BYTES, _MOST_FILES = 1 << 16, 5
 _STANDARD_FILES = 3
@@ -26,10 +28,38 @@ _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1
 
 
+def serve_forked(orders: int, log: int, parent: int) -> NoReturn:
+    """Serve in a process that was just forked from its parent; never returns.
+
+    Args:
+        orders: the socket.
+        log: file for standard output and error.
+        parent: the process to end with.
+    """
+    try:
+        os.setsid()
+        _die_with(parent)
+        for standard, file in enumerate((orders, log, log)):
+            os.dup2(file, standard)
+        # Among them is the parent's end of the socket, which would keep it from ending.
+        os.closerange(_STANDARD_FILES, os.sysconf("SC_OPEN_MAX"))
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        serve()
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
+    finally:
+        os._exit(0)
+
+
 def main(modules: Sequence[str]) -> None:
-    """Import the modules and serve until standard input ends; the last one has ``main()``."""
-    imported = [importlib.import_module(name) for name in modules]
-    run: Callable[[], None] = imported[-1].main
+    """Import the modules and serve until standard input ends."""
+    for name in modules:
+        importlib.import_module(name)
+    serve()
+
+
+def serve() -> None:
+    """Fork a child for every order until standard input ends."""
     # The parent decides when to stop; a child gets Ctrl-C back as any process has it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -53,7 +83,7 @@ def main(modules: Sequence[str]) -> None:
             orders.close()
             for status in status_of.values():
                 os.close(status)
-            _become(json.loads(text), files, run, parent)
+            _become(json.loads(text), files, parent)
         status_of[pid] = files.pop(_STANDARD_FILES)
         for file in files:
             os.close(file)
@@ -74,14 +104,20 @@ def _report_ended(status_of: dict[int, int]) -> None:
                 os.close(file)
 
 
-def _become(order: dict[str, Any], files: list[int], run: Callable[[], None], parent: int) -> None:
+def _die_with(parent: int) -> ctypes.CDLL:
+    """Have the kernel end this process with its parent; return the C library."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # It died before the last line.
+        os._exit(1)
+    return libc
+
+
+def _become(order: dict[str, Any], files: list[int], parent: int) -> NoReturn:
     """Be the child; never returns."""
     code = 1
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # It died before the last line.
-            os._exit(code)
+        libc = _die_with(parent)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -94,9 +130,13 @@ def _become(order: dict[str, Any], files: list[int], run: Callable[[], None], pa
             os.close(file)
         os.environ.update(order["environment"])
         tempfile.tempdir = None  # What was imported may have looked at TMPDIR before.
-        sys.argv = list(order["argv"])
-        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
-        run()
+        module, *arguments = order["module"]
+        sys.argv = [module, *arguments]
+        # A child may itself fork a nursery, whose children do the same: nobody closes 0 to 2.
+        sys.stdin, sys.stdout, sys.stderr = (
+            os.fdopen(file, mode, closefd=False) for file, mode in enumerate("rww")
+        )
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)

@@ -15,6 +15,7 @@ from pathlib import Path
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
+from switchgnn.topologies.nursery import Nursery
 
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0
@@ -147,6 +148,7 @@ def switch_child(
     device_id: int,
     log: Path,
     tls: TlsFolder | None = None,
+    nursery: Nursery | None = None,
 ) -> Child:
     """Return the switch as a child process, not yet started.
 
@@ -157,6 +159,7 @@ def switch_child(
         device_id: P4Runtime's device id.
         log: file for what it prints.
         tls: certificates, or None for plain gRPC.
+        nursery: forks the embedded switch; None: it is started as any program.
 
     Returns:
         The process; ``wait_until_serving`` waits for it once it is started.
@@ -164,7 +167,10 @@ def switch_child(
     command = switch_command(
         target, ports=ports, grpc_address=grpc_address, device_id=device_id, tls=tls
     )
-    return Child(f"The {target.value} switch", command, log)
+    name = f"The {target.value} switch"
+    if nursery is not None and target is Target.EMBEDDED:
+        return nursery.child(name, command, log)
+    return Child(name, command, log)
 
 
 def wait_until_serving(switch: Child, grpc_address: str) -> None:

@@ -10,6 +10,7 @@ from bench.line import Goal, Line
 from bench.machine import lacks
 from bench.measure import Samples
 from bench.settings import Settings
+from switchgnn.commands.train.nursery import ENVIRONMENT
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
@@ -17,6 +18,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.topologies import FabricKind, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing
+from switchgnn.topologies.nursery import Nursery
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.report import TrainReport
@@ -33,6 +35,7 @@ _BANDWIDTH = 2.0
 _EPOCHS = 4
 _RIVALS = {HOST.name: 0.5, HOST_PARTIAL.name: 1.0}
 _BYTES_OFF = 1.01
+_STEPS = "switchgnn.commands.train.steps"
 
 
 def missing() -> str | None:
@@ -108,6 +111,8 @@ def _training(target: Target) -> "tuple[Callable[[str], TrainReport], float]":
             bandwidth=_BANDWIDTH,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
         )
-        return run_training(job, data, lambda *_: None, lambda _: None)
+        # A process of its own: PyTorch may have computed in this one.
+        with Nursery([_STEPS], ENVIRONMENT) as nursery:
+            return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
 
     return train, copies

@@ -11,6 +11,7 @@ from switchgnn.controller.network import star_network
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_address
+from tests.support.commands import nursery
 from tests.support.markers import needs_mininet
 
 SECONDS = 20.0
@@ -28,7 +29,7 @@ def test_the_kernel_does_not_answer_for_a_worker_that_has_left(tmp_path):
     marker = Ether(src="02:00:00:00:77:77", dst="ff:ff:ff:ff:ff:ff") / ARP(
         hwsrc="02:00:00:00:77:77", psrc="10.0.7.7", pdst=worker.ip
     )
-    with build_fabric(FabricKind.MININET, star, tmp_path) as fabric:
+    with build_fabric(FabricKind.MININET, star, tmp_path, nursery=nursery()) as fabric:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
             wire.bind((fabric._switch_side[0], 0))
             wire.send(late)

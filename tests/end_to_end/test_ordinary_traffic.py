@@ -19,6 +19,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_address
+from tests.support.commands import nursery
 from tests.support.markers import needs_ping
 
 ETH_P_ALL = 3
@@ -48,7 +49,7 @@ def running(mininet_combination, tmp_path):
     star = Star(star_network(3), Target(target), free_tcp_address())
     program = load_program()
     plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
-    with build_fabric(FabricKind.MININET, star, tmp_path) as fabric:
+    with build_fabric(FabricKind.MININET, star, tmp_path, nursery=nursery()) as fabric:
         install((plan.manifest, plan.switch), [star.grpc_address], star.network, program=program)
         yield fabric
 

@@ -26,6 +26,7 @@ from tests.host.innetwork.test_partial_sums import (
     claim_one_more,
     speak_for_another,
 )
+from tests.support.commands import nursery
 from tests.support.fabrics import Team, bed
 from tests.support.markers import TARGETS
 
@@ -153,7 +154,7 @@ def verdict_on(mistake, send, tmp_path):
     write_plan(plan, tmp_path / "plan")
     features = np.random.default_rng(0).standard_normal((34, 4)).astype(np.float32)
     star = Star(star_network(WORKERS), Target.EMBEDDED, free_tcp_address())
-    with build_fabric(FabricKind.LOOPBACK, star, tmp_path) as fabric:
+    with build_fabric(FabricKind.LOOPBACK, star, tmp_path, nursery=nursery()) as fabric:
         install(
             (plan.manifest, mistake(plan.switch)),
             [star.grpc_address],

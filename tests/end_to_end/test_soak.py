@@ -23,6 +23,7 @@ from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import switchgnn
 from tests.end_to_end.test_leftovers import descendants, interfaces
+from tests.support.commands import nursery
 from tests.support.markers import COMBINATIONS, some_of
 from tests.support.waiting import SECONDS, is_alive, wait_until
 
@@ -77,7 +78,7 @@ def test_a_wrong_sum_is_exit_code_1(monkeypatch):
 
 @pytest.mark.parametrize("error", [SwitchGNNError("Broken on purpose."), ZeroDivisionError("x")])
 def test_a_failed_run_is_exit_code_2(monkeypatch, error):
-    def fail(*_):
+    def fail(*_, **__):
         raise error
 
     monkeypatch.setattr(job, "run_workers", fail)
@@ -124,12 +125,12 @@ class Deaf:
 def test_each_run_is_the_next_one_of_the_seed(monkeypatch):
     done = []
 
-    def note(options, *_):
+    def note(options, *_, **__):
         done.append(options)
         raise KeyboardInterrupt if len(done) == 3 else SwitchGNNError("Broken on purpose.")
 
     monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", note)
-    report = soak(SoakOptions(1, "embedded", "loopback", 5), Deaf())
+    report = soak(SoakOptions(1, "embedded", "loopback", 5), Deaf(), nursery())
     assert done == [draw_run(5, number, LOOPBACK) for number in range(3)]
     assert [failure.run for failure in report.failures] == [0, 1]
 
@@ -137,7 +138,7 @@ def test_each_run_is_the_next_one_of_the_seed(monkeypatch):
 def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypatch):
     done = []
 
-    def compare(options, step):
+    def compare(options, step, **_):
         done.append(options)
         step(job.COMPARING, 0, 0)
         signal.raise_signal(signal.SIGTERM)
@@ -145,19 +146,19 @@ def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypat
         return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **nothing)
 
     monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", compare)
-    report = soak(SoakOptions(0.02, "embedded", "loopback", 5), Deaf())
+    report = soak(SoakOptions(0.02, "embedded", "loopback", 5), Deaf(), nursery())
     assert (len(done), report.runs, report.interrupted) == (1, 1, True)
 
 
 def failure_of(monkeypatch, drawn):
     """What a soak says when this run fails."""
 
-    def fail(*_):
+    def fail(*_, **__):
         raise SwitchGNNError("Broken on purpose.")
 
     monkeypatch.setattr("switchgnn.commands.soak.runs.draw_run", lambda *_: drawn)
     monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", fail)
-    return soak(SoakOptions(0, "embedded", "loopback", 0), Deaf()).failures[0]
+    return soak(SoakOptions(0, "embedded", "loopback", 0), Deaf(), nursery()).failures[0]
 
 
 def test_runs_differ_and_follow_from_the_seed():

@@ -35,6 +35,7 @@ from switchgnn.topologies.targets import (
 from tests.fuzz.attacker import echo
 from tests.fuzz.packets import PING_ETHERTYPE
 from tests.fuzz.world import WORKERS, World
+from tests.support.commands import nursery
 
 STRANGER = WORKERS
 _SETTLE_SECONDS = 10.0
@@ -71,6 +72,7 @@ class Field:
             grpc_address=self._address,
             device_id=0,
             log=self._folder / "switch.log",
+            nursery=nursery(),
         )
         stack.callback(switch.stop)
         switch.start()

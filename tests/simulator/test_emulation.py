@@ -25,6 +25,7 @@ from switchgnn.simulator import (
     run_simulation,
 )
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
+from tests.support.commands import nursery
 
 WORKERS, SLOTS, WIDTH = 3, 16, 70
 FRAGMENTS = 3
@@ -53,7 +54,7 @@ def emulated(asked, **more):
         **more,
     )
     for _ in range(TRIES):
-        report = run_job(options, lambda *_: None)
+        report = run_job(options, lambda *_: None, nursery=nursery())
         if not any(report.repairs.values()):
             return report
     pytest.fail(f"{TRIES} exchanges on an idle network, and each repeated something")

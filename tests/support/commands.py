@@ -8,14 +8,23 @@ others the seconds that Python takes to import everything are those of this file
 
 import atexit
 import functools
+import importlib.util
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+from switchgnn.commands.train.nursery import ENVIRONMENT
 from switchgnn.topologies.nursery import Nursery
 
-_PRELOAD = ("switchgnn.commands.application", "switchgnn.commands.main")
+_PRELOAD = (
+    "switchgnn.commands.application",
+    "switchgnn.softswitch.command",
+    "switchgnn.commands.worker.command",
+)
+# What `switchgnn train` imports, if it is there.
+_TRAINING = ("switchgnn.commands.train.steps",)
 
 
 def switchgnn(*arguments, timeout=100, scratch=None):
@@ -24,11 +33,11 @@ def switchgnn(*arguments, timeout=100, scratch=None):
     Returns:
         Its exit code, output and error as subprocess.CompletedProcess.
     """
-    words = ["switchgnn", *map(str, arguments)]
+    words = [sys.executable, "-m", "switchgnn.commands", *map(str, arguments)]
     environment = {"TMPDIR": str(scratch)} if scratch else {}
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "stderr"
-        with _nursery(os.getpid()).child("switchgnn", words, log, environment=environment) as child:
+        with nursery().child("switchgnn", words, log, pipe=True, environment=environment) as child:
             child.stdin.close()
             output = child.stdout.read()
             code = child.wait(timeout)
@@ -37,10 +46,15 @@ def switchgnn(*arguments, timeout=100, scratch=None):
         return subprocess.CompletedProcess(words, code, output, log.read_text())
 
 
+def nursery():
+    """What forks programs for this process of tests; it imports them once."""
+    return _nursery(os.getpid())
+
+
 @functools.cache
 def _nursery(_pid):
-    """One for each process of tests."""
-    made = Nursery(_PRELOAD)
+    training = _TRAINING if importlib.util.find_spec("torch_geometric") else ()
+    made = Nursery((*_PRELOAD, *training), ENVIRONMENT)
     made.start()
     atexit.register(made.stop)
     return made

@@ -34,6 +34,7 @@ from switchgnn.topologies.targets import (
     switch_child,
     wait_until_serving,
 )
+from tests.support.commands import nursery
 
 JOIN_SECONDS = 100
 PATIENT = Pace(patience=30.0)
@@ -89,6 +90,7 @@ class Bed:
             grpc_address=self.address,
             device_id=0,
             log=self.folder / "switch.log",
+            nursery=nursery(),
         )
         self.switch.start()
         wait_until_serving(self.switch, self.address)

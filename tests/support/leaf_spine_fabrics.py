@@ -20,6 +20,7 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, free_tcp_address
 from switchgnn.topologies.targets import wait_until_serving
+from tests.support.commands import nursery
 
 NO_FAULTS = "cables.loss=0"
 _CLONE_NEWNET = 0x40000000
@@ -45,7 +46,9 @@ class LeafSpineBed:
         addresses = tuple(free_tcp_address() for _ in networks.switches)
         self.site = LeafSpineSite(networks, target, addresses)
         kind = FabricKind.LOOPBACK if target is Target.EMBEDDED else FabricKind.MININET
-        self.fabric = build_fabric(kind, self.site, Path(folder), cable_faults=NO_FAULTS)
+        self.fabric = build_fabric(
+            kind, self.site, Path(folder), cable_faults=NO_FAULTS, nursery=nursery()
+        )
 
     def shares(self):
         """What each switch has to serve."""

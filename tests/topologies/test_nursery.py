@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,7 @@ from tests.support.waiting import is_alive, wait_until
 
 PROGRAM = """
 import os, signal, sys, time
-print("imported", os.getpid(), file=sys.stderr)
-def main():
+if __name__ == "__main__":
     what = sys.argv[1]
     print(what, os.environ.get("COLOUR"), os.readlink("/proc/self/ns/net"), flush=True)
     if what == "echo":
@@ -44,7 +42,8 @@ def nursery(tmp_path, monkeypatch):
 
 
 def child_of(nursery, tmp_path, what, **options):
-    return nursery.child("Worker 0", ["program", what], tmp_path / f"{what}.log", **options)
+    command = [sys.executable, "-m", "planted_program", what]
+    return nursery.child("Worker 0", command, tmp_path / f"{what}.log", pipe=True, **options)
 
 
 def test_input_output_and_environment_are_its_own(nursery, tmp_path):
@@ -105,28 +104,54 @@ def test_children_end_with_the_nursery(nursery, tmp_path):
         child_of(nursery, tmp_path, "stay").start()
 
 
-def test_children_end_when_the_parent_is_killed(tmp_path):
+PARENT = """
+import sys
+from pathlib import Path
+from switchgnn.topologies.nursery import Nursery
+with Nursery({preload}) as nursery:
+    command = [sys.executable, "-m", "planted_program", {what!r}]
+    log = Path({folder!r}, "log")
+    options = {{"pipe": True, "environment": {{"COLOUR": "red"}}}}
+    with nursery.child("Worker 0", command, log, **options) as child:
+        print(child.pid, flush=True)
+        child.stdin.write("a")
+        child.stdin.close()
+        print(child.stdout.read(), end="")
+        print(child.wait(60), flush=True)
+    nursery.stop()
+    print("stopped")
+"""
+PRELOADS = [pytest.param(["planted_program"], id="new"), pytest.param(None, id="forked")]
+
+
+def parent(tmp_path, preload, what):
+    """A process of its own that makes a nursery: no thread of pytest is forked."""
     (tmp_path / "planted_program.py").write_text(PROGRAM)
-    parent = textwrap.dedent(f"""
-        from pathlib import Path
-        from switchgnn.topologies.nursery import Nursery
-        with Nursery(["planted_program"]) as nursery:
-            child = nursery.child("Worker 0", ["program", "stay"], Path({str(tmp_path)!r}, "log"))
-            child.start()
-            print(child.pid, flush=True)
-            child.wait(60)
-    """)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH') or Path.cwd()}",
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", parent], stdout=subprocess.PIPE, env=environment, text=True
-    ) as process:
+    path = f"{tmp_path}:{os.environ.get('PYTHONPATH') or Path.cwd()}"
+    return subprocess.Popen(
+        [sys.executable, "-c", PARENT.format(preload=preload, what=what, folder=str(tmp_path))],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("preload", PRELOADS)
+def test_children_end_when_the_parent_is_killed(tmp_path, preload):
+    with parent(tmp_path, preload, "stay") as process:
         pid = int(process.stdout.readline())
         assert is_alive(pid)
         process.kill()
     wait_until(lambda: not is_alive(pid))
+
+
+@pytest.mark.parametrize("preload", PRELOADS)
+@pytest.mark.parametrize(("what", "ends"), [("echo", "a0\nstopped\n"), ("fail", "1\nstopped\n")])
+def test_a_nursery_of_either_kind_serves_and_stops(tmp_path, preload, what, ends):
+    with parent(tmp_path, preload, what) as process:
+        output = process.stdout.read()
+    assert output.splitlines()[1].startswith(f"{what} red ")
+    assert output.endswith(ends)
 
 
 def test_a_module_that_cannot_be_imported_is_named(tmp_path):

@@ -23,6 +23,7 @@ from rich.table import Table
 
 from switchgnn.commands.run import RunOptions, RunReport, run_job
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
+from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.sentences import counted, strategies_line
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
@@ -150,14 +151,14 @@ def run(
     console = Console(stderr=True)
     # With this, a terminated run cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with _progress(console) as progress:
+    with fork_nursery() as nursery, _progress(console) as progress:
 
         def hold(running: Fabric) -> None:
             progress.stop()
             _wait_for_interrupt(console, running)
 
         steps = _Steps(progress)
-        report = run_job(options, steps, hold=hold if keep else None)
+        report = run_job(options, steps, hold=hold if keep else None, nursery=nursery)
         steps.finish()
     if as_json:
         typer.echo(json.dumps(report.to_dict()))

@@ -45,6 +45,7 @@ from switchgnn.topologies import (
     carried,
     choose,
 )
+from switchgnn.topologies.nursery import Nursery
 
 # The last step; after it a run only cleans up.
 COMPARING = "comparing with the reference"
@@ -57,6 +58,7 @@ def run_job(
     step: StepListener,
     *,
     hold: Callable[[Fabric], None] | None = None,
+    nursery: Nursery | None = None,
 ) -> RunReport:
     """Plan, build, install, exchange and verify.
 
@@ -64,6 +66,7 @@ def run_job(
         options: what to run.
         step: called with (name of the step, done, total; total 0 when unknown).
         hold: called with the running fabric after the exchanges; None: the fabric ends.
+        nursery: forks embedded switches and workers; None: they are started as any program.
 
     Returns:
         The report.
@@ -85,7 +88,9 @@ def run_job(
             tls=_tls_folder(options),
         )
         step("starting the switch" if options.leaf_spine is None else "starting the switches", 0, 0)
-        with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
+        with build_fabric(
+            choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery
+        ) as fabric:
             measured = _install_and_exchange(options, prepared, fabric, folder, step)
             step(COMPARING, 0, 0)
             verdicts = _verify(options, prepared, folder)

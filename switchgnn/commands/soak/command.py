@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.sentences import counted
 from switchgnn.commands.shared.topology import (
     FabricOption,
@@ -52,8 +53,8 @@ def soak(
     options = SoakOptions(minutes, target.value, fabric.value, chosen, numbers)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        report = soak_runs(options, _Bar(progress, minutes))
+    with fork_nursery() as nursery, Progress(*columns, console=console) as progress:
+        report = soak_runs(options, _Bar(progress, minutes), nursery)
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:

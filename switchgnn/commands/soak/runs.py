@@ -16,6 +16,7 @@ from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.soak.draw import command_of, draw_run
 from switchgnn.errors import SwitchGNNError
 from switchgnn.topologies import Choice, choose
+from switchgnn.topologies.nursery import Nursery
 
 EXACT, WRONG, FAILED = 0, 1, 2
 # After this number of failures a soak ends, because more would show nothing new.
@@ -140,8 +141,18 @@ class _Sums:
         self.repairs.update(report.repairs)
 
 
-def soak(options: SoakOptions, listener: SoakListener) -> SoakReport:
+def soak(
+    options: SoakOptions, listener: SoakListener, nursery: Nursery | None = None
+) -> SoakReport:
     """Run until the time is over, Ctrl-C comes, or too much has failed.
+
+    Args:
+        options: what to run, and for how long.
+        listener: is told of each run.
+        nursery: forks embedded switches and workers; None: they are started as any program.
+
+    Returns:
+        The report.
 
     Raises:
         SwitchGNNError: the machine lacks the switch or the fabric that was asked for.
@@ -154,7 +165,7 @@ def soak(options: SoakOptions, listener: SoakListener) -> SoakReport:
             run = draw_run(options.seed, number, choice, options.leaves_and_spines)
             listener.begun(number, run)
             try:
-                failure = _run_once(number, run, sums, listener, interruption)
+                failure = _run_once(number, run, sums, listener, interruption, nursery)
             except KeyboardInterrupt:
                 break
             listener.ended(number, run, failure)
@@ -170,6 +181,7 @@ def _run_once(
     sums: _Sums,
     listener: SoakListener,
     interruption: Interruption,
+    nursery: Nursery | None,
 ) -> Failure | None:
     def step(name: str, done: int, total: int) -> None:
         if name == COMPARING:
@@ -179,7 +191,7 @@ def _run_once(
     reason = ""
     interruption.at_once()
     try:
-        report = run_job(run, step)
+        report = run_job(run, step, nursery=nursery)
     except Exception as error:  # a soak has to find errors of every kind
         if interruption.came:
             # The run is not to blame: an interrupted Mininet fails while it cleans up.

@@ -167,21 +167,16 @@ def train(
     strategies only --partition and --assignment count; g3 has a partition of its own by
     default.
     """
-    # It imports PyTorch while this process does the same, loads and plans.
     nursery = context.with_resource(training_nursery())
-    try:
-        from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
-        from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
-        from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
-        from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: PLC0415
-        from switchgnn.training.layers.models import PAPER, ModelOptions, build_model, model_name  # noqa: PLC0415
-        from switchgnn.training.layers.whole import check_layers  # noqa: PLC0415
-        from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
-    except ImportError as error:
-        raise SwitchGNNError(
-            f"Training needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
-            "pip install 'switchgnn[training]'."
-        ) from error
+    # What needs PyTorch; other commands do without it.
+    from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
+    from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
+    from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
+    from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: PLC0415
+    from switchgnn.training.layers.models import PAPER, ModelOptions, build_model, model_name  # noqa: PLC0415
+    from switchgnn.training.layers.whole import check_layers  # noqa: PLC0415
+    from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
+
     chosen = [transport_kind(name) for name in transport or [DEFAULT.name]]
     leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
     partition = partition_for_leaf_spine(partition, leaf_spine)

@@ -136,6 +136,7 @@ def _children(fabric: Fabric, nursery: Nursery) -> list[Child]:
                 f"Worker {worker}",
                 TRAIN_WORKER,
                 fabric.folder / f"worker-{worker}.log",
+                pipe=True,
                 environment={name: str(value) for name, value in variables.items()},
                 namespace=fabric.worker_namespace(worker),
             )

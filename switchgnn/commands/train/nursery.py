@@ -2,15 +2,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """What forks the workers of a training, so that PyTorch is imported once for all of them."""
 
+import importlib
+import os
+import sys
+
+from switchgnn.commands.shared.nursery import fork_nursery
+from switchgnn.errors import SwitchGNNError
 from switchgnn.topologies.nursery import Nursery
 
-_PRELOAD = ("switchgnn.training.worker", "switchgnn.commands.main")
 # Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
 # https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
-_ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
-TRAIN_WORKER = ("switchgnn", "train-worker")
+ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+TRAIN_WORKER = (sys.executable, "-m", "switchgnn.commands", "train-worker")
 
 
 def training_nursery() -> Nursery:
-    """Return what forks training workers, not yet started."""
-    return Nursery(_PRELOAD, _ENVIRONMENT)
+    """Import PyTorch; return a nursery, not yet started, that is forked from this process.
+
+    It must be started before PyTorch computes anything here: a process that is forked from one
+    with threads of OpenMP waits for them without end.
+    https://github.com/pytorch/pytorch/issues/17199
+
+    Raises:
+        SwitchGNNError: PyTorch or PyTorch Geometric is not installed.
+    """
+    os.environ.update(ENVIRONMENT)
+    try:
+        importlib.import_module("switchgnn.training.worker")
+    except ImportError as error:
+        raise SwitchGNNError(
+            f"Training needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
+            "pip install 'switchgnn[training]'."
+        ) from error
+    return fork_nursery()

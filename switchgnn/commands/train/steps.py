@@ -23,7 +23,7 @@ from switchgnn.commands.train.exchange import (
     install_and_train,
 )
 from switchgnn.commands.train.job import TrainJob
-from switchgnn.commands.train.nursery import TRAIN_WORKER, training_nursery
+from switchgnn.commands.train.nursery import TRAIN_WORKER
 from switchgnn.commands.train.plan import Prepared, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.registry import SwitchProgram
@@ -44,7 +44,7 @@ def run_training(
     step: StepListener,
     on_epoch: EpochListener,
     *,
-    nursery: Nursery | None = None,
+    nursery: Nursery,
 ) -> TrainReport:
     """Plan, build, install and train.
 
@@ -53,14 +53,10 @@ def run_training(
         data: the data set to train on.
         step: called with (name of the step, done, total; total 0 when unknown).
         on_epoch: called after each epoch.
-        nursery: forks the workers of this training and perhaps of others; None: one is
-            made for it alone.
+        nursery: forks the workers of this training and perhaps of others.
 
     Returns:
         What was planned, measured and trained.
-
-    Returns:
-        The report.
 
     Raises:
         SwitchGNNError: a step failed; the fabric and all files are removed.
@@ -68,8 +64,6 @@ def run_training(
     cable_faults = faults_on_cables(job.task.faults, job.workers, job.leaf_spine)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="switchgnn-")))
-        # It imports PyTorch while this process plans.
-        nursery = nursery or stack.enter_context(training_nursery())
         step("planning", 0, 0)
         if not job.transport.networked:
             return _alone(job, data, nursery, folder, on_epoch)
@@ -77,7 +71,9 @@ def run_training(
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
         site = make_site(job.workers, job.leaf_spine, choice.target, bandwidth=job.bandwidth)
         step("starting the switch" if job.leaf_spine is None else "starting the switches", 0, 0)
-        with build_fabric(choice.fabric, site, folder, cable_faults=cable_faults) as fabric:
+        with build_fabric(
+            choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery
+        ) as fabric:
             recorder = Recorder(job.workers, on_epoch)
             measured = install_and_train(job, fabric, prepared.parts, nursery, recorder, step)
         what = _what(job, data, choice.reason) | _planned(job, prepared)
@@ -92,7 +88,7 @@ def _alone(
     """Train in one process, without a network."""
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
     task = replace(job.task, worker=0, partitions=folder / "partitions")
-    child = nursery.child("Worker 0", TRAIN_WORKER, folder / "worker-0.log")
+    child = nursery.child("Worker 0", TRAIN_WORKER, folder / "worker-0.log", pipe=True)
     recorder = Recorder(1, on_epoch)
     finished = follow_workers([child], [task], recorder)
     what = _what(replace(job, workers=1), data, "one process, without a network")

@@ -15,6 +15,7 @@ from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.ptf.switchgnn_ptf.cases import CASES, FOLDER, ROOT
 from tests.ptf.switchgnn_ptf.results import CaseResult, read_results
 from tests.ptf.switchgnn_ptf.targets import Setting, ptf_program
+from tests.support.commands import nursery
 
 PORTS = (1, 2, 3, 4)
 _PTF_SECONDS = 100
@@ -45,6 +46,7 @@ class Runner:
                 grpc_address=self._address,
                 device_id=0,
                 log=self.folder / "switch.log",
+                nursery=nursery(),
             )
             stack.callback(switch.stop)
             switch.start()
