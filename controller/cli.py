@@ -49,6 +49,7 @@ Spines = Annotated[
     int, typer.Option(min=1, help="How many, the others, are spines (with --leaves).")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Deadline = Annotated[float, typer.Option(min=0.1, help="Seconds to wait for a switch to answer.")]
 TlsRoot = Annotated[Path | None, typer.Option(help="Certificate (PEM) to trust; turns TLS on.")]
 TlsCertificate = Annotated[Path | None, typer.Option(help="This controller's certificate (PEM).")]
 TlsKey = Annotated[Path | None, typer.Option(help="Key (PEM) of that certificate.")]
@@ -60,15 +61,16 @@ class _Connection:
     election_id: int = 1
     tls: TlsOptions | None = None
     primary: bool = True
+    deadline: float = DEFAULT_DEADLINE
 
-    def client(self, address: str, deadline: float = DEFAULT_DEADLINE) -> P4RuntimeClient:
+    def client(self, address: str, deadline: float | None = None) -> P4RuntimeClient:
         return P4RuntimeClient(
             address,
             self.device_id,
             self.election_id,
             self.tls,
             primary=self.primary,
-            deadline=deadline,
+            deadline=self.deadline if deadline is None else deadline,
         )
 
 
@@ -95,9 +97,11 @@ def install(
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
     tls_key: TlsKey = None,
+    deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Bring switches to a plan: all of them, or none."""
-    connection = _Connection(device_id, election_id, _tls(tls_root, tls_certificate, tls_key))
+    tls = _tls(tls_root, tls_certificate, tls_key)
+    connection = _Connection(device_id, election_id, tls, deadline=deadline)
     loaded = load_plan(plan)
     with ExitStack() as stack:
         # Not opened yet: a plan that does not fit needs no switch to be told so.
@@ -134,10 +138,11 @@ def show(
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
     tls_key: TlsKey = None,
+    deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Show what switches hold and have counted."""
     tls = _tls(tls_root, tls_certificate, tls_key)
-    connection = _Connection(device_id, tls=tls, primary=False)
+    connection = _Connection(device_id, tls=tls, primary=False, deadline=deadline)
     console = Console()
     found: list[object] = []
     for each in address:
@@ -165,9 +170,11 @@ def clear(
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
     tls_key: TlsKey = None,
+    deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Take all entries and groups out of switches; the program stays."""
-    connection = _Connection(device_id, election_id, _tls(tls_root, tls_certificate, tls_key))
+    tls = _tls(tls_root, tls_certificate, tls_key)
+    connection = _Connection(device_id, election_id, tls, deadline=deadline)
     for each in address:
         with connection.client(each) as client:
             counts = clear_switch(client)

@@ -74,6 +74,8 @@ def test_tests_of_one_switch_run_in_one_process():
     assert group_of("tests/ptf/test_ptf.py::test_mistake_is_noticed[a]") not in {
         group_of(ptf.format(name)) for name in ("bmv2", "embedded-udp", "embedded-veth")
     }
+    recovery = "tests/ptf/test_ptf.py::test_case[bmv2-recovery.RecallTellsWhatWasSeen]"
+    assert group_of(ptf.format("bmv2")) == group_of(recovery)
     alone = "tests/host/test_congestion.py::test_something[1]"
     assert group_of(alone) == alone
     assert all(Path(file).is_file() for file in SHARED)

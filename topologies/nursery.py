@@ -88,6 +88,7 @@ class Nursery:
         pipe: bool = False,
         environment: Mapping[str, str] | None = None,
         namespace: Path | None = None,
+        folder: Path | None = None,
     ) -> "ForkedChild":
         """Return a child that does what the command does, not yet started.
 
@@ -98,6 +99,7 @@ class Nursery:
             pipe: give the caller its standard input and output.
             environment: variables to set.
             namespace: a network namespace to enter, such as ``/proc/PID/ns/net``.
+            folder: where it works; None: where the nursery was started.
 
         Returns:
             The child; ``start`` forks it.
@@ -110,13 +112,15 @@ class Nursery:
             pipe=pipe,
             environment=environment or {},
             namespace=namespace,
+            folder=folder,
         )
 
     def fork(self, order: Mapping[str, object], files: Sequence[int]) -> int:
         """Fork a child and return its process id.
 
         Args:
-            order: a module and its arguments (``module``), and variables (``environment``).
+            order: a module and its arguments (``module``), variables (``environment``), and
+                where to work (``folder``) if it is not None.
             files: its standard input, output and error, where its exit code is to be written,
                 and its network namespace if it has one of its own.
 
@@ -183,7 +187,7 @@ class ForkedChild(Child):
 
     Args:
         nursery: what forks it.
-        name, command, log, pipe, environment, namespace: as :meth:`Nursery.child` takes them.
+        name, command, log, pipe, environment, namespace, folder: as :meth:`Nursery.child` takes them.
     """
 
     def __init__(
@@ -196,12 +200,14 @@ class ForkedChild(Child):
         pipe: bool,
         environment: Mapping[str, str],
         namespace: Path | None,
+        folder: Path | None,
     ) -> None:
         assert tuple(command[:2]) == _PYTHON, "a nursery forks Python programs"  # noqa: S101
         super().__init__(name, command, log, pipe=pipe)
         self._nursery = nursery
         self._environment = dict(environment)
         self._namespace = namespace
+        self._folder = folder
 
     def start(self) -> None:
         """Fork the process unless it runs.
@@ -211,7 +217,11 @@ class ForkedChild(Child):
         """
         if self._process is not None:
             return
-        order = {"module": self._command[len(_PYTHON) :], "environment": self._environment}
+        order = {
+            "module": self._command[len(_PYTHON) :],
+            "environment": self._environment,
+            "folder": None if self._folder is None else str(self._folder),
+        }
         with ExitStack() as theirs:
 
             def pipe(*, child_reads: bool) -> tuple[int, int]:

@@ -129,6 +129,8 @@ def _become(order: dict[str, Any], files: list[int], parent: int) -> NoReturn:
         for file in files:
             os.close(file)
         os.environ.update(order["environment"])
+        if order["folder"] is not None:
+            os.chdir(order["folder"])
         tempfile.tempdir = None  # What was imported may have looked at TMPDIR before.
         module, *arguments = order["module"]
         sys.argv = [module, *arguments]

@@ -86,7 +86,7 @@ def test_a_switch_that_is_not_there(tmp_path):
         address = f"127.0.0.1:{sock.getsockname()[1]}"
     assert switchgnn("plan", "karate", "--workers", 2, "--out", tmp_path / "plan").returncode == 0
     for command in (("show",), ("clear",), ("install", tmp_path / "plan")):
-        assert address in refused("controller", *command, "--address", address)
+        assert address in refused("controller", *command, "--address", address, "--deadline", 1)
 
 
 def test_a_plan_that_is_not_there():

@@ -76,7 +76,9 @@ def test_who_has_no_certificate_of_the_authority_is_refused(certificates, tmp_pa
         wait_until_serving(switch, address)
         root = ("--tls-root", certificates / "ca.pem")
         for refused in (root, (*root, *own(certificates / "other"))):
-            result = switchgnn("controller", "clear", "--address", address, *refused)
+            result = switchgnn(
+                "controller", "clear", "--address", address, "--deadline", 2, *refused
+            )
             assert result.returncode == 2, refused
         accepted = switchgnn("controller", "clear", "--address", address, *root, *own(certificates))
         # It is let in, and told that there is no program yet.

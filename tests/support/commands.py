@@ -27,17 +27,19 @@ _PRELOAD = (
 _TRAINING = ("switchgnn.commands.train.steps",)
 
 
-def switchgnn(*arguments, timeout=100, scratch=None):
-    """Run the program; temporary files go to `scratch` if it is given.
+def switchgnn(*arguments, timeout=100, scratch=None, folder=None):
+    """Run the program in a folder; temporary files go to `scratch` if it is given.
 
     Returns:
         Its exit code, output and error as subprocess.CompletedProcess.
     """
     words = [sys.executable, "-m", "switchgnn.commands", *map(str, arguments)]
     environment = {"TMPDIR": str(scratch)} if scratch else {}
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "stderr"
-        with nursery().child("switchgnn", words, log, pipe=True, environment=environment) as child:
+    with tempfile.TemporaryDirectory() as place:
+        log = Path(place) / "stderr"
+        with nursery().child(
+            "switchgnn", words, log, pipe=True, environment=environment, folder=folder
+        ) as child:
             child.stdin.close()
             output = child.stdout.read()
             code = child.wait(timeout)

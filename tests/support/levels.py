@@ -27,7 +27,7 @@ SHARED = (
     "tests/controller/test_targets.py",
     "tests/test_docs.py",
 )
-SHARED_BY = ("embedded-udp", "embedded-veth", "embedded", "bmv2", "multicast", "cover")
+SHARED_BY = ("embedded", "udp", "veth", "bmv2", "multicast", "cover")
 LONGEST = ("ptf", "promela", "test_docs.py", "end_to_end", "recovery")
 # Folders whose tests run whole programs; in the others only those with the mark do.
 WHOLE = ("end_to_end", "examples", "fuzz", "promela", "ptf", "recovery", "simulator", "strawman")
@@ -151,7 +151,7 @@ def group_of(nodeid):
         return nodeid
     if "mistake" in test:
         return f"{file}[mistakes]"
-    parameters = test.partition("[")[2]
+    parameters = test.partition("[")[2].rstrip("]").split("-")
     return f"{file}[{', '.join(word for word in SHARED_BY if word in parameters)}]"
 
 

@@ -149,7 +149,7 @@ def test_other_faults_begin_with_other_counts(wire):
 def test_a_switch_that_is_away_for_a_while(wire):
     """Its port is closed, and frames to it come back as errors; then it is there again."""
     made = wire("cables.loss=0")
-    _, _, near, upper = made.ports
+    _, _, near, upper = made.ends
     made.upper.close()
     for frame in packets(10):
         made.lower.send(frame)
@@ -162,7 +162,7 @@ def test_a_switch_that_is_away_for_a_while(wire):
 
 def test_ends_that_cannot_be_had(wire, tmp_path):
     made = wire("cables.loss=0")
-    lower, far, near, upper = made.ports
+    lower, far, near, upper = made.ends
     other = FaultyCables([RelayedCable("l0s0", udp(far, lower), udp(near, upper))], "", tmp_path)
     try:
         with pytest.raises(FabricError, match=f"The relay between switches ended: .*{far}"):
