@@ -48,7 +48,8 @@ def test_command(command, folder):
     if command.startswith(("switchgnn simulate", "switchgnn figures")) and NO_SIMULATIONS:
         pytest.skip(NO_SIMULATIONS)
     if command.startswith("make "):
-        command = f"{command} --directory {ROOT}"
+        # As many epochs as the default has would take most of the time of this file.
+        command = f"{command} --directory {ROOT} EPOCHS=5"
     # What belongs to the tests is there in a checkout only.
     run_command(command, ROOT if command.startswith("python -m tests.") else folder)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.bare_path import OPTIONAL, bare_path
-from tests.support.levels import SHARED, group_of, in_share
+from tests.support.levels import SHARED, WHOLE, group_of, in_share, is_whole
 from tests.support.markers import covering, some_of
 
 AXES = st.lists(st.integers(1, 4), min_size=2, max_size=4)
@@ -79,3 +79,10 @@ def test_tests_of_one_switch_run_in_one_process():
     alone = "tests/host/test_congestion.py::test_something[1]"
     assert group_of(alone) == alone
     assert all(Path(file).is_file() for file in SHARED)
+
+
+def test_what_runs_whole_programs_is_there():
+    assert all((Path("tests") / place).exists() for place in WHOLE)
+    assert is_whole("tests/recovery/test_faults.py")
+    assert is_whole("tests/test_docs.py")
+    assert not is_whole("tests/host/direct/test_sums.py")

@@ -231,6 +231,7 @@ def shared():
     switch.stop()
 
 
+@pytest.mark.whole
 @settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -124,6 +124,7 @@ def test_no_path_of_a_machine_is_in_a_compilation(files):
 
 
 @needs_p4c
+@pytest.mark.whole
 @pytest.mark.parametrize("committed", PROGRAMS, ids=name_of)
 def test_a_rebuild_gives_the_same(tmp_path, committed):
     PROGRAMS[committed](tmp_path)

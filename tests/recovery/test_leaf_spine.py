@@ -12,10 +12,15 @@ import pytest
 from tests.recovery.test_faults import DUPLICATE, LOSS, REORDER
 from tests.support.fabrics import Team
 from tests.support.leaf_spine_fabrics import NO_FAULTS, leaf_spine_bed
-from tests.support.markers import MININET_TARGETS, covering
+from tests.support.markers import MININET_TARGETS, covering, full
 from tests.support.seeds import seed_of, seeds
 
 ROUNDS = 3
+# Frames cross two more links than on a star: with the most losses they take long.
+CELLS = [
+    cell if cell.values[0] < max(LOSS) else pytest.param(*cell.values, marks=full, id=cell.id)
+    for cell in covering(LOSS, DUPLICATE, REORDER)
+]
 # No frame is longer, so there were at least as many as the bytes say.
 LONGEST_FRAME = 188
 
@@ -54,7 +59,7 @@ def on_links(team):
 
 
 @pytest.mark.parametrize("number", seeds(1))
-@pytest.mark.parametrize(("loss", "duplicate", "reorder"), covering(LOSS, DUPLICATE, REORDER))
+@pytest.mark.parametrize(("loss", "duplicate", "reorder"), CELLS)
 def test_every_sum_is_exact(shared_bed, team, loss, duplicate, reorder, number):
     seed = seed_of("leaf-spine", loss, duplicate, reorder, number)
     workers = team(f"loss={loss},duplicate={duplicate},reorder={reorder},corrupt=0.001,seed={seed}")

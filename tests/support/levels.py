@@ -29,9 +29,27 @@ SHARED = (
 )
 SHARED_BY = ("embedded", "udp", "veth", "bmv2", "multicast", "cover")
 LONGEST = ("ptf", "promela", "test_docs.py", "end_to_end", "recovery")
-# Folders whose tests run whole programs; in the others only those with the mark do.
-WHOLE = ("end_to_end", "examples", "fuzz", "promela", "ptf", "recovery", "simulator", "strawman")
-WHOLE_FILES = ("test_docs.py",)
+# Where tests run whole programs, or wait for real time; elsewhere only those with the mark do.
+WHOLE = (
+    *("end_to_end", "examples", "fuzz", "planted", "promela", "ptf", "recovery", "simulator"),
+    "strawman",
+    "test_docs.py",
+    "commands/plan/test_ptscotch.py",
+    "controller/test_targets.py",
+    "experiments/test_command.py",
+    "experiments/test_outputs.py",
+    "host/direct/test_faults.py",
+    "host/direct/test_on_switches.py",
+    "host/direct/test_streams.py",
+    "host/innetwork/test_exchange.py",
+    "planner/partition/test_ptscotch.py",
+    "softswitch/test_command.py",
+    "softswitch/test_pressure.py",
+    "softswitch/test_stopping.py",
+    "topologies/test_nursery.py",
+    "topologies/test_relay.py",
+    "training/bins/test_models.py",
+)
 
 
 def pytest_addoption(parser):
@@ -64,7 +82,7 @@ def pytest_ignore_collect(collection_path, config):
     parts = collection_path.relative_to(config.rootpath).parts
     if config.option.file_or_dir or config.getoption("--level") != "check":
         return None
-    return True if is_whole_path(parts) else None
+    return True if is_whole("/".join(parts)) else None
 
 
 class Kept:
@@ -77,7 +95,7 @@ class Kept:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
         for item in items:
-            if is_whole(item):
+            if is_whole(item.nodeid.partition("::")[0]):
                 item.add_marker("whole")
         # Whoever names a test wants it.
         if any("::" in word for word in config.args):
@@ -128,14 +146,10 @@ class Grouped(LoadScopeScheduling):
         return group_of(nodeid)
 
 
-def is_whole(item):
-    """Whether the folder or the file of a test says that it runs whole programs."""
-    return is_whole_path(item.nodeid.partition("::")[0].split("/"))
-
-
-def is_whole_path(parts):
-    """Whether a file or folder has nothing but tests that run whole programs."""
-    return parts[-1] in WHOLE_FILES or (len(parts) > 1 and parts[1] in WHOLE)
+def is_whole(path):
+    """Whether all tests of a file or folder run whole programs."""
+    place = path.removeprefix("tests/")
+    return any(place == whole or place.startswith(f"{whole}/") for whole in WHOLE)
 
 
 def start_of(nodeid):
@@ -190,7 +204,7 @@ def left_out(config, counts):
     if counts:
         yield f"{where}: {counts.total()} tests ({most})"
     if level == "check" and not config.option.file_or_dir:
-        yield f"{where}: all tests in {', '.join((*WHOLE, *WHOLE_FILES))}"
+        yield f"{where}: all tests in {', '.join(WHOLE)}"
 
 
 def line_of(what, passed, word, absent):

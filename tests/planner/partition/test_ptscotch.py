@@ -299,7 +299,12 @@ def is_rank(entry, folder):
 
 @needs_ptscotch
 @pytest.mark.parametrize(
-    "what", ["a rank is killed", "the plan is interrupted", "the plan is killed"]
+    "what",
+    [
+        pytest.param("a rank is killed", marks=pytest.mark.full),
+        "the plan is interrupted",
+        pytest.param("the plan is killed", marks=pytest.mark.full),
+    ],
 )
 def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
     temporary = tmp_path / "temporary"
