@@ -187,7 +187,8 @@ class ForkedChild(Child):
 
     Args:
         nursery: what forks it.
-        name, command, log, pipe, environment, namespace, folder: as :meth:`Nursery.child` takes them.
+        name, command, log, pipe, environment, namespace, folder: as :meth:`Nursery.child`
+            takes them.
     """
 
     def __init__(

@@ -287,6 +287,7 @@ def test_a_half_installed_switch_is_repaired_in_a_new_session(put, fake):
     assert not put(OTHER).changed
 
 
+@pytest.mark.whole
 def test_a_broken_connection_is_told_and_mended_by_the_next_install(put, fake, network, program):
     put(PLAN)
     fake.arm(drop_at=50)

@@ -136,6 +136,7 @@ def test_a_rebuild_gives_the_same(tmp_path, committed):
     assert rebuilt.origin.read_text() == committed.origin.read_text()
 
 
+@pytest.mark.whole
 @needs_p4c
 def test_a_warning_is_an_error(tmp_path):
     copy = a_copy(tmp_path, SWITCHGNN)

@@ -114,6 +114,7 @@ def test_the_help_lists_every_strategy(name):
         assert ", ".join(names) in text
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("options", [[], ["--directions", "both"]])
 def test_the_words_fit_80_columns(tmp_path, options):
     ends = np.random.default_rng(1).integers(0, 3000, (20_000, 2))
@@ -184,6 +185,7 @@ def test_a_graph_and_workers_are_needed():
     assert "--check" in result.output
 
 
+@pytest.mark.whole
 def test_plots_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     text = plan("karate", "--workers", 4, "--slots", 9, "--plots", tmp_path / "plots")
@@ -198,6 +200,7 @@ def test_plots_are_drawn(tmp_path):
     plan("karate", "--workers", 1, "--plots", tmp_path / "alone")
 
 
+@pytest.mark.whole
 def test_an_interrupted_plan_leaves_the_old_one(tmp_path):
     folder = tmp_path / "plan"
     plan("karate", "--workers", 3, "--slots", 9, "--out", folder)

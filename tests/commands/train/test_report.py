@@ -102,6 +102,7 @@ def test_tables_fit_a_terminal():
     assert links_table(reports[1:]) is None
 
 
+@pytest.mark.whole
 def test_plots_show_what_was_reported(tmp_path):
     reports = [report(), report("host", loss=2.0), report("local", traffic=False)]
     files = draw_plots(reports, tmp_path / "plots")

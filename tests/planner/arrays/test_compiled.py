@@ -48,6 +48,7 @@ STRATEGIES = [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("strategies", STRATEGIES)
 @pytest.mark.parametrize("directed", [False, True])
 def test_plans_are_the_same_compiled_and_interpreted(monkeypatch, strategies, directed):

@@ -164,6 +164,7 @@ def _folder(tmp_path, name):
     return folder
 
 
+@pytest.mark.whole
 def test_a_million_edges_are_read_quickly(tmp_path):
     rng = np.random.default_rng(0)
     edges = rng.integers(0, 100_000, (1_000_000, 2))

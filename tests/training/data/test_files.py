@@ -279,6 +279,7 @@ def test_missing_and_unreadable_files(refused, tmp_path, write):
     assert "archive" in one_sentence(error)
 
 
+@pytest.mark.whole
 def test_features_that_no_memory_holds(refused):
     edges = "\n".join(f"{u} {u + 1}" for u in range(200_000))
     lists = {str(u): [2**31 - 1] for u in range(200_001)}
