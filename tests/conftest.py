@@ -11,7 +11,13 @@ pytest_plugins = ["tests.support.levels"]
 
 # A busy neighbour is no mistake: an example may take as long as its test.
 settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+# Before a commit a quarter of the examples; the others come with `make test`.
+settings.register_profile("quick", deadline=None, max_examples=25)
+
+
+def pytest_configure(config):
+    settings.load_profile("quick" if config.getoption("--level") == "check" else "patient")
+
 
 # Before anything imports PyTorch: see switchgnn/commands/train/nursery.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
