@@ -68,6 +68,7 @@ def test_blocks_are_whole_destinations_that_fit(strategy):
     holds()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("slots", [1, 7, 100, 299])
 def test_a_larger_graph(strategy, slots):

@@ -220,6 +220,7 @@ def test_a_worker_that_the_stream_leaves_empty_gets_a_vertex():
     assert sorted(cdfgnn(graph, 2, 0, leaves=1, gamma=0.0).tolist()) == [0, 1]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("workers", "leaves"), [(8, 2), (7, 3), (16, 4)])
 def test_shares_are_even(workers, leaves):
     assignment = cdfgnn(DIGITS, workers, 0, leaves=leaves)
