@@ -114,14 +114,14 @@ class Fabric(ABC):
 
         Args:
             worker: its number.
-            command: ``sys.executable``, ``-m``, a module and its arguments.
+            command: program and arguments.
             name: what messages and the log file call it.
 
         Returns:
             The process, not yet started.
         """
         named, log = f"{name.capitalize()} {worker}", self.folder / f"{name}-{worker}.log"
-        if self._nursery is not None:
+        if self._nursery is not None and self._nursery.forks(command):
             there = self.worker_namespace(worker)
             return self._nursery.child(named, command, log, pipe=True, namespace=there)
         return Child(named, self.worker_command(worker, command), log, pipe=True)

@@ -9,6 +9,7 @@ forks them, and they have what the command had imported.
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -73,10 +74,14 @@ class Nursery:
         parent = os.getpid()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        pid = os.fork()
-        if pid == 0:
-            os.environ.update(self._environment)
-            serve_forked(theirs.fileno(), log.fileno(), parent)
+        # Until the child has its own, a handler of ours would bring it back into our program.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            pid = os.fork()
+            if pid == 0:
+                serve_forked((theirs.fileno(), log.fileno()), parent, before, self._environment)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return Descendant(pid)
 
     def child(
@@ -114,6 +119,11 @@ class Nursery:
             namespace=namespace,
             folder=folder,
         )
+
+    @staticmethod
+    def forks(command: Sequence[str]) -> bool:
+        """Tell whether a nursery can do what this command does."""
+        return tuple(command[: len(_PYTHON)]) == _PYTHON
 
     def fork(self, order: Mapping[str, object], files: Sequence[int]) -> int:
         """Fork a child and return its process id.
@@ -203,7 +213,7 @@ class ForkedChild(Child):
         namespace: Path | None,
         folder: Path | None,
     ) -> None:
-        assert tuple(command[:2]) == _PYTHON, "a nursery forks Python programs"  # noqa: S101
+        assert nursery.forks(command)  # noqa: S101
         super().__init__(name, command, log, pipe=pipe)
         self._nursery = nursery
         self._environment = dict(environment)

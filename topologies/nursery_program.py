@@ -19,7 +19,7 @@ import socket
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 _MOST_BYTES, _MOST_FILES = 1 << 16, 5
@@ -28,22 +28,32 @@ _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1
 
 
-def serve_forked(orders: int, log: int, parent: int) -> NoReturn:
+def serve_forked(
+    files: tuple[int, int],
+    parent: int,
+    signals: Iterable[signal.Signals | int],
+    environment: Mapping[str, str],
+) -> NoReturn:
     """Serve in a process that was just forked from its parent; never returns.
 
     Args:
-        orders: the socket.
-        log: file for standard output and error.
+        files: the socket of the orders, and the file for standard output and error.
         parent: the process to end with.
+        signals: which ones to block; when this is called all are.
+        environment: variables to set.
     """
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         os.setsid()
         _die_with(parent)
+        os.environ.update(environment)
+        orders, log = files
         for standard, file in enumerate((orders, log, log)):
             os.dup2(file, standard)
         # Among them is the parent's end of the socket, which would keep it from ending.
         os.closerange(_STANDARD_FILES, os.sysconf("SC_OPEN_MAX"))
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         serve()
     except BaseException:
         os.write(2, traceback.format_exc().encode())

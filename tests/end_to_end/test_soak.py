@@ -110,8 +110,8 @@ def test_the_command_repeats_the_run(monkeypatch, number, leaves_and_spines):
     monkeypatch.setattr("switchgnn.commands.run.command.run_job", note)
     program, *words = shlex.split(failed.command)
     assert program == "switchgnn"
-    CliRunner().invoke(app, words)
-    assert asked == [drawn]
+    outcome = CliRunner().invoke(app, words)
+    assert asked == [drawn], (outcome.output, outcome.exception)
 
 
 class Deaf:

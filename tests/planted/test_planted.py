@@ -78,9 +78,8 @@ def test_what_notices_them_is_in_make_test():
 
 @pytest.mark.whole
 def test_mistakes_that_are_planted_elsewhere_are_in_make_test():
-    """Of their tests none is a variation."""
+    """Some of them: the oracles that they show to fail are all in there."""
     chosen = ("-k", "planted or mistake", *ELSEWHERE)
-    assert [line for line in collected("--share", "1:0", *chosen) if "::" in line] == []
     kept = {line.partition("::")[0] for line in collected("--level", "test", *chosen)}
     assert set(ELSEWHERE) <= kept
 

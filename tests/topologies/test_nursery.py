@@ -154,6 +154,24 @@ def test_a_nursery_of_either_kind_serves_and_stops(tmp_path, preload, what, ends
     assert output.endswith(ends)
 
 
+def test_a_signal_at_once_does_not_bring_the_child_back():
+    """A handler that raises would have the child go on with our program, as a second one."""
+    program = """
+import signal
+from switchgnn.topologies.nursery import Nursery
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+for _ in range(100):
+    nursery = Nursery()
+    nursery.start()
+    nursery.stop()
+print("once")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=100
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("once\n", "", 0)
+
+
 def test_a_module_that_cannot_be_imported_is_named(tmp_path):
     with Nursery(["no_such_module"]) as nursery:
         with pytest.raises(FabricError) as error:
