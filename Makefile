@@ -19,7 +19,8 @@ SLOTS   ?= 256#      aggregators that a block may use
 EXCHANGE_OPTIONS ?=# more options of `switchgnn run`
 SOAK_MINUTES ?= 1
 
-JOBS    ?= $(shell nproc)#  tests at a time
+# One more than cores: tests wait for timers and for each other's processes now and then.
+JOBS    ?= $(shell expr $$(nproc) + 1)
 LEVEL   ?= test#     of `make tests`: check, test or all
 SHARE   ?= 40#       of `make test-share`: one test in so many
 SEED    ?= 0

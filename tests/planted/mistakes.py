@@ -142,9 +142,9 @@ MISTAKES = (
         "children_outlive_their_parent",
         LEFTOVERS,
         "a switch is not tied to the process that has started it",
-        "topologies/child.py",
-        'DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")',
-        'DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "clear")',
+        "topologies/nursery_program.py",
+        "libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)",
+        "libc.prctl(_PR_SET_PDEATHSIG, 0)",
         (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-exchanging-SIGKILL]",),
     ),
     Mistake(
