@@ -25,6 +25,7 @@ from tests.end_to_end.conftest import switchgnn
 from tests.end_to_end.test_leftovers import descendants, interfaces
 from tests.support.commands import nursery
 from tests.support.markers import COMBINATIONS, some_of
+from tests.support.seeds import seeds
 from tests.support.waiting import SECONDS, is_alive, wait_until
 
 LOOPBACK = choose("embedded", "loopback")
@@ -96,7 +97,7 @@ def test_what_the_machine_lacks_is_said_at_once():
 
 
 @pytest.mark.parametrize("leaves_and_spines", [None, (3, 2)])
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", seeds(5))
 def test_the_command_repeats_the_run(monkeypatch, number, leaves_and_spines):
     """`switchgnn run` with the words of the command does the same run."""
     drawn = draw_run(11, number, LOOPBACK, leaves_and_spines)

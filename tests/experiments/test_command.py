@@ -76,7 +76,9 @@ def test_points_are_what_simulate_says(tmp_path):
         assert found == alone
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.full)]
+)
 def test_it_goes_on_after_an_interruption(tmp_path, number):
     command = [*COMMAND, "example", "--jobs", "1", "--out", str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

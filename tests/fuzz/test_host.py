@@ -13,7 +13,7 @@ from tests.fuzz.world import SCALE, WORKERS, World, make_world
 from tests.host.addresses import SWITCH
 from tests.host.model_switch import ModelSwitch
 
-AT_EACH_WORKER = 40_000 * SCALE
+AT_EACH_WORKER = 400_000 if SCALE > 1 else 20_000
 
 
 class TolerantSwitch(ModelSwitch):

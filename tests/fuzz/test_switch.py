@@ -17,7 +17,7 @@ from tests.fuzz.frames import IN_A_DATAGRAM, ON_A_WIRE, Generator
 from tests.fuzz.team import Team
 from tests.fuzz.world import SCALE, WORKERS, make_world
 
-AT_THE_EMBEDDED_SWITCH = 100_000 * SCALE
+AT_THE_EMBEDDED_SWITCH = 1_000_000 if SCALE > 1 else 50_000
 AT_BMV2 = 20_000 * SCALE
 
 

@@ -70,7 +70,7 @@ def collected(*options):
     return told.stdout.splitlines()
 
 
-@pytest.mark.whole
+@pytest.mark.full
 def test_what_notices_them_is_in_make_test():
     kept = set(collected("--level", "test", *{node.partition("::")[0] for node in NODES}))
     assert [node for node in NODES if node not in kept] == []

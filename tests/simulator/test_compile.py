@@ -44,6 +44,7 @@ def test_a_compiler_that_fails_is_quoted(monkeypatch, tmp_path):
     assert left == [".lock"]
 
 
+@pytest.mark.full
 def test_several_processes_compile_once(monkeypatch, tmp_path):
     """A compiler that takes down each call; three processes begin together."""
     calls = tmp_path / "calls"

@@ -299,12 +299,8 @@ MISTAKES = {
 }
 
 
-# Each takes seconds to compile. One of a queue, of a leaf-spine and of the background for a start.
-FIRST = (
-    "frames do not wait for each other",
-    "a part counts as one contribution",
-    "the background counts as the exchange",
-)
+# Each takes seconds to compile.
+FIRST = ("a part counts as one contribution",)
 
 
 @pytest.mark.parametrize(
