@@ -70,7 +70,6 @@ def test_loopback_has_no_room_for_tcp():
     assert "take FABRIC=mininet" in result.stderr
 
 
-@needs_mininet
 def read(node):
     """The shell runs `cat`, which an interrupt ends."""
     node.sendCmd("cat")
@@ -85,6 +84,7 @@ def lost(node):
     node.waiting = True
 
 
+@needs_mininet
 @pytest.mark.parametrize("begin", [read, deaf, lost])
 def test_a_network_ends_though_a_command_was_interrupted(begin, tmp_path):
     """Ctrl-C in the middle of what Mininet does in a host."""
