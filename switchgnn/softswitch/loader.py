@@ -4,6 +4,7 @@
 
 from typing import Any
 
+from switchgnn.softswitch.document import read_document
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.program import (
     Action,
@@ -28,7 +29,6 @@ from switchgnn.softswitch.program import (
     RegisterArray,
     Table,
     Transition,
-    decode_document,
 )
 from switchgnn.softswitch.refusal import refuse_unsupported_sections, refuse_unsupported_table
 
@@ -40,7 +40,7 @@ def load_program(config: bytes) -> Program:
         MalformedProgramError: the document cannot be read.
         UnsupportedProgramError: the program uses a feature that the switch refuses.
     """
-    document = decode_document(config)
+    document = read_document(config)
     refuse_unsupported_sections(document)
     try:
         return _program(document)

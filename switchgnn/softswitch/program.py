@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The BMv2 JSON document as frozen dataclasses."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from switchgnn.softswitch.errors import MalformedProgramError
 
 Json = Any
 FieldRef = tuple[str, str]
@@ -236,20 +233,3 @@ class Program:
         if instance is None or all(f.name != reference[1] for f in instance.fields):
             return None
         return reference
-
-
-def decode_document(config: bytes) -> dict[str, Json]:
-    """Decode the JSON object in ``config``.
-
-    Raises:
-        MalformedProgramError: the bytes are not a JSON object with the parts of a program.
-    """
-    try:
-        document = json.loads(config)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise MalformedProgramError(f"The program is not a JSON document: {error}.") from None
-    if not isinstance(document, dict) or not {"headers", "pipelines"} <= document.keys():
-        raise MalformedProgramError(
-            "The program has no 'headers' and 'pipelines': compile it for the v1model architecture."
-        )
-    return document

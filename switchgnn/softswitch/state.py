@@ -68,15 +68,16 @@ def bind(compiled: CompiledProgram, state: ProgramState) -> Functions:
         namespace[codec.unpack_name] = codec.struct.unpack_from
         namespace[codec.pack_name] = codec.struct.pack
     _bind_state(namespace, compiled, state)
-    # The source was generated from the program by this package.
+    # The source was generated from the program by this package, and codegen/guard.py has looked
+    # at every node of it.
     exec(compiled.code, namespace)  # noqa: S102
     lists = compiled.program.field_lists
     return Functions(
         ingress=namespace["ingress"],  # type: ignore[arg-type]
         egress=namespace["egress"],  # type: ignore[arg-type]
         reparse=namespace.get("reparse"),  # type: ignore[arg-type]
-        keepers={ident: namespace[f"keep_{ident}"] for ident in lists},  # type: ignore[misc]
-        cloners={ident: namespace[f"clone_{ident}"] for ident in lists},  # type: ignore[misc]
+        keepers={ident: namespace[compiled.names.keeper(ident)] for ident in lists},  # type: ignore[misc]
+        cloners={ident: namespace[compiled.names.cloner(ident)] for ident in lists},  # type: ignore[misc]
     )
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assembles the generated functions of a program into one Python module."""
 
+import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import CodeType
@@ -10,13 +11,14 @@ from typing import Any
 from switchgnn.softswitch.codegen.checksums import write_updates, write_verification
 from switchgnn.softswitch.codegen.deparser import write_deparser
 from switchgnn.softswitch.codegen.function import EGRESS, INGRESS, FunctionContext
+from switchgnn.softswitch.codegen.guard import check_generated
 from switchgnn.softswitch.codegen.layout import Layout
 from switchgnn.softswitch.codegen.names import GlobalNames
 from switchgnn.softswitch.codegen.parser import ParserWriter
 from switchgnn.softswitch.codegen.pipeline import PipelineWriter
 from switchgnn.softswitch.codegen.source import SourceWriter
 from switchgnn.softswitch.codegen.wire import HeaderCodec, header_codecs
-from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.program import Program
 
 DROP_PORT = 511
@@ -105,7 +107,18 @@ def compile_program(program: Program) -> CompiledProgram:
 
     Raises:
         UnsupportedProgramError: the program uses something that the switch refuses.
+        MalformedProgramError: the program refers to something that it does not have, or has a
+            value where something else belongs.
     """
+    try:
+        return _generate(program)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise MalformedProgramError(
+            f"The program does not fit together: {type(error).__name__} {error}."
+        ) from error
+
+
+def _generate(program: Program) -> CompiledProgram:
     layout = Layout(program)
     names = GlobalNames(program)
     # The first round finds the header fields that are used in computations; the
@@ -129,7 +142,7 @@ def _assemble(
         _ingress_source(layout, bodies, state, kept),
         _egress_source(layout, bodies, state),
         _reparse_source(layout, bodies, state) if bodies.ingress.uses_clone else "",
-        *_field_list_sources(layout, state, kept),
+        *_field_list_sources(layout, names, state, kept),
     ]
     source = "\n\n".join(part for part in parts if part)
     times = {slot.variable for name in _TIMES if (slot := layout.standard(name)) is not None}
@@ -146,7 +159,9 @@ def _assemble(
 
 def _compile(source: str) -> CodeType:
     try:
-        return compile(source, "<p4 program>", "exec")
+        tree = ast.parse(source, "<p4 program>")
+        check_generated(tree)
+        return compile(tree, "<p4 program>", "exec")
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise UnsupportedProgramError(
             "control flow or expressions nested this deep",
@@ -273,15 +288,15 @@ def _reparse_source(layout: Layout, bodies: _Bodies, state: tuple[str, ...]) -> 
 
 
 def _field_list_sources(
-    layout: Layout, state: tuple[str, ...], kept: tuple[str, ...]
+    layout: Layout, names: GlobalNames, state: tuple[str, ...], kept: tuple[str, ...]
 ) -> Iterable[str]:
     place = {variable: index for index, variable in enumerate(state)}
     for ident, fields in layout.program.field_lists.items():
         listed = {layout.slot(header, name, "field list").variable for header, name in fields}
         kept_values = [f"state[{place[v]}]" if v in listed else "0" for v in kept]
         cloned = [_cloned(layout, v, place[v], listed) for v in state]
-        yield f"def keep_{ident}(state):\n return ({_listed(kept_values)})\n"
-        yield f"def clone_{ident}(state, original):\n return ({_listed(cloned)})\n"
+        yield f"def {names.keeper(ident)}(state):\n return ({_listed(kept_values)})\n"
+        yield f"def {names.cloner(ident)}(state, original):\n return ({_listed(cloned)})\n"
 
 
 def _cloned(layout: Layout, variable: str, index: int, listed: set[str]) -> str:

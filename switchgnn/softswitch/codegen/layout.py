@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives every field, validity bit and stack index a local variable of the generated code."""
 
-import re
 from dataclasses import dataclass
 
 from switchgnn.softswitch.errors import UnsupportedProgramError
@@ -44,7 +43,7 @@ class Layout:
         for number, header in enumerate(program.headers.values()):
             self._add_header(number, header)
         for number, name in enumerate(program.stacks):
-            self._next[name] = f"next{number}_{_identifier(name)}"
+            self._next[name] = f"next{number}"
         self.metadata_variables = frozenset(
             slot.variable
             for (header, _), slot in self._slots.items()
@@ -52,11 +51,11 @@ class Layout:
         )
 
     def _add_header(self, number: int, header: Header) -> None:
-        name = _identifier(header.name)
+        # No name of the program becomes one of the code.
         if not header.metadata:
-            self._valid[header.name] = f"ok{number}_{name}"
+            self._valid[header.name] = f"ok{number}"
         for index, field in enumerate(header.fields):
-            variable = f"h{number}_{index}_{_identifier(field.name)}"
+            variable = f"h{number}_{index}"
             self._slots[header.name, field.name] = Slot(variable, field.width, field.signed)
 
     def slot(self, header: str, field: str, where: str) -> Slot:
@@ -100,7 +99,3 @@ class Layout:
         return tuple(
             self._slots[header, field.name] for field in self.program.headers[header].fields
         )
-
-
-def _identifier(name: str) -> str:
-    return re.sub(r"\W", "_", name)

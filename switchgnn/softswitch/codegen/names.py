@@ -14,6 +14,7 @@ class GlobalNames:
         self._registers = _numbered("reg", program.registers)
         self._counters = _numbered("ctr", program.counters)
         self._tables = _numbered("tbl", program.tables)
+        self._lists = {ident: number for number, ident in enumerate(program.field_lists)}
 
     def register(self, name: str) -> str:
         """Return the name of a register array's list of cells."""
@@ -34,6 +35,14 @@ class GlobalNames:
     def default(self, table: str) -> str:
         """Return the name of the one-element list with a table's default entry."""
         return self._tables[table] + "_default"
+
+    def keeper(self, field_list: int) -> str:
+        """Return the name of the function that keeps the fields of a list."""
+        return f"keep{self._lists[field_list]}"
+
+    def cloner(self, field_list: int) -> str:
+        """Return the name of the function that copies the fields of a list."""
+        return f"clone{self._lists[field_list]}"
 
 
 def _numbered(prefix: str, names: Iterable[str]) -> dict[str, str]:
