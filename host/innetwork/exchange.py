@@ -22,7 +22,7 @@ from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import LANES, fragments_of
+from switchgnn.host.wire.header import LANES, OPENING_BLOCK, fragments_of
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.manifest import Manifest
@@ -153,6 +153,9 @@ class InNetworkExchange:
                 self._barrier.close_block(round_number, schedule.block_id, fragment)
                 if self._on_block is not None:
                     self._on_block(round_number, schedule.block_id, fragment)
+        if not blocks:
+            # Nobody may open the next round while another still waits for the opening of this one.
+            self._barrier.close_block(round_number, OPENING_BLOCK + 1, 0)
         self._round += 1
         width = features.shape[1]
         return FixedSums(sums.reshape(len(sums), -1)[:, :width], fixed_point)

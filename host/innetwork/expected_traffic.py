@@ -19,7 +19,7 @@ def expected_traffic(part: WorkerPart, blocks: range, width: int, group_size: in
 
     Up: the features and partial sums, and one DONE per barrier. Down: the sums, one ACK per group
     of features, and one ADVANCE per barrier. There is a barrier at the opening, and one behind each
-    fragment of each block.
+    fragment of each block, or one behind the opening where there is no block.
 
     Args:
         part: this worker's part of the plan.
@@ -36,7 +36,7 @@ def expected_traffic(part: WorkerPart, blocks: range, width: int, group_size: in
     features = fragments * int(sent.sum())
     acks = fragments * int((-(-sent // group_size)).sum())
     sums = fragments * int(np.diff(part.receive_indptr)[inside].sum())
-    barriers = 1 + fragments * len(blocks)
+    barriers = 1 + max(fragments * len(blocks), 1)
     barrier_bytes = barriers * BARRIER_FRAME_BYTES
     return Traffic(
         frames_up=features + barriers,

@@ -448,6 +448,52 @@ def test_a_plan_that_is_just_being_installed_is_waited_for(graph):
     check_rounds(team, graph, 4)
 
 
+def islands():
+    """A graph that two workers share without a boundary: its plan has no blocks."""
+    ends = np.array([[0, 1, 2, 0, 4, 5, 6, 4], [1, 2, 3, 3, 5, 6, 7, 7]])
+    return graph_from_edges(*ends, name="islands", vertices=8, directed=False)
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+@pytest.mark.parametrize("kind", [Kind.ADVANCE, Kind.DONE])
+def test_a_lost_barrier_packet_of_a_plan_without_blocks(kind, lost):
+    """Who has been told to go on must not take the others' round away from them."""
+    graph = islands()
+    plan = plan_of(graph, 2)
+    assert not plan.manifest.direction(Direction.FORWARD).block_numbers
+    way = "down" if kind is Kind.ADVANCE else "up"
+    team = Team(plan, disturb=drop_first(kind, way, lost))
+    check_free_rounds(team, graph, 6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_plan_without_blocks_on_bad_links(seed):
+    graph = islands()
+    team = Team(plan_of(graph, 2), faults=Faults.parse(f"loss=0.05,duplicate=0.05,seed={seed}"))
+    check_free_rounds(team, graph, 30)
+
+
+def check_free_rounds(team, graph, rounds):
+    """Each worker begins its next round without waiting for the others."""
+    features = random_features(graph, 3)
+
+    def work(worker):
+        rows = team.plan.workers[worker].vertices
+        try:
+            for _ in range(rounds):
+                assert not team.exchanges[worker].aggregate(features[rows]).any()
+        except Exception as error:
+            team.errors[worker] = error
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert not team.errors, team.errors
+
+
 def test_a_round_that_is_over_is_refused(graph):
     plan = plan_of(graph, 2)
     team = Team(plan, pace=QUICK)
