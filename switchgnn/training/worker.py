@@ -56,6 +56,8 @@ class TrainTask:
         sampling: the share of rows that are sent, for ``host``.
         faults: what to inject on its link, as ``--faults`` takes it.
         bins: the size of bins and what overlaps, for ``g3``.
+        meeting: a file through which workers of one machine meet; None: at MASTER_ADDR and
+            MASTER_PORT, where worker 0 listens on all interfaces.
     """
 
     worker: int
@@ -72,6 +74,7 @@ class TrainTask:
     sampling: float = 1.0
     faults: str = ""
     bins: BinOptions = field(default_factory=BinOptions)
+    meeting: Path | None = None
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -100,7 +103,7 @@ def run_train_worker(task: TrainTask) -> None:
     model = build_model(task.model, partition.features.shape[1], partition.classes)
     torch.manual_seed(task.options.seed * 1000 + 1 + task.worker)
     opened = transport_kind(task.transport).open(_end(task, partition))
-    with _together(task.pace.patience), opened as transport:
+    with _together(task), opened as transport:
         with _distributed(model, partition, transport, task) as remote:
             trainer = Trainer(model, partition, remote, _own_options(task))
             _report("ready")
@@ -142,12 +145,19 @@ def _world_size() -> int:
 
 
 @contextmanager
-def _together(patience: float) -> Iterator[None]:
+def _together(task: TrainTask) -> Iterator[None]:
     """Join the other workers for torch.distributed."""
-    if _world_size() == 1:
+    size, patience = _world_size(), timedelta(seconds=task.pace.patience)
+    if size == 1:
         yield
         return
-    dist.init_process_group("gloo", timeout=timedelta(seconds=patience))
+    if task.meeting is None:
+        dist.init_process_group("gloo", timeout=patience)
+    else:
+        store = dist.FileStore(str(task.meeting), size)
+        dist.init_process_group(
+            "gloo", store=store, rank=task.worker, world_size=size, timeout=patience
+        )
     try:
         yield
     finally:

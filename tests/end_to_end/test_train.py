@@ -3,6 +3,9 @@
 """`switchgnn train` over every transport gives what a plain loop of PyG gives."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -11,6 +14,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from tests.end_to_end.conftest import switchgnn  # noqa: E402
+from tests.support.listeners import listening, tree_of  # noqa: E402
 from tests.support.markers import COMBINATIONS, some_of  # noqa: E402
 from tests.training.plain_loop import train_plainly  # noqa: E402
 
@@ -199,3 +203,19 @@ def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words
     assert result.returncode == 2
     assert words in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_nothing_listens_beyond_loopback():
+    """Neither the switch nor PyTorch's meeting point; other machines have no part in it."""
+    command = (sys.executable, "-m", "switchgnn.commands", "train", "--data", "karate", "--json")
+    options = ("--workers", "2", "--epochs", "100000", "--target", "embedded")
+    with subprocess.Popen(
+        [*command, *options, "--fabric", "loopback"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert json.loads(process.stdout.readline())
+            found = listening(tree_of(process.pid))
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert found
+    assert all(address.is_loopback for address in found), found

@@ -16,13 +16,10 @@ from switchgnn.commands.train.plan import schedule_file_of
 from switchgnn.commands.train.report import Recorder
 from switchgnn.controller import P4RuntimeClient, install_each, read_counters
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried, free_tcp_port
+from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.worker import TrainTask
-
-_HOST = "127.0.0.1"
-_DISTRIBUTED_PORT = 29500
 
 StepListener = Callable[[str, int, int], None]
 
@@ -109,22 +106,19 @@ def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
         plan=folder / "plan" if job.transport.needs_plan else None,
         schedule=schedule_file_of(folder, worker) if job.transport.write_schedules else None,
         stations=tuple(map(site.station, range(site.workers))),
+        meeting=folder / "meeting",
     )
 
 
 def _children(fabric: Fabric, nursery: Nursery) -> list[Child]:
-    """Return each worker's process, with the variables that torchrun would set."""
+    """Return each worker's process, with variables as torchrun sets them; they meet in a file."""
     workers = fabric.site.workers
-    meeting = fabric.site.station(0).ip if fabric.workers_have_hosts else _HOST
-    port = _DISTRIBUTED_PORT if fabric.workers_have_hosts else free_tcp_port()
     children: list[Child] = []
     for worker in range(workers):
         variables = {
             "RANK": worker,
             "WORLD_SIZE": workers,
             "LOCAL_RANK": worker,
-            "MASTER_ADDR": meeting,
-            "MASTER_PORT": port,
         }
         if fabric.workers_have_hosts:
             # Without this, gloo takes the address of the machine's name.

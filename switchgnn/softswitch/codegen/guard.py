@@ -29,8 +29,44 @@ _NUMBERED = re.compile(
 _CALLED = frozenset(("from_bytes", "len", "log_message", "max", "min", "randint", *ALGORITHMS))
 _FUNCTIONS = frozenset(("ingress", "egress", "reparse"))
 _VARIABLES = frozenset(
-    "after cl cs data deq_depth enq_depth enq_time ex itype kept n now original out perr pl port pos "
-    "rc rid rs state tr _a _b _bad _c _d _e _h _i _l _s _v _w _x".split()
+    [
+        "after",
+        "cl",
+        "cs",
+        "data",
+        "deq_depth",
+        "enq_depth",
+        "enq_time",
+        "ex",
+        "itype",
+        "kept",
+        "n",
+        "now",
+        "original",
+        "out",
+        "perr",
+        "pl",
+        "port",
+        "pos",
+        "rc",
+        "rid",
+        "rs",
+        "state",
+        "tr",
+        "_a",
+        "_b",
+        "_bad",
+        "_c",
+        "_d",
+        "_e",
+        "_h",
+        "_i",
+        "_l",
+        "_s",
+        "_v",
+        "_w",
+        "_x",
+    ]
 )
 _KNOWN = _CALLED | _FUNCTIONS | _VARIABLES
 
@@ -53,17 +89,21 @@ def check_generated(tree: ast.Module) -> None:
 def _is_ours(node: ast.AST) -> bool:
     if not isinstance(node, _NODES):
         return False
-    if isinstance(node, ast.Name):
-        return _is_known(node.id)
-    if isinstance(node, ast.arg):
-        return _is_known(node.arg)
-    if isinstance(node, ast.FunctionDef):
-        return _is_known(node.name) and not node.decorator_list
-    if isinstance(node, ast.Attribute):
-        return node.attr == _METHOD
     if isinstance(node, ast.Call):
         return isinstance(node.func, (ast.Name, ast.Attribute)) and not node.keywords
-    return True
+    if isinstance(node, ast.FunctionDef) and node.decorator_list:
+        return False
+    return all(map(_is_known, _names(node)))
+
+
+def _names(node: ast.AST) -> list[str]:
+    """Return the names that stand in a node itself."""
+    match node:
+        case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+            return [name]
+        case ast.Attribute(attr=name):
+            return [] if name == _METHOD else [f".{name}"]
+    return []
 
 
 def _is_known(name: str) -> bool:
