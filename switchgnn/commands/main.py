@@ -3,13 +3,15 @@
 """Runs the subcommands and turns errors into a sentence and exit code 2."""
 
 import sys
-
-import typer
-from rich.console import Console
+from typing import TYPE_CHECKING
 
 from switchgnn.errors import SwitchGNNError
 
+if TYPE_CHECKING:
+    import typer
+
 _FAILED = 2
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 
 def main() -> None:
@@ -17,15 +19,24 @@ def main() -> None:
 
     Typer itself reports wrong usage, also with exit code 2.
     """
+    # Importing takes most of a second: Ctrl-C meanwhile is no error to be traced.
     try:
         _application()()
     except SwitchGNNError as error:
-        console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-        console.print(f"Error: {error}")
+        _print_error(error)
         sys.exit(_FAILED)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
 
 
-def _application() -> typer.Typer:
+def _print_error(error: SwitchGNNError) -> None:
+    from rich.console import Console  # noqa: PLC0415
+
+    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    console.print(f"Error: {error}")
+
+
+def _application() -> "typer.Typer":
     # Many worker processes start at a time; the imports here load only what each one needs.
     if sys.argv[1:2] == ["worker"]:
         from switchgnn.commands.worker.command import app as worker_app  # noqa: PLC0415

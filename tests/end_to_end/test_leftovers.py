@@ -44,7 +44,7 @@ def interfaces_of(pid):
 
 
 STAGES = ["starting the switch", "installing", "exchanging"]
-SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP]
 LEAF_SPINE = ("--topology", "leaf-spine", "--faults", "loss=0.001")
 
 

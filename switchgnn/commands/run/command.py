@@ -22,6 +22,7 @@ from rich.progress import (
 from rich.table import Table
 
 from switchgnn.commands.run import RunOptions, RunReport, run_job
+from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.sentences import counted, strategies_line
@@ -149,8 +150,7 @@ def run(
         leaf_spine=leaf_spine,
     )
     console = Console(stderr=True)
-    # With this, a terminated run cleans up like an interrupted one.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_like_interrupted()
     with fork_nursery() as nursery, _progress(console) as progress:
 
         def hold(running: Fabric) -> None:

@@ -1,12 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and SIGTERM: they end work at once, but never the cleaning up behind it."""
+"""Ctrl-C, SIGTERM and a closed terminal end work at once, but never the cleaning up behind it."""
 
 import signal
 from types import FrameType
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def end_like_interrupted() -> None:
+    """Let SIGTERM and a closed terminal raise ``KeyboardInterrupt``, as Ctrl-C does.
+
+    Under ``nohup`` a closed terminal stays ignored.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
 
 class Interruption:
@@ -31,7 +41,8 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         for number in _SIGNALS:
-            self._before[number] = signal.signal(number, self._take)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._take)
         return self
 
     def __exit__(self, *_: object) -> None:

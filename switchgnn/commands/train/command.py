@@ -3,7 +3,6 @@
 """`switchgnn train`: full-graph GNN training over the switch."""
 
 import json
-import signal
 from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.sentences import strategies_line
 from switchgnn.commands.shared.strategies import (
@@ -187,8 +187,7 @@ def train(
         raise SwitchGNNError(
             f"--sampling is for --transport {_SAMPLED} alone: the others are exact."
         )
-    # With this, a terminated training cleans up like an interrupted one.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_like_interrupted()
     own = (edges, node_features, labels)
     if edges is not None and node_features is not None and labels is not None:
         dataset = load_files(edges, node_features, labels, seed=seed)
