@@ -288,7 +288,8 @@ def read_document(config: bytes) -> dict[str, Any]:
     for kind in document.header_types:
         for field in kind.fields:
             _check_field(field, kind.name)
-    cells = sum(array.size or 0 for array in (*document.register_arrays, *document.counter_arrays))
+    cells = sum(array.size for array in document.register_arrays)
+    cells += sum(array.size or 0 for array in document.counter_arrays)
     if cells > MOST_CELLS:
         raise MalformedProgramError(
             f"The program's arrays have {cells:,} cells; {MOST_CELLS:,} are the most."

@@ -154,7 +154,7 @@ def _together(task: TrainTask) -> Iterator[None]:
     if task.meeting is None:
         dist.init_process_group("gloo", timeout=patience)
     else:
-        store = dist.FileStore(str(task.meeting), size)
+        store = dist.FileStore(str(task.meeting), size)  # type: ignore[attr-defined]
         dist.init_process_group(
             "gloo", store=store, rank=task.worker, world_size=size, timeout=patience
         )

@@ -116,9 +116,9 @@ def _children(fabric: Fabric, nursery: Nursery) -> list[Child]:
     children: list[Child] = []
     for worker in range(workers):
         variables = {
-            "RANK": worker,
-            "WORLD_SIZE": workers,
-            "LOCAL_RANK": worker,
+            "RANK": str(worker),
+            "WORLD_SIZE": str(workers),
+            "LOCAL_RANK": str(worker),
         }
         if fabric.workers_have_hosts:
             # Without this, gloo takes the address of the machine's name.
@@ -131,7 +131,7 @@ def _children(fabric: Fabric, nursery: Nursery) -> list[Child]:
                 TRAIN_WORKER,
                 fabric.folder / f"worker-{worker}.log",
                 pipe=True,
-                environment={name: str(value) for name, value in variables.items()},
+                environment=variables,
                 namespace=fabric.worker_namespace(worker),
             )
         )
