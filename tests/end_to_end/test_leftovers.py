@@ -86,12 +86,17 @@ def end_a_run(combination, stage, how, tmp_path, *options):
                 "TMPDIR": str(temporary),
             },
         )
-        wait_until(lambda: stage in log.read_text())
-        children = descendants(process.pid)
-        if (fabric, stage) == ("mininet", "exchanging"):
-            assert interfaces_of(process.pid)
-        process.send_signal(how)
-        process.wait(SECONDS)
+        try:
+            wait_until(lambda: stage in log.read_text())
+            children = descendants(process.pid)
+            if (fabric, stage) == ("mininet", "exchanging"):
+                assert interfaces_of(process.pid)
+            process.send_signal(how)
+            process.wait(SECONDS)
+        finally:
+            # One that does not end must not take the processor from the tests that follow.
+            process.kill()
+            process.wait()
     assert process.returncode != 0
     wait_until(lambda: not any(is_alive(child) for child in children))
     wait_until(lambda: not interfaces_of(process.pid))
