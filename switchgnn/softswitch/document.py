@@ -14,9 +14,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, convert
+from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, convert, json
 
-from switchgnn.records import RecordError, parse_json
 from switchgnn.softswitch.errors import MalformedProgramError
 
 MOST_BITS = 1 << 16  # of a field, a parameter or a constant
@@ -274,9 +273,11 @@ def read_document(config: bytes) -> dict[str, Any]:
             type or too large; the place is named.
     """
     try:
-        told = parse_json(config)
-    except RecordError as error:
+        told = json.decode(config)
+    except MsgspecError as error:
         raise MalformedProgramError(f"The program is not a JSON document: {error}.") from None
+    except RecursionError:
+        raise MalformedProgramError("The program's JSON is nested too deeply.") from None
     if not isinstance(told, dict) or not {"headers", "pipelines"} <= told.keys():
         raise MalformedProgramError(
             "The program has no 'headers' and 'pipelines': compile it for the v1model architecture."
