@@ -6,34 +6,30 @@ import os
 import select
 import signal
 import subprocess
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import IO
 
 
-class Forked:
-    """A process that a nursery forked.
+class _ForkedProcess(ABC):
+    """What ``Process`` asks for, by way of a look at the exit code."""
 
-    Args:
-        pid: its process id.
-        status: where the nursery writes its exit code.
-        stdin, stdout: our ends of its standard input and output, if they are piped.
-    """
+    stdin: IO[str] | None = None
+    stdout: IO[str] | None = None
 
-    def __init__(
-        self,
-        pid: int,
-        status: IO[str],
-        stdin: IO[str] | None = None,
-        stdout: IO[str] | None = None,
-    ) -> None:
+    def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.stdin, self.stdout = stdin, stdout
-        self._status = status
         self._code: int | None = None
+
+    @abstractmethod
+    def _look(self, seconds: float | None) -> int | None:
+        """Return the exit code, or None if it still runs after the seconds (None: no limit)."""
 
     def poll(self) -> int | None:
         """Return the exit code, or None while it runs."""
-        return self._read(0.0)
+        if self._code is None:
+            self._code = self._look(0.0)
+        return self._code
 
     def wait(self, timeout: float | None = None) -> int:
         """Return the exit code.
@@ -41,10 +37,11 @@ class Forked:
         Raises:
             subprocess.TimeoutExpired: it still runs.
         """
-        code = self._read(timeout)
-        if code is None:
-            raise subprocess.TimeoutExpired("forked child", timeout or 0.0)
-        return code
+        if self._code is None:
+            self._code = self._look(timeout)
+        if self._code is None:
+            raise subprocess.TimeoutExpired("forked process", timeout or 0.0)
+        return self._code
 
     def terminate(self) -> None:
         """Ask it to end."""
@@ -60,65 +57,47 @@ class Forked:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
-    def _read(self, timeout: float | None) -> int | None:
-        if self._code is not None:
-            return self._code
-        ready, _, _ = select.select([self._status], [], [], timeout)
+
+class Forked(_ForkedProcess):
+    """A process that a nursery forked.
+
+    Args:
+        pid: its process id.
+        status: where the nursery writes its exit code.
+        stdin, stdout: our ends of its standard input and output, if they are piped.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        status: IO[str],
+        stdin: IO[str] | None = None,
+        stdout: IO[str] | None = None,
+    ) -> None:
+        super().__init__(pid)
+        self.stdin, self.stdout = stdin, stdout
+        self._status = status
+
+    def _look(self, seconds: float | None) -> int | None:
+        ready, _, _ = select.select([self._status], [], [], seconds)
         if not ready:
             return None
         text = self._status.read()
         self._status.close()
         # Without a word the nursery itself was killed, and its children with it.
-        self._code = int(text) if text else -signal.SIGKILL
-        return self._code
+        return int(text) if text else -signal.SIGKILL
 
 
-class Descendant:
-    """A process that this one forked; what ``Process`` asks for."""
+class Descendant(_ForkedProcess):
+    """A process that this one forked."""
 
-    stdin: IO[str] | None = None
-    stdout: IO[str] | None = None
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self._code: int | None = None
-
-    def poll(self) -> int | None:
-        """Return the exit code, or None while it runs."""
-        return self._look(os.WNOHANG)
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return the exit code.
-
-        Raises:
-            subprocess.TimeoutExpired: it still runs.
-        """
-        if self.poll() is None and timeout is not None:
-            watch = os.pidfd_open(self.pid)
-            ready, _, _ = select.select([watch], [], [], timeout)
+    def _look(self, seconds: float | None) -> int | None:
+        watch = os.pidfd_open(self.pid)
+        try:
+            ready, _, _ = select.select([watch], [], [], seconds)
+        finally:
             os.close(watch)
-            if not ready:
-                raise subprocess.TimeoutExpired("forked process", timeout)
-        code = self._look(0)
-        assert code is not None  # noqa: S101
-        return code
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-        self._send(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End it."""
-        self._send(signal.SIGKILL)
-
-    def _send(self, number: signal.Signals) -> None:
-        # Until it is waited for, the number is nobody else's.
-        if self._code is None:
-            os.kill(self.pid, number)
-
-    def _look(self, options: int) -> int | None:
-        if self._code is None:
-            ended, status = os.waitpid(self.pid, options)
-            if ended:
-                self._code = os.waitstatus_to_exitcode(status)
-        return self._code
+        if not ready:
+            return None
+        _, status = os.waitpid(self.pid, 0)
+        return os.waitstatus_to_exitcode(status)
