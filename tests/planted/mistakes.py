@@ -161,9 +161,9 @@ MISTAKES = (
         "sigterm_ends_at_once",
         LEFTOVERS,
         "SIGTERM ends a run without cleaning up",
-        "switchgnn/commands/run/command.py",
-        "    signal.signal(signal.SIGTERM, signal.default_int_handler)\n",
-        "",
+        "switchgnn/commands/shared/interruption.py",
+        "for number in (signal.SIGTERM, signal.SIGHUP):",
+        "for number in (signal.SIGHUP,):",
         (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-installing-SIGTERM]",),
     ),
     Mistake(
