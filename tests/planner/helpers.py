@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import Graph, boundary_edges, graph_from_edges
 
-# The same examples in every run, and no time limit that a busy machine could break.
+# The same examples in every run, and no time limit that a busy machine could break. How many, the
+# profile says (tests/conftest.py).
 STEADY = settings(
     deadline=None,
     derandomize=True,
-    max_examples=100,
     suppress_health_check=[HealthCheck.too_slow],
 )
 

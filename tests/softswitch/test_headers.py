@@ -112,7 +112,7 @@ def test_push_moves_labels_to_the_back():
     assert sent == magic(1, 5, 100) + pushed + stack + b"\xff\xff"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(st.integers(0, 65535), st.integers(0, 65535), st.booleans())
 def test_checksums_and_hashes(words, more, right):
     checksum = internet_checksum([words, more])

@@ -98,6 +98,7 @@ def places(node, path=()):
             yield from places(inner, (*path, step))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("share", range(SHARES))
 def test_no_code_but_generated_code(share, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -195,6 +195,7 @@ def test_default_entries(tables):
     assert len(everything) == len(tables.p4info.tables)
 
 
+@pytest.mark.whole
 def test_twenty_thousand_entries(tables):
     updates = [insert(hit_entry(tables, key, 1)) for key in range(20_000)]
     begin = time.perf_counter()

@@ -82,7 +82,7 @@ def _oracle(entries, key):
 def test_match_kind_against_brute_force(number):
     table, action, match_strategy, prioritised = KINDS[number]
 
-    @settings(max_examples=60, deadline=None)
+    @settings(deadline=None)
     @given(
         st.lists(match_strategy, max_size=25, unique=True),
         st.lists(st.tuples(A, B), min_size=1, max_size=20),

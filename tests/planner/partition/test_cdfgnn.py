@@ -229,6 +229,7 @@ def test_shares_are_even(workers, leaves):
     assert work.max() <= 1.2 * work.mean()
 
 
+@pytest.mark.whole
 def test_compiled_and_interpreted_are_the_same(monkeypatch):
     graph = random_graph(150, 900, 3, directed=True)
     monkeypatch.setattr(compiled, "_FEW", 1 << 60)
