@@ -48,6 +48,14 @@ Leaves = Annotated[
 Spines = Annotated[
     int, typer.Option(min=1, help="How many, the others, are spines (with --leaves).")
 ]
+LargestFeature = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        help="The largest magnitude that a worker may report; by default any of which no sum "
+        "overflows float32.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Deadline = Annotated[float, typer.Option(min=0.1, help="Seconds to wait for a switch to answer.")]
 TlsRoot = Annotated[Path | None, typer.Option(help="Certificate (PEM) to trust; turns TLS on.")]
@@ -93,6 +101,7 @@ def install(
     new_session: Annotated[
         bool, typer.Option("--new-session", help="For workers that start anew.")
     ] = False,
+    largest_feature: LargestFeature = None,
     as_json: AsJson = False,
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
@@ -115,6 +124,7 @@ def install(
                 program=_program(loaded),
                 ecn_threshold=ecn_threshold,
                 new_session=new_session,
+                largest_feature=largest_feature,
                 progress=tell,
             )
     if as_json:
@@ -194,6 +204,7 @@ def watch(
     device_id: DeviceId = 0,
     election_id: ElectionId = 1,
     ecn_threshold: EcnThreshold = DEFAULT_ECN_THRESHOLD,
+    largest_feature: LargestFeature = None,
     interval: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 1.0,
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
@@ -211,6 +222,7 @@ def watch(
             on_event=_print_event,
             stop=threading.Event(),
             ecn_threshold=ecn_threshold,
+            largest_feature=largest_feature,
             interval=interval,
         )
     except KeyboardInterrupt:

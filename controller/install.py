@@ -39,6 +39,7 @@ def install(
     program: Program,
     ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
     new_session: bool = False,
+    largest_feature: float | None = None,
     progress: Progress | None = None,
 ) -> InstallReport:
     """Bring switches to a plan; what they have already is not written again.
@@ -54,6 +55,8 @@ def install(
         ecn_threshold: queue length, in packets, from which on packets are marked.
         new_session: take a new session number even if the plan is there
             already: workers that start anew need one.
+        largest_feature: the largest magnitude of a feature that a worker may report; None: any
+            of which no sum overflows float32.
         progress: called with an address, updates written, and all updates.
 
     Returns:
@@ -70,6 +73,7 @@ def install(
         program=program,
         ecn_threshold=ecn_threshold,
         new_session=new_session,
+        largest_feature=largest_feature,
         progress=progress,
     )
 
@@ -95,6 +99,8 @@ def install_each(
     program: Program,
     ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
     new_session: bool = False,
+    session: int | None = None,
+    largest_feature: float | None = None,
     progress: Progress | None = None,
 ) -> InstallReport:
     """Install a part of a plan at each switch, as ``install`` does; all or none are changed.
@@ -104,6 +110,9 @@ def install_each(
         program: what the switches shall run.
         ecn_threshold: queue length, in packets, from which on packets are marked.
         new_session: take a new session number even if the plan is there already.
+        session: the number that workers of this plan are in; a switch that was restarted gets
+            it again. None: what the switches say.
+        largest_feature: as ``install`` takes it.
         progress: called with an address, updates written, and all updates.
 
     Returns:
@@ -118,15 +127,18 @@ def install_each(
     desired = _desired_states(shares, program, layout, ecn_threshold)
     with ExitStack() as stack:
         team = _Team([Target(_client(stack, share.switch), program, layout) for share in shares])
-        session = Session(layout)
+        table = Session(layout)
         try:
             team.each(Target.look)
             team.each(Target.load)
             entries = _session_entries(
-                team, session, [share.plan for share in shares], new_session=new_session
+                team,
+                table,
+                [share.plan for share in shares],
+                _SessionChoice(new_session, session, largest_feature),
             )
             goals = {
-                id(target): with_session(state, session, entry)
+                id(target): with_session(state, table, entry)
                 for target, state, entry in zip(team.targets, desired, entries, strict=True)
             }
             reports = team.each(
@@ -135,9 +147,7 @@ def install_each(
         except BaseException:
             team.go_back()
             raise
-    return InstallReport(
-        max(entry.session for entry in entries), shares[0].plan.manifest.digest, tuple(reports)
-    )
+    return InstallReport(entries[0].session, shares[0].plan.manifest.digest, tuple(reports))
 
 
 def _desired_states(
@@ -151,6 +161,15 @@ def _desired_states(
             check_plan(share.plan, program, layout, share.network)
             known[key] = desired_state(share.plan, layout, share.network, ecn_threshold)
     return [known[id(share.plan), share.network] for share in shares]
+
+
+@dataclass(frozen=True)
+class _SessionChoice:
+    """What an install says of its session; see ``install_each``."""
+
+    new_session: bool
+    session: int | None
+    largest_feature: float | None
 
 
 class _Team:
@@ -215,27 +234,44 @@ def _client(stack: ExitStack, switch: str | P4RuntimeClient) -> P4RuntimeClient:
 
 
 def _session_entries(
-    team: _Team, session: Session, plans: Sequence[SwitchPlan], *, new_session: bool
+    team: _Team,
+    session: Session,
+    plans: Sequence[SwitchPlan],
+    choice: _SessionChoice,
 ) -> list[SessionEntry]:
-    """Choose a session for each switch: a new one unless it is in one for its plan already.
+    """Choose the session, the same for all switches, and return each one's entry.
 
-    Packets carry no session, so a switch that keeps its own can go on in the middle of a block
-    while another one, which was restarted, gets a new one.
+    It is the one that the plan has already, unless there shall be another: a switch that was
+    restarted joins it, as its registers hold nothing of it. Otherwise it is newer than all.
     """
     present = [target.session for target in team.targets]
-    entries = [session.entry(here.session, plan) for here, plan in zip(present, plans, strict=True)]
-    kept = [
-        bool(here.session) and not new_session and here == entry
-        for here, entry in zip(present, entries, strict=True)
-    ]
-    if all(kept):
-        return entries
+
+    def entries(number: int) -> list[SessionEntry]:
+        return [session.entry(number, plan, choice.largest_feature) for plan in plans]
+
+    serving = choice.session or _served(present, entries)
+    if (
+        serving
+        and not choice.new_session
+        and all(
+            here.session in (0, serving) and here.plan in (0, plan.number)
+            for here, plan in zip(present, plans, strict=True)
+        )
+    ):
+        return entries(serving)
     number = max(entry.session for entry in present) + 1
     if number > session.max_session:
         # Loading the program anew empties the registers that hold old numbers.
         team.each(lambda target: target.load(anew=True))
-        return [session.entry(1, plan) for plan in plans]
-    return [
-        entry if keep else session.entry(number, plan)
-        for entry, keep, plan in zip(entries, kept, plans, strict=True)
-    ]
+        number = 1
+    return entries(number)
+
+
+def _served(
+    present: Sequence[SessionEntry], entries: Callable[[int], list[SessionEntry]]
+) -> int | None:
+    """Return the session in which a switch serves its plan already; None if none does."""
+    for place, here in enumerate(present):
+        if here.session and here == entries(here.session)[place]:
+            return here.session
+    return None

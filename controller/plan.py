@@ -35,6 +35,10 @@ class PlanManifest(Protocol):
         """Slots of each bank that the plan may use."""
 
     @property
+    def max_fan_in(self) -> int:
+        """The most remote neighbours that any vertex sums."""
+
+    @property
     def strawman(self) -> bool:
         """Whether destinations compete for the slots, in place of each having one."""
 

@@ -50,8 +50,7 @@ class InstallReport:
     """A whole install.
 
     Attributes:
-        session: the highest session number of the switches; one that has its part already
-            keeps an older one.
+        session: its number, the same at all switches.
         plan: digest (hex) of the plan.
         switches: one report each, in the order given.
     """

@@ -22,6 +22,7 @@ from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.report import InstallReport
 from switchgnn.p4src import Program
 
 # Waiting for a connection must not keep anybody from stopping.
@@ -77,6 +78,7 @@ def watch(
     on_event: Callable[[WatchEvent], None],
     stop: threading.Event,
     ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    largest_feature: float | None = None,
     interval: float = 1.0,
     patience: float | None = None,
 ) -> None:
@@ -88,6 +90,7 @@ def watch(
         on_event: called from this thread with everything that happens.
         stop: ends the watch within about a second.
         ecn_threshold: in packets.
+        largest_feature: as ``install`` takes it.
         interval: seconds between two looks at the switches.
         patience: seconds that a switch may be gone; None for ever.
 
@@ -103,11 +106,13 @@ def watch(
         stop=stop,
         interval=interval,
         patience=patience,
-        bring=lambda: install_each(
+        bring=lambda session: install_each(
             [Share(share.plan, share.network, share.client) for share in shares],
             program=program,
             ecn_threshold=ecn_threshold,
-        ).sentences(),
+            session=session,
+            largest_feature=largest_feature,
+        ),
     )
     try:
         watcher.run()
@@ -125,7 +130,8 @@ class _Watcher:
     stop: threading.Event
     interval: float
     patience: float | None
-    bring: Callable[[], list[str]]
+    bring: Callable[[int | None], InstallReport]
+    _session: int | None = None
     _counted: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -147,8 +153,10 @@ class _Watcher:
                 self._restore()
 
     def _install(self) -> None:
-        sentences = self.bring()
-        for client, sentence in zip(self.clients, sentences, strict=True):
+        report = self.bring(self._session)
+        # Its workers are in that session, and a switch that restarts must come back to it.
+        self._session = report.session
+        for client, sentence in zip(self.clients, report.sentences(), strict=True):
             self._start_counting(client)
             self._tell(WatchEventKind.INSTALLED, client, sentence)
 

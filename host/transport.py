@@ -34,6 +34,7 @@ class WorkerEnd:
         addresses: those of the worker and of its switch.
         stations: those of all workers.
         plan: the plan folder, where the switch adds up.
+        session: the number of its install.
         schedule: the worker's file, where hosts send to each other.
         sampling: the share of rows that travel.
         seed: what is sampled with.
@@ -48,6 +49,7 @@ class WorkerEnd:
     addresses: Addresses
     stations: tuple[Station, ...]
     plan: Path | None
+    session: int
     schedule: Path | None
     sampling: float
     seed: int

@@ -35,6 +35,7 @@ class WorkerTask:
     Attributes:
         plan: the plan folder.
         worker: its number.
+        session: the number of the plan's install.
         link: ``eth:...`` or ``udp:...``.
         addresses: its addresses.
         features: ``.npy`` file, float32[n, F], this worker's rows only.
@@ -47,6 +48,7 @@ class WorkerTask:
 
     plan: Path
     worker: int
+    session: int
     link: str
     addresses: Addresses
     features: Path
@@ -85,7 +87,13 @@ def run_worker(task: WorkerTask) -> None:
     fixed, sums, scales = [], [], []
     with open_worker_link(task.link, task.faults, task.worker) as link:
         exchange = InNetworkExchange(
-            manifest, part, link, task.addresses, pace=task.pace, on_block=progress.block_done
+            manifest,
+            part,
+            link,
+            task.addresses,
+            session=task.session,
+            pace=task.pace,
+            on_block=progress.block_done,
         )
         _report("ready")
         started = time.perf_counter()

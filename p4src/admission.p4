@@ -5,7 +5,9 @@
 // only those that workers send, or a switch above. A packet of our protocol in a
 // fragment, with options or behind a VLAN tag, which a host's kernel takes off, would be
 // forwarded like ordinary traffic, and a host might believe that the switch sent it.
-// Must be applied on the first pass only, after Worker.
+// What is of another session is left over from an install before this one, or comes from
+// a worker that does not know of this one; Barrier tells the worker.
+// Must be applied on the first pass only, after Session and Worker.
 #ifndef _ADMISSION_
 #define _ADMISSION_
 
@@ -39,6 +41,10 @@ control Admission(in headers_t hdr,
                        && hdr.switchgnn.kind != kind_t.FETCH
                        && hdr.switchgnn.kind != kind_t.NOTICE) {
                 meta.outcome = UNKNOWN_KIND;
+            }
+            if (meta.outcome == AGGREGATED && hdr.switchgnn.kind != kind_t.DONE
+                    && hdr.switchgnn.session != meta.loop.session[7:0]) {
+                meta.outcome = WRONG_SESSION;
             }
         }
     }

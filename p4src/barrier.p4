@@ -7,10 +7,9 @@
 // one being collected proves that the earlier one is complete, so a switch that
 // was restarted finds its place by itself (invariant 5).
 //
-// Block 0 of a round is its opening. Its `done`s carry each worker's largest
-// magnitude and its `advance` the maximum: the bits of non-negative float32
-// numbers compare like integers. Later `done`s carry the maximum that the workers
-// know by then, so that a restarted switch learns it again.
+// Block 0 of a round is its opening. Its `done`s carry each worker's largest magnitude and
+// its `advance` the maximum (Opening). What is refused gets WAITING, with the reason in
+// Count.
 //
 // A leaf never says of its own accord that all are done: when its own workers are,
 // it reports so to the spine, as a worker does, and once more whenever one of them
@@ -20,34 +19,49 @@
 
 #include "headers.p4"
 #include "metadata.p4"
+#include "incarnation.p4"
+#include "opening.p4"
 
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
+    Incarnation() incarnation;
+    Opening()     opening;
+
     register<tag_t>(1) collected_tag;
     register<worker_set_t>(1) collected;
-    register<bit<48>>(1) opened;  // session ++ round of the newest opening
-    register<bit<32>>(1) opened_magnitude;
 
     tag_t tag;
     worker_set_t before;
     worker_set_t after;
-    bit<48> opening;
-    bit<32> magnitude;
+    bit<1> closed;
 
     action answer(kind_t kind) {
         hdr.switchgnn.kind = kind;
-        hdr.barrier.magnitude = magnitude;
+        hdr.switchgnn.session = meta.loop.session[7:0];
+        hdr.switchgnn.dst_id = meta.largest[31:0];
+        hdr.switchgnn.count = 0;
+        hdr.barrier.magnitude = meta.largest[63:32];
         hdr.barrier.plan = meta.plan;
-        hdr.barrier.round = opening[31:0];
+        hdr.barrier.round = meta.opening[31:0];
         hdr.barrier.workers = after | meta.elsewhere;
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
+    action refuse(count_t reason) {
+        after = 0;
+        answer(kind_t.WAITING);
+        hdr.switchgnn.dst_id = meta.reporter;
+        hdr.switchgnn.count = reason;
+    }
+
     // The maximum of another round than this tag's is not for it.
     action report() {
+        hdr.switchgnn.dst_id = meta.tag[79:32] == meta.opening
+            ? meta.largest[31:0] : hdr.switchgnn.src_id;
         hdr.switchgnn.src_id = meta.switch_number;
-        hdr.barrier.magnitude = meta.tag[79:32] == opening ? magnitude : hdr.barrier.magnitude;
+        hdr.barrier.magnitude = meta.tag[79:32] == meta.opening
+            ? meta.largest[63:32] : hdr.barrier.magnitude;
         standard_metadata.egress_spec = meta.above_port;
     }
 
@@ -58,31 +72,24 @@ control Barrier(inout headers_t hdr,
     }
 
     action collect() {
-        collected.read(before, 0);
-        before = tag == meta.tag ? before : 0;
         after = before | meta.worker_bit;
         collected_tag.write(0, meta.tag);
         collected.write(0, after);
+    }
+
+    action look() {
+        collected_tag.read(tag, 0);
+        collected.read(before, 0);
+        before = tag == meta.tag ? before : 0;
+        closed = meta.tag < tag || before == meta.members ? 1w1 : 1w0;
     }
 
     action advance_all() {
         standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
     }
 
-    action read_opening() {
-        opened.read(opening, 0);
-        opened_magnitude.read(magnitude, 0);
-    }
-
-    action open_round() {
-        magnitude = opening == meta.tag[79:32] && magnitude > hdr.barrier.magnitude
-            ? magnitude : hdr.barrier.magnitude;
-        opening = meta.tag[79:32];
-        opened.write(0, opening);
-        opened_magnitude.write(0, magnitude);
-    }
-
     apply {
+        look();
         if (meta.from_above == 1) {
             meta.outcome = PASSED_ON;
             standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
@@ -90,15 +97,21 @@ control Barrier(inout headers_t hdr,
             meta.outcome = WRONG_PORT;
         } else if (hdr.barrier.plan != meta.plan) {
             meta.outcome = WRONG_PLAN;
-            read_opening();
-            after = 0;
-            answer(kind_t.WAITING);
-        } else {
-            read_opening();
-            if (meta.tag[79:32] >= opening) {
-                open_round();
-            }
-            collected_tag.read(tag, 0);
+        } else if (hdr.switchgnn.session != meta.loop.session[7:0]) {
+            meta.outcome = WRONG_SESSION;
+        } else if (meta.leaves_below == 0) {
+            incarnation.apply(hdr, meta);
+        }
+        if (meta.outcome == AGGREGATED) {
+            opening.apply(hdr, meta, closed);
+        }
+        if (meta.outcome == WRONG_PLAN || meta.outcome == WRONG_SESSION) {
+            refuse(0);
+        } else if (meta.outcome == WRONG_INCARNATION) {
+            refuse(1);
+        } else if (meta.outcome == WRONG_MAGNITUDE) {
+            refuse(2);
+        } else if (meta.outcome == AGGREGATED) {
             if (meta.tag < tag) {
                 repeat();
             } else {

@@ -16,7 +16,7 @@
     hdr.switchgnn.ecn, hdr.switchgnn.resend, hdr.switchgnn.kind,            \
     hdr.switchgnn.version, hdr.switchgnn.level, hdr.switchgnn.echo,         \
     hdr.switchgnn.fragment, hdr.switchgnn.feature_group,                    \
-    hdr.switchgnn.round
+    hdr.switchgnn.session, hdr.switchgnn.round
 
 #define BARRIER_FIELDS                                                      \
     hdr.barrier.magnitude, hdr.barrier.plan, hdr.barrier.round,             \

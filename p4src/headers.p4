@@ -11,6 +11,7 @@ typedef bit<16>   worker_t;
 typedef bit<24>   slot_t;
 typedef bit<16>   count_t;
 typedef bit<128>  worker_set_t;
+typedef bit<8>    session_t;
 typedef bit<1024> lanes_t;
 // session ++ round ++ block ++ fragment: one number that only grows.
 typedef bit<80>   tag_t;
@@ -20,7 +21,7 @@ const bit<16> ETHERTYPE_VLAN         = 0x8100;
 const bit<16> ETHERTYPE_SERVICE_VLAN = 0x88a8;
 // "Use for experimentation and testing", RFC 3692.
 const bit<8>  PROTOCOL_SWITCHGNN = 253;
-const bit<4>  SWITCHGNN_VERSION  = 1;
+const bit<4>  SWITCHGNN_VERSION  = 2;
 // The bits of the largest finite float32; above it are infinity, NaN, and negatives.
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 
@@ -80,7 +81,8 @@ header switchgnn_t {
     bit<1>   echo;
     bit<16>  fragment;
     bit<16>  feature_group;  // features that are acknowledged together
-    bit<32>  round;
+    session_t session;       // the lower bits of the number of the install
+    bit<24>  round;
     bit<32>  checksum;
 }
 

@@ -62,7 +62,7 @@ control SwitchIngress(inout headers_t hdr,
 
     // One number that only grows, whatever the workers do.
     action make_tag() {
-        meta.tag = meta.loop.session ++ hdr.switchgnn.round
+        meta.tag = meta.loop.session ++ 8w0 ++ hdr.switchgnn.round
             ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment;
     }
 

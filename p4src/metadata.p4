@@ -26,6 +26,7 @@ struct metadata_t {
     outcome_t    outcome;
     // Session
     bit<32>      plan;
+    bit<32>      magnitude_limit;
     worker_set_t members;
     // Tier
     port_t       above_port;     // to the switch above that collects the barrier; 0: none
@@ -39,6 +40,10 @@ struct metadata_t {
     worker_set_t worker_bit;
     // Ingress
     tag_t        tag;
+    // Opening
+    bit<48>      opening;  // session ++ round of the newest one
+    bit<64>      largest;  // its largest magnitude ++ the worker that has it
+    bit<32>      reporter; // whose magnitude the packet carries
     // Source
     port_t       source_port;
     bit<32>      source_index;

@@ -28,7 +28,10 @@ const outcome_t FETCHED         = 16;
 const outcome_t RESENT          = 17;
 const outcome_t NOTICED         = 18;
 const outcome_t PASSED_ON       = 19;  // between a worker and a switch above
-const bit<32>   OUTCOMES        = 20;
+const outcome_t WRONG_SESSION   = 20;
+const outcome_t WRONG_INCARNATION = 21;
+const outcome_t WRONG_MAGNITUDE = 22;
+const bit<32>   OUTCOMES        = 23;
 
 control Outcome(in outcome_t found) {
     counter(OUTCOMES, CounterType.packets) outcome;

@@ -12,15 +12,18 @@
 
 control Session(inout metadata_t meta) {
     // members has one bit for every worker of the plan.
-    action set_session(bit<16> session, bit<32> plan, worker_set_t members) {
+    // magnitude_limit is the largest magnitude, as float32 bits, that a worker may report.
+    action set_session(bit<16> session, bit<32> plan, worker_set_t members,
+                       bit<32> magnitude_limit) {
         meta.loop.session = session;
         meta.plan = plan;
         meta.members = members;
+        meta.magnitude_limit = magnitude_limit;
     }
 
     table session {
         actions = { set_session; }
-        default_action = set_session(0, 0, 0);
+        default_action = set_session(0, 0, 0, 0);
         size = 1;
     }
 

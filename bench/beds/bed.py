@@ -52,7 +52,7 @@ class Bed:
         self._target = target
         self._stack = ExitStack()
         self._layout = Layout.from_text(served.program.p4info)
-        self._session = 0
+        self.session = 0
 
     def __enter__(self) -> "Bed":
         with self._stack:
@@ -71,9 +71,9 @@ class Bed:
 
     def new_session(self) -> None:
         """Begin a new session in the switch, so that rounds start from 1 again."""
-        self._session += 1
+        self.session += 1
         session = Session(self._layout)
-        entry = session.entry(self._session, self._switch_plan())
+        entry = session.entry(self.session, self._switch_plan())
         self.client.write([default_update(session.table, session.encode(entry))])
 
     def counters(self) -> dict[str, int]:
@@ -90,9 +90,9 @@ class Bed:
         self.client.set_pipeline(program, program_cookie(program))
         plan = self._switch_plan()
         session = Session(self._layout)
-        self._session = 1
+        self.session = 1
         desired = desired_state(plan, self._layout, self.network, DEFAULT_ECN_THRESHOLD)
-        goal = with_session(desired, session, session.entry(self._session, plan))
+        goal = with_session(desired, session, session.entry(self.session, plan))
         change = change_between(self._layout, empty_state(self._layout), goal)
         self.client.write_requests(change.requests())
 

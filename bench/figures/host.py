@@ -58,7 +58,9 @@ def _addresses() -> Addresses:
 
 
 def _hot_path(link: Link) -> Callable[[], int]:
-    frames = FeatureFrames(_addresses(), 1, np.arange(_FEATURES, dtype=np.uint32), _ECHO_EVERY)
+    frames = FeatureFrames(
+        _addresses(), 1, np.arange(_FEATURES, dtype=np.uint32), _ECHO_EVERY, session=1
+    )
     lanes = np.arange(_FEATURES * LANES, dtype=np.int32).reshape(-1, LANES)
     round_number = 0
 

@@ -124,6 +124,7 @@ def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
     return WorkerTask(
         plan=bed.plan_folder,
         worker=worker,
+        session=bed.session,
         link=bed.fabric.worker_link(worker),
         addresses=bed.addresses(worker),
         features=features,

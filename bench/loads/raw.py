@@ -84,7 +84,11 @@ class RawLoad:
         interface = self._bed.fabric.worker_link(part.worker).removeprefix("eth:")
         link = self._stack.enter_context(InterfaceLink(interface))
         frames = FeatureFrames(
-            self._bed.addresses(part.worker), 1, part.send_source, group_size=_GROUP
+            self._bed.addresses(part.worker),
+            1,
+            part.send_source,
+            group_size=_GROUP,
+            session=self._bed.session,
         )
         return _Port(link, frames, part)
 

@@ -29,6 +29,9 @@ class Outcome(IntEnum):
     RESENT = 17
     NOTICED = 18
     PASSED_ON = 19
+    WRONG_SESSION = 20
+    WRONG_INCARNATION = 21
+    WRONG_MAGNITUDE = 22
 
 
 COUNTER = "outcome"

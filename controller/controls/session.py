@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fills the table of session.p4: which install the switch serves."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+import numpy as np
 
 from switchgnn.controller.controls.default import decode_default, encode_default
 from switchgnn.controller.p4runtime.layout import Layout, Table
@@ -19,11 +21,14 @@ class SessionEntry:
         session: grows with every install; 0 before the first one.
         plan: first 32 bits of the plan's digest; 0 when the tables serve no plan.
         members: one bit for each worker of the plan.
+        magnitude_limit: the largest magnitude, as the bits of a float32, that a worker may
+            report.
     """
 
     session: int
     plan: int
     members: int
+    magnitude_limit: int
 
     @property
     def workers(self) -> int:
@@ -47,14 +52,28 @@ class Session:
         """How many workers the bit map of members has room for."""
         return self._bits("members")
 
-    def entry(self, session: int, plan: SwitchPlan) -> SessionEntry:
-        """Return the entry for a plan."""
-        return SessionEntry(session, plan.number, sum(plan.members))
+    def entry(
+        self, session: int, plan: SwitchPlan, largest_feature: float | None = None
+    ) -> SessionEntry:
+        """Return the entry for a plan.
+
+        Args:
+            session: the number.
+            plan: what the switch serves.
+            largest_feature: the largest magnitude that a worker may report; None: any of which
+                no sum overflows float32.
+
+        Returns:
+            The entry.
+        """
+        most = float(np.finfo(np.float32).max) / plan.manifest.max_fan_in
+        most = most if largest_feature is None else min(largest_feature, most)
+        limit = np.nextafter(np.float32(most), np.float32(0))
+        return SessionEntry(session, plan.number, sum(plan.members), int(limit.view(np.uint32)))
 
     def encode(self, entry: SessionEntry) -> bytes:
         """Return the default action for an entry."""
-        values = {"session": entry.session, "plan": entry.plan, "members": entry.members}
-        return encode_default(self.table, ACTION, values)
+        return encode_default(self.table, ACTION, asdict(entry))
 
     def decode(self, default: bytes) -> SessionEntry:
         """Return the entry in a default action."""
@@ -62,7 +81,7 @@ class Session:
 
     def closed(self, default: bytes) -> bytes:
         """Return the default action that keeps the number but serves no plan."""
-        return self.encode(SessionEntry(self.decode(default).session, plan=0, members=0))
+        return self.encode(SessionEntry(self.decode(default).session, 0, 0, 0))
 
     def _bits(self, name: str) -> int:
         params = self.table.action(ACTION).params

@@ -3,28 +3,50 @@
 """The worker's side of the block barrier."""
 
 import time
+from dataclasses import dataclass
 
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import (
     BarrierError,
     ExchangeTimeoutError,
     InNetworkError,
+    MagnitudeError,
     PlanMismatchError,
     RoundMismatchError,
+    SessionMismatchError,
 )
+from switchgnn.host.innetwork.fixed_point import magnitude_from_bits
 from switchgnn.host.innetwork.inbox import Inbox
 from switchgnn.host.wire.header import (
+    BARRIER,
     BODY_AT,
     OPENING_BLOCK,
+    SESSION_MASK,
     BarrierBody,
     Header,
     Kind,
+    Refusal,
 )
 
 # The bits of the largest finite float32.
 _LARGEST_FLOAT = 0x7F7FFFFF
 # What a switch says while it serves no plan.
 _NO_PLAN = 0
+# Numbers of sessions are compared like TCP's sequence numbers: half of them are newer.
+_NEWER = SESSION_MASK >> 1
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest magnitude of a round.
+
+    Attributes:
+        bits: it, as the bits of a float32.
+        worker: who has reported it; another one if a switch was restarted in the round.
+    """
+
+    bits: int
+    worker: int
 
 
 class Barrier:
@@ -47,8 +69,8 @@ class Barrier:
         workers: int,
         plan_id: int,
     ) -> None:
+        self._endpoint = endpoint
         self._link = endpoint.link
-        self._addresses = endpoint.addresses
         self._worker = endpoint.worker
         self._pace = endpoint.pace
         self._round_trip = endpoint.round_trip
@@ -58,8 +80,10 @@ class Barrier:
         self._plan_id = plan_id
         self._magnitude = 0
         self._last: bytes | None = None
+        self._last_place = (0, 0, 0)
+        self._older: int | None = None
 
-    def open_round(self, round_number: int, magnitude: int) -> int:
+    def open_round(self, round_number: int, magnitude: int) -> Largest:
         """Open a round together with all workers.
 
         Args:
@@ -67,16 +91,20 @@ class Barrier:
             magnitude: float32 bits of this worker's largest magnitude.
 
         Returns:
-            float32 bits of the largest magnitude over all workers.
+            The largest magnitude over all workers.
 
         Raises:
             ExchangeTimeoutError: the switch does not answer, or a worker is not done in time.
             PlanMismatchError: the switch serves another plan.
-            RoundMismatchError: the switch stands in a later round.
+            SessionMismatchError: it serves another install of the plan.
+            RoundMismatchError: the switch stands in a later round, or another process has
+                been this worker in this one.
+            MagnitudeError: the switch has refused a magnitude.
             BarrierError: the magnitude that came back cannot be right.
         """
         self._magnitude = magnitude
-        agreed = self._meet(round_number, OPENING_BLOCK, 0).magnitude
+        header, answer = self._meet(round_number, OPENING_BLOCK, 0)
+        agreed = answer.magnitude
         if not magnitude <= agreed <= _LARGEST_FLOAT:
             raise BarrierError(
                 f"Round {round_number}: the largest magnitude came back as {agreed:#010x}, which "
@@ -84,7 +112,7 @@ class Barrier:
                 "broken."
             )
         self._magnitude = agreed
-        return agreed
+        return Largest(agreed, header.dst_id)
 
     def close_block(self, round_number: int, block_id: int, fragment: int) -> None:
         """Report a fragment of a block as done, and wait until all workers have.
@@ -97,9 +125,12 @@ class Barrier:
         Raises:
             ExchangeTimeoutError: the switch does not answer, or a worker is not done in time.
             PlanMismatchError: the switch serves another plan.
+            SessionMismatchError: it serves another install of the plan.
+            RoundMismatchError: another process has been this worker.
+            MagnitudeError: the switch has refused a magnitude.
             BarrierError: workers have used different scales.
         """
-        answer = self._meet(round_number, block_id, fragment)
+        _, answer = self._meet(round_number, block_id, fragment)
         if answer.round == round_number and answer.magnitude != self._magnitude:
             raise BarrierError(
                 f"Round {round_number}: the largest magnitude has changed from "
@@ -118,9 +149,20 @@ class Barrier:
             self._link.send(self._last)
             self._tally.barriers_repeated += 1
 
-    def _meet(self, round_number: int, block_id: int, fragment: int) -> BarrierBody:
+    def heed(self, header: Header, frame: memoryview) -> None:
+        """Read a WAITING that comes while no barrier is waited for, if it answers the last one.
+
+        Raises:
+            InNetworkError: the switch says that this worker cannot go on.
+        """
+        barrier = _body(frame)
+        if _place(header) == self._last_place and self._counts(header, barrier):
+            self._check_refusal(header, barrier)
+
+    def _meet(self, round_number: int, block_id: int, fragment: int) -> tuple[Header, BarrierBody]:
         place = (round_number, block_id, fragment)
         frame = self._last = self._done(place)
+        self._last_place = place
         missing: list[int] | None = None
         attempts = 0
         deadline = time.monotonic() + self._pace.patience
@@ -133,15 +175,16 @@ class Barrier:
                 answer = self._answer(repeat_at - now, place)
                 if answer is None:
                     continue
-                kind, barrier = answer
-                if barrier.plan == _NO_PLAN and self._plan_id != _NO_PLAN:
-                    continue  # a controller is just installing it, after a restart
-                self._check(barrier, place)
-                if kind is Kind.WAITING:
+                header, barrier = answer
+                if not self._counts(header, barrier):
+                    continue
+                self._check_refusal(header, barrier)
+                self._check_round(barrier, place)
+                if header.kind is Kind.WAITING:
                     missing = self._not_done(barrier)
                     attempts = self._round_trip.answered(attempts)
                 elif block_id != OPENING_BLOCK or barrier.round == round_number:
-                    return barrier
+                    return answer
             if time.monotonic() > deadline:
                 raise self._timeout(place, missing)
 
@@ -151,21 +194,22 @@ class Barrier:
         header = Header(
             kind=Kind.DONE,
             src_id=self._worker,
+            dst_id=self._endpoint.incarnation,
             is_ack=True,
             round=place[0],
             block_id=place[1],
             fragment=place[2],
         )
-        return self._addresses.frame(header.pack(body))
+        return self._endpoint.frame(header, body)
 
     def _answer(
         self, seconds: float, place: tuple[int, int, int]
-    ) -> tuple[Kind, BarrierBody] | None:
+    ) -> tuple[Header, BarrierBody] | None:
         packet = self._inbox.receive(seconds)
         if packet is None:
             return None
         header, frame = packet
-        here = (header.round, header.block_id, header.fragment)
+        here = _place(header)
         if header.kind in (Kind.SUM, Kind.FEATURE) and here > place:
             self._inbox.keep(packet)
             return None
@@ -173,14 +217,46 @@ class Barrier:
             self._tally.ignored += 1
             return None
         self._tally.heard += 1
-        return header.kind, BarrierBody.unpack(frame[BODY_AT : BODY_AT + 28])
+        return header, _body(frame)
 
-    def _check(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:
+    def _counts(self, header: Header, barrier: BarrierBody) -> bool:
+        """Tell whether an answer is for this worker: no old one, from a switch with a plan."""
+        if barrier.plan == _NO_PLAN and self._plan_id != _NO_PLAN:
+            return False  # a controller is just installing it, after a restart
+        if self._ahead(header) <= _NEWER:
+            return True
+        self._older = header.session
+        return False
+
+    def _ahead(self, header: Header) -> int:
+        return (header.session - self._endpoint.session) & SESSION_MASK
+
+    def _check_refusal(self, header: Header, barrier: BarrierBody) -> None:
         if barrier.plan != self._plan_id:
             raise PlanMismatchError(
                 f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
                 f"{barrier.plan:08x}: install that plan, `switchgnn controller install PLAN`."
             )
+        if self._ahead(header):
+            raise SessionMismatchError(
+                f"Worker {self._worker} takes part in session {self._endpoint.session}, but the "
+                "switch was installed again since: start all workers anew, in its session "
+                "(`switchgnn controller show`)."
+            )
+        if header.count == Refusal.INCARNATION:
+            raise RoundMismatchError(
+                f"Another process has been worker {self._worker} in this round of this session "
+                "already: workers that start anew need a new session, "
+                "`switchgnn controller install --new-session`."
+            )
+        if header.count == Refusal.MAGNITUDE:
+            raise MagnitudeError(
+                f"The switch has refused the largest magnitude that worker {header.dst_id} "
+                f"reported; that of the round is {magnitude_from_bits(barrier.magnitude):g}. "
+                "It is above what was installed, or has changed since the round was opened."
+            )
+
+    def _check_round(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:
         # Later barriers of a round may be answered when others have opened the next one.
         round_number, block_id, _ = place
         if block_id == OPENING_BLOCK and barrier.round > round_number:
@@ -193,6 +269,14 @@ class Barrier:
     def _not_done(self, barrier: BarrierBody) -> list[int]:
         return [w for w in range(self._workers) if not barrier.workers >> w & 1]
 
+    def _other_session(self) -> str:
+        if self._older is None:
+            return ""
+        return (
+            f" The switch answers for session {self._older}, modulo {SESSION_MASK + 1}; this "
+            f"worker is in session {self._endpoint.session}."
+        )
+
     def _timeout(self, place: tuple[int, int, int], missing: list[int] | None) -> InNetworkError:
         where = "Round {}, block {}, fragment {}".format(*place)
         if missing is None and place[1] != OPENING_BLOCK:
@@ -204,10 +288,18 @@ class Barrier:
             return ExchangeTimeoutError(
                 f"{where}: no answer from the switch on {self._link.name} after "
                 f"{self._pace.patience:g} s. Is it running, with the plan installed "
-                "(`switchgnn controller show`)?"
+                f"(`switchgnn controller show`)?{self._other_session()}"
             )
         names = ", ".join(map(str, missing))
         return ExchangeTimeoutError(
             f"{where}: worker {self._worker} waited {self._pace.patience:g} s for "
             f"worker{'s' if len(missing) > 1 else ''} {names}."
         )
+
+
+def _place(header: Header) -> tuple[int, int, int]:
+    return header.round, header.block_id, header.fragment
+
+
+def _body(frame: memoryview) -> BarrierBody:
+    return BarrierBody.unpack(frame[BODY_AT : BODY_AT + BARRIER.size])

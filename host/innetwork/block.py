@@ -3,11 +3,11 @@
 """One fragment of one block: send the features, collect the sums."""
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox, Packet
@@ -25,7 +25,7 @@ class BlockExchange:
     Args:
         endpoint: this worker.
         inbox: what comes for it.
-        repeat_barrier: repeats the last `done`; called while sums do not come.
+        barrier: its last `done` is repeated while nothing comes.
         receiver: makes the sums of one fragment.
     """
 
@@ -34,14 +34,14 @@ class BlockExchange:
         endpoint: Endpoint,
         inbox: Inbox,
         *,
-        repeat_barrier: Callable[[], None],
+        barrier: Barrier,
         receiver: type[SumReceiver] = SumReceiver,
     ) -> None:
         self._endpoint = endpoint
         self._inbox = inbox
         self._pace = endpoint.pace
         self._tally = endpoint.tally
-        self._repeat_barrier = repeat_barrier
+        self._barrier = barrier
         self._receiver = receiver
 
     def run(
@@ -88,7 +88,7 @@ class BlockExchange:
                 raise ExchangeTimeoutError(self._complaint(place, sender, receiver))
             sender.repeat_what_is_late(now)
             if sender.done and receiver.ask_for_what_is_late(now):
-                self._repeat_barrier()
+                self._barrier.repeat_last()
 
     def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
         timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)
@@ -104,6 +104,8 @@ class BlockExchange:
     ) -> bool:
         """Hand a packet on; tell whether it is progress."""
         header, frame = packet
+        if header.kind is Kind.WAITING:
+            self._barrier.heed(header, frame)
         if (header.round, header.block_id, header.fragment) != place:
             self._tally.late += 1
             return False

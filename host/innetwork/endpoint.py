@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all parts of one worker's exchange over the switch share."""
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, replace
 
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import Header
+from switchgnn.host.wire.header import SESSION_MASK, Header
 from switchgnn.host.wire.link import Link
 
 
@@ -19,6 +20,8 @@ class Endpoint:
 
     Attributes:
         worker: its number.
+        session: the number of the install that it takes part in.
+        incarnation: what tells it from another process that is the same worker, 32 bits.
         link: an open link to the switch.
         addresses: those of the worker and of the switch.
         pace: bounds on sending and waiting.
@@ -28,6 +31,8 @@ class Endpoint:
     """
 
     worker: int
+    session: int
+    incarnation: int
     link: Link
     addresses: Addresses
     pace: Pace
@@ -36,19 +41,27 @@ class Endpoint:
     tally: InNetworkTally
 
     def send(self, header: Header, body: bytes = b"") -> None:
-        """Send one packet to the switch.
+        """Send one packet of this session to the switch.
 
         Raises:
             LinkError: the link is gone.
         """
-        self.link.send(self.addresses.frame(header.pack(body)))
+        self.link.send(self.frame(header, body))
+
+    def frame(self, header: Header, body: bytes = b"") -> bytes:
+        """Return the frame of a packet of this session."""
+        own = replace(header, session=self.session & SESSION_MASK)
+        return self.addresses.frame(own.pack(body))
 
 
-def new_endpoint(worker: int, link: Link, addresses: Addresses, pace: Pace) -> Endpoint:
+def new_endpoint(
+    worker: int, session: int, link: Link, addresses: Addresses, pace: Pace
+) -> Endpoint:
     """Return the endpoint of a worker that has not sent anything yet.
 
     Args:
         worker: its number.
+        session: the number of the install that it takes part in.
         link: an open link to the switch.
         addresses: those of the worker and of the switch.
         pace: bounds on sending and waiting.
@@ -59,6 +72,8 @@ def new_endpoint(worker: int, link: Link, addresses: Addresses, pace: Pace) -> E
     round_trip = RoundTrip(pace.shortest_timeout)
     return Endpoint(
         worker=worker,
+        session=session,
+        incarnation=secrets.randbits(32),
         link=link,
         addresses=addresses,
         pace=pace,

@@ -17,8 +17,16 @@ class PlanMismatchError(InNetworkError):
     """The switch serves another plan than this worker holds."""
 
 
+class SessionMismatchError(InNetworkError):
+    """The switch serves another install than this worker takes part in."""
+
+
 class RoundMismatchError(InNetworkError):
-    """The switch stands in a later round than this worker."""
+    """The switch stands in a later round than this worker, or knows another process as it."""
+
+
+class MagnitudeError(InNetworkError):
+    """A worker has reported a magnitude that the others cannot work with."""
 
 
 class BarrierError(InNetworkError):

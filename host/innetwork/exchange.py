@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.errors import FeatureError
-from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.barrier import Barrier, Largest
 from switchgnn.host.innetwork.block import BlockExchange
 from switchgnn.host.innetwork.endpoint import new_endpoint
-from switchgnn.host.innetwork.errors import PlanMismatchError
+from switchgnn.host.innetwork.errors import (
+    MagnitudeError,
+    PlanMismatchError,
+    RoundMismatchError,
+)
 from switchgnn.host.innetwork.expected_traffic import expected_traffic
 from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
 from switchgnn.host.innetwork.inbox import Inbox
@@ -22,13 +26,17 @@ from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import LANES, OPENING_BLOCK, fragments_of
+from switchgnn.host.wire.header import LANES, LAST_ROUND, OPENING_BLOCK, fragments_of
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import WorkerPart
 
 BlockListener = Callable[[int, int, int], None]
+
+
+# In steps of the fixed point: what is smaller is rounded to zero.
+_HALF_A_STEP = 0.5
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class InNetworkExchange:
         part: this worker's part of the plan.
         link: an open link to the switch.
         addresses: this worker's addresses.
+        session: the number that the install of the plan returned.
         pace: bounds on sending and waiting.
         first_round: number of the first round; must grow within a session.
         on_block: called with (round, block, fragment) after each one.
@@ -77,6 +86,7 @@ class InNetworkExchange:
         link: Link,
         addresses: Addresses,
         *,
+        session: int,
         pace: Pace | None = None,
         first_round: int = 1,
         on_block: BlockListener | None = None,
@@ -88,7 +98,7 @@ class InNetworkExchange:
                 "for the transport that is wanted."
             )
         pace = pace or Pace()
-        endpoint = new_endpoint(part.worker, link, addresses, pace)
+        endpoint = new_endpoint(part.worker, session, link, addresses, pace)
         self.tally = endpoint.tally
         self._manifest = manifest
         self._part = part
@@ -97,7 +107,7 @@ class InNetworkExchange:
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
         inbox = Inbox(endpoint, self._responder, Notifier(endpoint))
-        self._schedules = block_schedules(part, addresses, pace.group_size)
+        self._schedules = block_schedules(part, addresses, pace.group_size, session)
         self._barrier = Barrier(
             endpoint,
             inbox,
@@ -107,7 +117,7 @@ class InNetworkExchange:
         self._block = BlockExchange(
             endpoint,
             inbox,
-            repeat_barrier=self._barrier.repeat_last,
+            barrier=self._barrier,
             receiver=self._receiver,
         )
 
@@ -137,10 +147,21 @@ class InNetworkExchange:
     ) -> FixedSums:
         """Return the integers that the switch summed; otherwise as :meth:`aggregate`."""
         self._check(features)
+        if self._round > LAST_ROUND:
+            raise RoundMismatchError(
+                f"A session has {LAST_ROUND:,} rounds, and they are over: start all workers "
+                "anew after `switchgnn controller install --new-session`."
+            )
         blocks = self._manifest.direction(direction).block_numbers
         round_number = self._round
-        bits = self._barrier.open_round(round_number, largest_magnitude(features))
-        fixed_point = FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(bits))
+        own = largest_magnitude(features)
+        # What would be refused of all is better said by its own worker.
+        FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(own))
+        largest = self._barrier.open_round(round_number, own)
+        fixed_point = FixedPoint.for_exchange(
+            self._manifest.max_fan_in, magnitude_from_bits(largest.bits)
+        )
+        self._check_scale(own, largest, fixed_point)
         lanes = _pad_to_fragments(fixed_point.encode(features))
         self._responder.serve(round_number, blocks, lanes)
         sums = np.zeros_like(lanes)
@@ -164,6 +185,17 @@ class InNetworkExchange:
         """Return what one exchange of that width puts on the link when nothing is lost."""
         blocks = self._manifest.direction(direction).block_numbers
         return expected_traffic(self._part, blocks, width, self._group_size)
+
+    def _check_scale(self, own: int, largest: Largest, fixed_point: FixedPoint) -> None:
+        """Refuse a scale that is made for another worker's features alone."""
+        magnitude = magnitude_from_bits(own)
+        if magnitude and magnitude * fixed_point.scale < _HALF_A_STEP:
+            raise MagnitudeError(
+                f"Round {self._round}: worker {largest.worker} reports features of up to "
+                f"{fixed_point.magnitude:g}. Beside them all features of worker "
+                f"{self._part.worker}, of up to {magnitude:g}, would be rounded to zero. If that "
+                "worker is not broken, scale its features down."
+            )
 
     def _check(self, features: NDArray[np.float32]) -> None:
         rows = len(self._part.vertices)

@@ -14,7 +14,7 @@ from collections import deque
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.notice import Notifier
 from switchgnn.host.innetwork.responder import Responder
-from switchgnn.host.wire.header import Header, Kind, unpack_header
+from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, unpack_header
 
 _KEPT_AT_MOST = 1 << 17
 
@@ -32,6 +32,7 @@ class Inbox:
 
     def __init__(self, endpoint: Endpoint, responder: Responder, notifier: Notifier) -> None:
         self._link = endpoint.link
+        self._session = endpoint.session & SESSION_MASK
         self._congestion = endpoint.congestion
         self._tally = endpoint.tally
         self._responder = responder
@@ -39,7 +40,10 @@ class Inbox:
         self._kept: deque[tuple[Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
 
     def receive(self, seconds: float) -> Packet | None:
-        """Return the next packet, valid until the next call, or None after ``seconds``."""
+        """Return the next packet, valid until the next call, or None after ``seconds``.
+
+        Of another session only WAITING is returned, which may say that there is a newer one.
+        """
         while True:
             frame = self._link.receive(seconds)
             if frame is None:
@@ -47,6 +51,8 @@ class Inbox:
             header = unpack_header(frame)
             if header is None:
                 self._tally.malformed += 1
+            elif header.session != self._session and header.kind is not Kind.WAITING:
+                self._tally.foreign += 1
             else:
                 if header.ecn or header.kind is Kind.NOTICE:
                     self._heed(header)

@@ -67,7 +67,7 @@ class BlockSchedule:
 
 
 def block_schedules(
-    part: WorkerPart, addresses: Addresses, group_size: int
+    part: WorkerPart, addresses: Addresses, group_size: int, session: int
 ) -> tuple[BlockSchedule, ...]:
     """Prepare the blocks of a worker's part, in order.
 
@@ -75,18 +75,20 @@ def block_schedules(
         part: the worker's part of the plan.
         addresses: for the frames.
         group_size: features that are acknowledged together.
+        session: the number of the install.
 
     Returns:
         One schedule per block.
     """
     blocks = len(part.send_indptr) - 1
     return tuple(
-        _block_schedule(part, addresses, group_size, block_id) for block_id in range(1, blocks + 1)
+        _block_schedule(part, addresses, group_size, session, block_id)
+        for block_id in range(1, blocks + 1)
     )
 
 
 def _block_schedule(
-    part: WorkerPart, addresses: Addresses, group_size: int, block_id: int
+    part: WorkerPart, addresses: Addresses, group_size: int, session: int, block_id: int
 ) -> BlockSchedule:
     sent = slice(part.send_indptr[block_id - 1], part.send_indptr[block_id])
     received = slice(part.receive_indptr[block_id - 1], part.receive_indptr[block_id])
@@ -99,7 +101,9 @@ def _block_schedule(
     owners = part.neighbour_worker[neighbours]
     return BlockSchedule(
         block_id=block_id,
-        frames=FeatureFrames(addresses, block_id, sources, group_size, np.diff(row_bounds)),
+        frames=FeatureFrames(
+            addresses, block_id, sources, group_size, np.diff(row_bounds), session=session
+        ),
         send_row_indptr=row_bounds - row_bounds[0],
         send_row=part.send_row[row_bounds[0] : row_bounds[-1]],
         receive_vertex=vertices,

@@ -26,6 +26,7 @@ class InNetworkTally:
         repeated: sums and features that had arrived already; ignored.
         wrong: sums for no vertex of this worker, or with a wrong count; ignored.
         malformed: frames that were no sound packets; ignored.
+        foreign: packets of another session; ignored.
         barriers_repeated: `done`s sent again because no answer came.
         heard: answers that were awaited: acknowledgements, and those of the barrier.
         ignored: sound packets that say nothing here.
@@ -50,6 +51,7 @@ class InNetworkTally:
     repeated: int = 0
     wrong: int = 0
     malformed: int = 0
+    foreign: int = 0
     barriers_repeated: int = 0
     heard: int = 0
     ignored: int = 0

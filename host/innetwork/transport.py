@@ -76,4 +76,5 @@ def open_in_network(
     plan = end.plan_folder()
     manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
     with end.open_link(PROTOCOL) as link:
-        yield InNetworkTransport(kind(manifest, part, link, end.addresses, pace=end.pace), link)
+        exchange = kind(manifest, part, link, end.addresses, session=end.session, pace=end.pace)
+        yield InNetworkTransport(exchange, link)

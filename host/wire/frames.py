@@ -21,6 +21,7 @@ from switchgnn.host.wire.header import (
     HEADER_BYTES,
     VERSION,
     Kind,
+    session_and_round,
 )
 
 _SRC_ID = HEADER_AT
@@ -43,6 +44,7 @@ class FeatureFrames:
         sources: uint32[S], Src_id of each frame in send order.
         group_size: features that the switch acknowledges together.
         count: rows that each frame adds up, uint16[S] or one number for all.
+        session: the number of the install.
     """
 
     def __init__(
@@ -52,8 +54,11 @@ class FeatureFrames:
         sources: NDArray[np.uint32],
         group_size: int,
         count: NDArray[np.integer] | int = 1,
+        *,
+        session: int,
     ) -> None:
         size = len(sources)
+        self._session = session
         self._frames = np.zeros((size, FEATURE_FRAME_BYTES), dtype=np.uint8)
         envelope = addresses.envelope(HEADER_BYTES + FRAGMENT_BYTES)
         self._frames[:, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
@@ -78,7 +83,9 @@ class FeatureFrames:
         """
         size = len(self.rows)
         self._write(_FRAGMENT, np.full(size, fragment, dtype=">u2"))
-        self._write(_ROUND, np.full(size, round_number, dtype=">u4"))
+        self._write(
+            _ROUND, np.full(size, session_and_round(self._session, round_number), dtype=">u4")
+        )
         self._write(BODY_AT, np.ascontiguousarray(lanes, dtype=">i4"))
         self._write(_CHECKSUM, self._checksums().astype(">u4"))
 

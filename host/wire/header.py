@@ -14,7 +14,7 @@ from enum import IntEnum
 
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL = 253
-VERSION = 1
+VERSION = 2
 LANES = 32
 FRAGMENT_BYTES = 4 * LANES
 
@@ -34,6 +34,10 @@ KIND_MASK = 0xF
 FEATURE_FRAME_BYTES = BODY_AT + FRAGMENT_BYTES
 BARRIER_FRAME_BYTES = BODY_AT + BARRIER.size
 OPENING_BLOCK = 0
+# Of the number of a session a packet carries the lower bits.
+SESSION_MASK = 0xFF
+_ROUND_BITS = 24
+LAST_ROUND = (1 << _ROUND_BITS) - 1
 
 
 class Kind(IntEnum):
@@ -51,9 +55,22 @@ class Kind(IntEnum):
     NOTICE = 10
 
 
+class Refusal(IntEnum):
+    """What `Count` of a WAITING says: why the switch does not take a `done`."""
+
+    NONE = 0
+    INCARNATION = 1
+    MAGNITUDE = 2
+
+
 def fragments_of(width: int) -> int:
     """Return how many frames a row of ``width`` elements takes."""
     return -(-width // LANES)
+
+
+def session_and_round(session: int, round_number: int) -> int:
+    """Return the 32 bits that stand for both in a header."""
+    return (session & SESSION_MASK) << _ROUND_BITS | round_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +90,7 @@ class Header:
     echo: bool = False
     fragment: int = 0
     feature_group: int = 0
+    session: int = 0
     round: int = 0
 
     def pack(self, body: bytes) -> bytes:
@@ -87,7 +105,7 @@ class Header:
             VERSION << 4 | self.level << 1 | self.echo,
             self.fragment,
             self.feature_group,
-            self.round,
+            session_and_round(self.session, self.round),
             0,
         )[:CHECKED_BYTES]
         return head + zlib.crc32(body, zlib.crc32(head)).to_bytes(4, "big") + body
@@ -155,7 +173,8 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
         echo=bool(extension & 1),
         fragment=fragment,
         feature_group=group,
-        round=number,
+        session=number >> _ROUND_BITS,
+        round=number & LAST_ROUND,
     )
 
 

@@ -42,7 +42,8 @@ class SwitchGNN(Packet):
         BitField("Echo", 0, 1),
         ShortField("Fragment", 0),
         ShortField("Feature_group", 0),
-        ScapyIntField("Round", 0),
+        BitField("Session", 0, 8),
+        BitField("Round", 0, 24),
         XIntField("Checksum", None),
     ]
 

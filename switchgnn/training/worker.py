@@ -51,6 +51,7 @@ class TrainTask:
         link: ``eth:...`` or ``udp:...``.
         addresses: the worker's addresses.
         plan: the plan folder, for ``switch`` and ``strawman``.
+        session: the number of its install.
         schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``.
         stations: those of all workers, for the same transports.
         sampling: the share of rows that are sent, for ``host``.
@@ -69,6 +70,7 @@ class TrainTask:
     link: str
     addresses: Addresses
     plan: Path | None = None
+    session: int = 0
     schedule: Path | None = None
     stations: tuple[Station, ...] = ()
     sampling: float = 1.0
@@ -175,6 +177,7 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
         addresses=task.addresses,
         stations=task.stations,
         plan=task.plan,
+        session=task.session,
         schedule=task.schedule,
         sampling=task.sampling,
         seed=task.options.seed,

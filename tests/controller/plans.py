@@ -22,6 +22,7 @@ class Manifest:
     slots_per_bank: int = 64
     slots: int = 512
     strawman: bool = False
+    max_fan_in: int = 3
 
 
 def make_plan(seed=1, *, workers=3, sources=4, blocks=2, hops=2, results=5, program=None):

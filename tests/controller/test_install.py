@@ -19,6 +19,7 @@ from switchgnn.controller.errors import (
     VerificationError,
     WriteRefusedError,
 )
+from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.p4runtime.messages import default_update
 from switchgnn.controller.p4runtime.state import empty_state
 from tests.controller.fake_server import FakeSwitch
@@ -302,12 +303,13 @@ def test_a_broken_connection_is_told_and_mended_by_the_next_install(put, fake, n
 # Several switches.
 
 
-def test_a_switch_that_has_the_plan_keeps_its_session(fake, other_fake, network, program):
+def test_a_switch_without_a_session_joins_that_of_the_others(fake, other_fake, network, program):
+    """Its workers' packets carry one number; the registers of the new switch hold nothing."""
     install(PLAN, [fake.address], network, program=program)
     install(PLAN, [fake.address], network, program=program, new_session=True)
     both = [fake.address, other_fake.address]
     report = install(PLAN, both, network, program=program)
-    assert report.session == 3
+    assert report.session == 2
     assert [switch.pipeline_pushed for switch in report.switches] == [False, True]
     assert not install(PLAN, both, network, program=program).changed
 
@@ -315,8 +317,21 @@ def test_a_switch_that_has_the_plan_keeps_its_session(fake, other_fake, network,
 def test_a_new_session_is_above_that_of_every_switch(fake, other_fake, network, program):
     install(PLAN, [fake.address], network, program=program)
     install(PLAN, [fake.address], network, program=program, new_session=True)
+    install(PLAN, [other_fake.address], network, program=program)
     report = install(PLAN, [other_fake.address, fake.address], network, program=program)
     assert report.session == 3
+    assert all(switch.changed for switch in report.switches)
+
+
+def test_a_switch_that_was_restarted_comes_back_to_the_session_of_its_workers(
+    fake, network, program
+):
+    share = Share(load_plan(PLAN), network, fake.address)
+    report = install_each([share], program=program, session=5)
+    assert report.session == 5
+    assert not install_each([share], program=program, session=5).changed
+    assert install_each([share], program=program).session == 5
+    assert install_each([share], program=program, session=4).session == 6
 
 
 def test_a_failure_on_one_switch_rolls_back_the_other(fake, other_fake, network, program, layout):

@@ -155,13 +155,13 @@ def verdict_on(mistake, send, tmp_path):
     features = np.random.default_rng(0).standard_normal((34, 4)).astype(np.float32)
     star = Star(star_network(WORKERS), Target.EMBEDDED, free_tcp_address())
     with build_fabric(FabricKind.LOOPBACK, star, tmp_path, nursery=nursery()) as fabric:
-        install(
+        report = install(
             (plan.manifest, mistake(plan.switch)),
             [star.grpc_address],
             star.network,
             program=program,
         )
-        return exchange_once(fabric, plan, graph, features, tmp_path)
+        return exchange_once(fabric, plan, graph, features, tmp_path, report.session)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -179,7 +179,7 @@ def test_a_worker_that_sends_other_partial_sums_is_noticed(target, mistake, tmp_
     assert (wrong == 0) == (mistake is unchanged)
 
 
-def exchange_once(fabric, plan, graph, features, folder):
+def exchange_once(fabric, plan, graph, features, folder, session):
     """Return whether one round is exact; False too when a worker refuses a sum."""
     tasks = []
     for worker in range(fabric.site.workers):
@@ -188,6 +188,7 @@ def exchange_once(fabric, plan, graph, features, folder):
             WorkerTask(
                 plan=folder / "plan",
                 worker=worker,
+                session=session,
                 link=fabric.worker_link(worker),
                 addresses=fabric.site.addresses(worker),
                 features=folder / f"f{worker}.npy",

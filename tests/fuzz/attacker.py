@@ -23,6 +23,7 @@ class Attacker(threading.Thread):
         ears: where its echoes arrive.
         mac: its own address, which the switch forwards to its port.
         shots: what it fires.
+        session: in which it is.
         round_number: tells which round is being exchanged.
     """
 
@@ -32,6 +33,7 @@ class Attacker(threading.Thread):
         ears: Link,
         mac: str,
         shots: Sequence[Shot],
+        session: int,
         round_number: Callable[[], int],
     ) -> None:
         super().__init__(daemon=True)
@@ -40,6 +42,7 @@ class Attacker(threading.Thread):
         self._link, self._ears = link, ears
         self._mac = mac
         self._shots = shots
+        self._session = session
         self._round_number = round_number
 
     def run(self) -> None:
@@ -52,7 +55,7 @@ class Attacker(threading.Thread):
     def _fire(self, volley: Sequence[Shot]) -> None:
         now = self._round_number()
         for shot in volley:
-            self._link.send(shot.aim(now))
+            self._link.send(shot.aim(self._session, now))
         self.sent += len(volley) + 1
         echo(self._link, self._ears, self._mac, self.sent)
 

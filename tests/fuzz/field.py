@@ -85,13 +85,14 @@ class Field:
         """Begin a new session, with links on which nothing has arrived."""
         self._close_links()
         plan = self.world.plan
-        install(
+        report = install(
             (plan.manifest, plan.switch),
             [self._address],
             self.world.network,
             program=self._program,
             new_session=True,
         )
+        self.session = report.session
         self._connect_the_stranger()
         self.links = [open_link(self._link(end)) for end in range(self._ends)]
         self.ears = [self._open_ears(end) for end in range(self._ends)]

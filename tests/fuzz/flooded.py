@@ -9,6 +9,7 @@ from switchgnn.host.wire.header import Header, Kind, unpack_header
 from tests.fuzz.frames import Generator
 from tests.fuzz.mad_links import WrappedLink
 from tests.fuzz.world import World
+from tests.host.addresses import SESSION
 
 # Counters that count a frame which arrived, each frame at most once. The last may not
 # exist; see test_every_frame_is_counted.
@@ -20,6 +21,7 @@ ARRIVALS = (
     "repeated",
     "wrong",
     "malformed",
+    "foreign",
     "heard",
     "ignored",
     "noticed",
@@ -64,7 +66,7 @@ class FloodedLink(WrappedLink):
         return frame
 
     def _shot(self) -> memoryview | None:
-        frame = self._generator.shot().aim(self.finished[0] + 1)
+        frame = self._generator.shot().aim(SESSION, self.finished[0] + 1)
         header = unpack_header(frame)
         if header is None:
             self.malformed += 1
@@ -75,6 +77,8 @@ class FloodedLink(WrappedLink):
 
     def _believed(self, header: Header) -> bool:
         place = (header.round, header.block_id, header.fragment)
+        if place == self.finished and header.kind is Kind.WAITING:
+            return True
         if place <= self.finished or place[1:] not in self._places:
             return False
         fetched = header.kind is Kind.FEATURE and header.resend

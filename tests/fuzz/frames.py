@@ -7,7 +7,14 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switchgnn.host.wire.header import BODY_AT, HEADER_AT, Kind
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    HEADER_AT,
+    LAST_ROUND,
+    VERSION,
+    Kind,
+    session_and_round,
+)
 from tests.fuzz.packets import (
     BROADCAST,
     CHECKSUM_AT,
@@ -51,12 +58,13 @@ class Shot:
     frame: bytes
     ahead: int | None = None
 
-    def aim(self, round_number: int) -> bytes:
-        """Return the frame for the round that runs now."""
+    def aim(self, session: int, round_number: int) -> bytes:
+        """Return the frame for the session and the round that run now."""
         if self.ahead is None:
             return self.frame
         aimed = bytearray(self.frame)
-        _ROUND.pack_into(aimed, ROUND_AT, (round_number + self.ahead) & 0xFFFFFFFF)
+        ahead = (round_number + self.ahead) & LAST_ROUND
+        _ROUND.pack_into(aimed, ROUND_AT, session_and_round(session, ahead))
         seal(aimed)
         return bytes(aimed)
 
@@ -160,7 +168,7 @@ class Generator:
             "block_id": block,
             "count": count,
             "flags_kind": draw.choice((0, 0, 1, 4, 8, draw.randrange(16))) << 4 | kind,
-            "version_level_echo": 0x10 | draw.randrange(2),
+            "version_level_echo": VERSION << 4 | draw.randrange(2),
             "fragment": draw.randrange(FRAGMENTS) if block else 0,
             "group": draw.randrange(4),
             "round": draw.randrange(1, 100),
@@ -192,7 +200,7 @@ class Generator:
         return draw.getrandbits(8 * size)
 
     def _ahead(self) -> int | None:
-        return self.random.choice((0, 0, 0, 0, 1, 1, -1, 2**31, None))
+        return self.random.choice((0, 0, 0, 0, 1, 1, -1, 2**23, None))
 
     def _fit(self, frame: bytearray) -> bytes:
         fitting = bytes(frame[: self._longest].ljust(self._shortest, b"\0"))

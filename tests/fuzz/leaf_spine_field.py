@@ -39,6 +39,11 @@ class LeafSpineField:
     def leaves(self) -> int:
         return len(self.bed.parts.leaves)
 
+    @property
+    def session(self) -> int:
+        session: int = self.bed.session
+        return session
+
     def addresses(self, worker: int) -> Addresses:
         addresses: Addresses = self.bed.addresses(worker)
         return addresses

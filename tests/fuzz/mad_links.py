@@ -47,11 +47,18 @@ class FiringLink(WrappedLink):
     """
 
     def __init__(
-        self, link: Link, ears: Link, mac: str, shots: Sequence[Shot], volley: int
+        self,
+        link: Link,
+        ears: Link,
+        mac: str,
+        shots: Sequence[Shot],
+        volley: int,
+        session: int,
     ) -> None:
         super().__init__(link)
         self._ears = ears
         self.round = 1
+        self._session = session
         self.fired = 0
         self._mac = mac
         self._shots = shots
@@ -67,7 +74,7 @@ class FiringLink(WrappedLink):
         if self._waiting or self.empty:
             return
         for shot in self._shots[self.fired : self.fired + self._volley]:
-            self.link.send(shot.aim(self.round))
+            self.link.send(shot.aim(self._session, self.round))
             self.fired += 1
         self.link.send(ping(self._mac, self.fired))
         self._waiting = True

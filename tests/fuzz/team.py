@@ -29,6 +29,7 @@ class Team:
         world: the plan.
         links: one per worker.
         addresses: of each worker.
+        session: the number of the install.
         pace: bounds on sending and waiting.
         on_block: called with (worker, round, block, fragment) after each barrier.
     """
@@ -39,6 +40,7 @@ class Team:
         links: Sequence[Link],
         addresses: Callable[[int], Addresses],
         *,
+        session: int,
         pace: Pace = PATIENT,
         on_block: Callable[[int, int, int, int], None] = lambda *_: None,
     ) -> None:
@@ -52,6 +54,7 @@ class Team:
                 part,
                 links[part.worker],
                 addresses(part.worker),
+                session=session,
                 pace=pace,
                 on_block=lambda *place, worker=part.worker: on_block(worker, *place),
             )

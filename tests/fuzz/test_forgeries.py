@@ -83,7 +83,9 @@ def in_a_vlan(identifier, ethertype=b"\x81\0"):
 )
 def test_no_port_may_speak_for_the_switch(ground, disguise, kind):
     """An ordinary frame to a worker's address is forwarded; it must not pass for the switch's."""
-    team = Team(ground.world, ground.links[:WORKERS], ground.addresses, pace=BRIEF)
+    team = Team(
+        ground.world, ground.links[:WORKERS], ground.addresses, session=ground.session, pace=BRIEF
+    )
     team.begin()
     team.start([VICTIM])
     wait_for(lambda: ground.links[VICTIM].traffic.frames_up)
@@ -111,7 +113,9 @@ def forged(world, kind):
 
 @pytest.mark.parametrize("magnitude", [NAN, MINUS_TINY], ids=["nan", "negative"])
 def test_a_mad_magnitude_is_refused(ground, magnitude):
-    team = Team(ground.world, ground.links[:WORKERS], ground.addresses, pace=BRIEF)
+    team = Team(
+        ground.world, ground.links[:WORKERS], ground.addresses, session=ground.session, pace=BRIEF
+    )
     team.begin()
     report_done(ground, block=0, magnitude=magnitude)
     team.start(range(WORKERS))
@@ -121,7 +125,9 @@ def test_a_mad_magnitude_is_refused(ground, magnitude):
 
 def test_a_done_ahead_does_not_split_the_scale(ground):
     """With it the barrier opens round 1 for each worker alone, with what is known by then."""
-    team = Team(ground.world, ground.links[:WORKERS], ground.addresses, pace=BRIEF)
+    team = Team(
+        ground.world, ground.links[:WORKERS], ground.addresses, session=ground.session, pace=BRIEF
+    )
     team.begin()
     largest_last(team)
     report_done(ground, block=1, magnitude=0)

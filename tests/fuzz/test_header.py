@@ -83,5 +83,5 @@ def test_a_flipped_bit_is_noticed(header, data):
 def test_mutated_frames():
     world = make_world(load_program().digest)
     generator = Generator(world, 5, source="02:00:00:00:00:04", target=world.network.switch.mac)
-    sound = sum(check(shot.aim(3)) for shot in generator.shots(FRAMES))
+    sound = sum(check(shot.aim(1, 3)) for shot in generator.shots(FRAMES))
     assert FRAMES // 4 < sound < FRAMES

@@ -10,7 +10,7 @@ from tests.fuzz.flooded import FloodedLink, arrivals
 from tests.fuzz.frames import Generator
 from tests.fuzz.team import Team
 from tests.fuzz.world import SCALE, WORKERS, World, make_world
-from tests.host.addresses import SWITCH
+from tests.host.addresses import SESSION, SWITCH
 from tests.host.model_switch import ModelSwitch
 
 AT_EACH_WORKER = 400_000 if SCALE > 1 else 20_000
@@ -48,7 +48,7 @@ def flooded_team(world: World, shots: int) -> tuple[Team, list[FloodedLink]]:
     def addresses(worker):
         return Addresses(world.network.neighbours[worker].station, SWITCH)
 
-    return Team(world, links, addresses, on_block=finished), links
+    return Team(world, links, addresses, session=SESSION, on_block=finished), links
 
 
 def play_until_empty(team, links):

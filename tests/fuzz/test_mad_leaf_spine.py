@@ -43,15 +43,23 @@ def forged_shots(ground: LeafSpineField, count: int, seed: int = 1) -> list[Shot
     shots: list[Shot] = []
     while len(shots) < count:
         shot = generator.shot()
-        if not speaks_for(ground.world, MAD, shot.aim(1)):
+        if not speaks_for(ground.world, MAD, shot.aim(ground.session, 1)):
             shots.append(shot)
     return shots
 
 
 def attack(ground: LeafSpineField, shots: list[Shot], pace=PATIENT) -> Team:
     """Exchange until all shots are fired, or a worker has an error or a wrong sum."""
-    mad = FiringLink(ground.links[MAD], ground.links[MAD], ground.mac(MAD), shots, VOLLEY)
-    team = Team(ground.world, [*ground.links[:MAD], mad], ground.addresses, pace=pace)
+    mad = FiringLink(
+        ground.links[MAD], ground.links[MAD], ground.mac(MAD), shots, VOLLEY, ground.session
+    )
+    team = Team(
+        ground.world,
+        [*ground.links[:MAD], mad],
+        ground.addresses,
+        session=ground.session,
+        pace=pace,
+    )
     while not mad.empty:
         team.play()
         if team.errors or any(len(team.wrong_rows(worker)) for worker in range(WORKERS)):
@@ -73,7 +81,9 @@ def test_its_lies_change_only_sums_of_its_own_features(tmp_path):
     """Also of sums that a spine completes."""
     with leaf_spine_field(tmp_path, workers=WORKERS) as ground:
         mad = LyingLink(ground.links[MAD], ground.world, MAD, ground.addresses(MAD), seed=3)
-        team = Team(ground.world, [*ground.links[:MAD], mad], ground.addresses)
+        team = Team(
+            ground.world, [*ground.links[:MAD], mad], ground.addresses, session=ground.session
+        )
         wrong: set[int] = set()
         for _ in range(LYING_ROUNDS):
             team.play()
@@ -89,7 +99,7 @@ def test_its_lies_change_only_sums_of_its_own_features(tmp_path):
 def test_taking_slots_of_a_spine_away_costs_only_time(tmp_path, kind):
     """With tags far ahead, through its leaf: others whose sums use them get these by fetching."""
     with leaf_spine_field(tmp_path, workers=WORKERS) as ground:
-        team = Team(ground.world, ground.links, ground.addresses)
+        team = Team(ground.world, ground.links, ground.addresses, session=ground.session)
         for (block, vertex), (worker, _) in ground.world.sums.items():
             if worker == MAD and (block, vertex) in ground.completed_above():
                 source = min(ground.world.owner)
@@ -109,7 +119,9 @@ def test_a_done_ahead_at_a_leaf_does_not_split_the_scale(tmp_path):
     with leaf_spine_field(tmp_path, workers=5) as ground:
         early, late, mad = ground.workers_of(0)
         elsewhere = ground.workers_of(1)
-        team = Team(ground.world, ground.links, ground.addresses, pace=BRIEF)
+        team = Team(
+            ground.world, ground.links, ground.addresses, session=ground.session, pace=BRIEF
+        )
         team.begin()
         team.features[team.world.plan.workers[late].vertices] *= np.float32(16)
         report_done_ahead(ground, mad)

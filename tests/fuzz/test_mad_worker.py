@@ -14,7 +14,7 @@ by fetching. What `done` can do to the scale is in test_forgeries.py.
 import numpy as np
 import pytest
 
-from switchgnn.host.wire.header import Header, Kind
+from switchgnn.host.wire.header import LAST_ROUND, SESSION_MASK, Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 from tests.fuzz.checks import check_the_counters
@@ -26,7 +26,7 @@ from tests.fuzz.world import SCALE, WORKERS, make_world
 
 MAD = WORKERS - 1
 FRAMES = 20_000 * SCALE
-AHEAD = 2**32 - 1
+AHEAD = LAST_ROUND
 LYING_ROUNDS = 6 * SCALE
 
 
@@ -54,11 +54,13 @@ def test_what_it_says_of_others_is_refused(target, volley, sizes, tmp_path):
         shots = [
             shot
             for shot in generator.shots(FRAMES * 5 // 4)
-            if not speaks_for(world, MAD, shot.aim(1))
+            if not speaks_for(world, MAD, shot.aim(1, 1))
         ]
         assert len(shots) >= FRAMES
-        mad = FiringLink(ground.links[MAD], ground.ears[MAD], ground.mac(MAD), shots, volley)
-        team = Team(world, [*ground.links[:MAD], mad], ground.addresses)
+        mad = FiringLink(
+            ground.links[MAD], ground.ears[MAD], ground.mac(MAD), shots, volley, ground.session
+        )
+        team = Team(world, [*ground.links[:MAD], mad], ground.addresses, session=ground.session)
         while not mad.empty:
             team.play()
             team.check()
@@ -73,7 +75,7 @@ def test_its_lies_change_only_sums_of_its_own_features(tmp_path):
     world = make_world(program.digest)
     with field(Target.EMBEDDED, world, program, tmp_path) as ground:
         mad = LyingLink(ground.links[MAD], world, MAD, ground.addresses(MAD), seed=3)
-        team = Team(world, [*ground.links[:MAD], mad], ground.addresses)
+        team = Team(world, [*ground.links[:MAD], mad], ground.addresses, session=ground.session)
         spoilt = 0
         for _ in range(LYING_ROUNDS):
             team.play()
@@ -93,11 +95,16 @@ def test_taking_slots_away_costs_only_time(kind, tmp_path):
     program = load_program()
     world = make_world(program.digest)
     with field(Target.EMBEDDED, world, program, tmp_path) as ground:
-        team = Team(world, ground.links[:WORKERS], ground.addresses)
+        team = Team(world, ground.links[:WORKERS], ground.addresses, session=ground.session)
         for (block, vertex), (worker, _) in world.sums.items():
             if worker == MAD:
                 header = Header(
-                    kind=kind, src_id=min(world.owner), dst_id=vertex, block_id=block, round=AHEAD
+                    kind=kind,
+                    src_id=min(world.owner),
+                    dst_id=vertex,
+                    block_id=block,
+                    session=ground.session & SESSION_MASK,
+                    round=AHEAD,
                 )
                 ground.links[MAD].send(ground.addresses(MAD).frame(header.pack(b"")))
         ground.echo(MAD, 1)

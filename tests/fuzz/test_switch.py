@@ -41,12 +41,13 @@ def test_a_stranger_changes_nothing(target, frames, sizes, tmp_path):
             shortest=sizes[0],
             longest=sizes[1],
         )
-        team = Team(world, ground.links[:WORKERS], ground.addresses)
+        team = Team(world, ground.links[:WORKERS], ground.addresses, session=ground.session)
         attacker = Attacker(
             ground.links[STRANGER],
             ground.ears[STRANGER],
             ground.mac(STRANGER),
             generator.shots(frames),
+            ground.session,
             lambda: team.round,
         )
         attacker.start()

@@ -8,3 +8,5 @@ from switchgnn.station import Station
 WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
 SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
 ADDRESSES = Addresses(WORKER, SWITCH)
+# Of the workers of a model switch.
+SESSION = 1

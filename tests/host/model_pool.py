@@ -40,7 +40,8 @@ class ModelPool(ModelSwitch):
         self.counts.clear()
         self.held.clear()
         self.barrier_place, self.barrier_done = (0, 0, 0), set()
-        self.opened = (0, 0)
+        self.opened = (0, 0, 0)
+        self.incarnations.clear()
 
     def _add(self, place, feature, vertex, owner, expected, lanes):
         source = feature.src_id

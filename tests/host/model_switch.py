@@ -15,9 +15,17 @@ from dataclasses import replace
 import numpy as np
 
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import BODY_AT, BarrierBody, Header, Kind, unpack_header
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    SESSION_MASK,
+    BarrierBody,
+    Header,
+    Kind,
+    Refusal,
+    unpack_header,
+)
 from switchgnn.host.wire.link import Traffic
-from tests.host.addresses import SWITCH, WORKER
+from tests.host.addresses import SESSION, SWITCH, WORKER
 
 SWITCH_SIDE = Addresses(SWITCH, WORKER)
 Disturb = Callable[[str, int, bytes], Iterable[bytes]]
@@ -28,7 +36,16 @@ def undisturbed(direction: str, worker: int, frame: bytes) -> Iterable[bytes]:
 
 
 class ModelSwitch:
-    def __init__(self, switch_part, workers: int, plan: int, disturb: Disturb = undisturbed):
+    def __init__(
+        self,
+        switch_part,
+        workers: int,
+        plan: int,
+        disturb: Disturb = undisturbed,
+        session: int = SESSION,
+    ):
+        self.session = session
+        self.incarnations: dict[int, tuple[int, int]] = {}
         self.workers = workers
         self.plan = plan
         self.disturb = disturb
@@ -63,7 +80,7 @@ class ModelSwitch:
         self.sums: dict[tuple, tuple[int, np.ndarray]] = {}
         self.barrier_place = (0, 0, 0)
         self.barrier_done: set[int] = set()
-        self.opened = (0, 0)
+        self.opened = (0, 0, 0)
         self.accepted: dict[tuple, int] = {}
         self.released: set[tuple] = set()
         self.refused = 0
@@ -83,7 +100,8 @@ class ModelSwitch:
                 self._process(worker, arrived)
 
     def _send(self, worker: int, header: Header, body: bytes) -> None:
-        for arrived in self.disturb("down", worker, SWITCH_SIDE.frame(header.pack(body))):
+        own = replace(header, session=self.session & SESSION_MASK)
+        for arrived in self.disturb("down", worker, SWITCH_SIDE.frame(own.pack(body))):
             self.inboxes[worker].put(arrived)
 
     def restart(self) -> None:
@@ -94,11 +112,15 @@ class ModelSwitch:
             self.accepted.clear()
             self.released.clear()
             self.barrier_place, self.barrier_done = (0, 0, 0), set()
-            self.opened = (0, 0)
+            self.opened = (0, 0, 0)
+            self.incarnations.clear()
 
     def _process(self, worker: int, frame: bytes) -> None:
         header = unpack_header(frame)
         if header is None:
+            return
+        other = header.session != self.session & SESSION_MASK
+        if other and header.kind is not Kind.DONE:
             return
         place = (header.round, header.block_id, header.fragment)
         if header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
@@ -179,12 +201,25 @@ class ModelSwitch:
 
     def _take_done(self, worker, header, place, frame) -> None:
         body = BarrierBody.unpack(frame[BODY_AT : BODY_AT + 28])
-        if body.plan != self.plan:
+        if body.plan != self.plan or header.session != self.session & SESSION_MASK:
             self._answer([worker], Kind.WAITING, place, set())
             return
-        if place[0] >= self.opened[0]:
-            before = self.opened[1] if place[0] == self.opened[0] else 0
-            self.opened = (place[0], max(before, body.magnitude))
+        last, number = self.incarnations.get(worker, (0, header.dst_id))
+        if number != header.dst_id and (place[1] != 0 or place[0] <= last):
+            self._answer([worker], Kind.WAITING, place, set(), Refusal.INCARNATION)
+            return
+        if place[0] > last:
+            self.incarnations[worker] = place[0], header.dst_id
+        full = len(self.barrier_done) == self.workers
+        closed = place < self.barrier_place or (place == self.barrier_place and full)
+        if place[0] > self.opened[0]:
+            self.opened = (place[0], body.magnitude, worker)
+        elif place[0] == self.opened[0] and place[1] == 0:
+            if not closed and body.magnitude > self.opened[1]:
+                self.opened = (place[0], body.magnitude, worker)
+        elif place[0] == self.opened[0] and body.magnitude != self.opened[1]:
+            self._answer([worker], Kind.WAITING, place, set(), Refusal.MAGNITUDE)
+            return
         if place < self.barrier_place:
             self._answer([worker], Kind.ADVANCE, place, set(range(self.workers)))
             return
@@ -199,14 +234,21 @@ class ModelSwitch:
         elif not new:
             self._answer([worker], Kind.WAITING, place, self.barrier_done)
 
-    def _answer(self, workers, kind, place, done) -> None:
+    def _answer(self, workers, kind, place, done, refusal=Refusal.NONE) -> None:
         body = BarrierBody(
             magnitude=self.opened[1],
             plan=self.plan,
             round=self.opened[0],
             workers=sum(1 << worker for worker in done),
         )
-        header = Header(kind=kind, block_id=place[1], fragment=place[2], round=place[0])
+        header = Header(
+            kind=kind,
+            dst_id=self.opened[2],
+            block_id=place[1],
+            count=refusal,
+            fragment=place[2],
+            round=place[0],
+        )
         for worker in workers:
             self._send(worker, header, body.pack())
 

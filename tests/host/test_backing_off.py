@@ -19,7 +19,7 @@ from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import BarrierBody, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from tests.host.addresses import ADDRESSES
+from tests.host.addresses import ADDRESSES, SESSION
 
 PLACE = (1, 1, 0)
 TIMEOUT = RoundTrip().timeout
@@ -41,13 +41,13 @@ class Recorder:
 @pytest.fixture(scope="module")
 def schedule():
     plan = build_plan(load_graph("karate"), workers=2, slots=64, program="ab" * 32)
-    return block_schedules(plan.workers[0], ADDRESSES, 4)[0]
+    return block_schedules(plan.workers[0], ADDRESSES, 4, SESSION)[0]
 
 
 @pytest.fixture
 def receiver(schedule):
     return SumReceiver(
-        new_endpoint(0, Recorder(), ADDRESSES, Pace()),
+        new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace()),
         schedule,
         place=PLACE,
         began=1.0,
@@ -166,7 +166,7 @@ def repeated_dones(monkeypatch, answer):
         return None
 
     link.receive = receive
-    endpoint = new_endpoint(0, link, ADDRESSES, Pace(patience=10.0))
+    endpoint = new_endpoint(0, SESSION, link, ADDRESSES, Pace(patience=10.0))
     barrier = Barrier(
         endpoint,
         Inbox(endpoint, None, None),
@@ -183,5 +183,5 @@ def test_a_done_without_answer_backs_off(monkeypatch):
 
 
 def test_a_worker_that_is_told_to_wait_asks_on(monkeypatch):
-    waiting = Header(kind=Kind.WAITING, round=1, block_id=1, fragment=0)
+    waiting = Header(kind=Kind.WAITING, session=SESSION, round=1, block_id=1, fragment=0)
     assert repeated_dones(monkeypatch, waiting) >= 10 / (8 * TIMEOUT)

@@ -137,7 +137,7 @@ def test_others_are_told_once_per_round_trip(round_trip, monkeypatch):
     wire, tally = _Wire(), InNetworkTally()
     pace = Pace()
     congestion = Congestion(pace, round_trip)
-    notifier = Notifier(Endpoint(3, wire, ADDRESSES, pace, round_trip, congestion, tally))
+    notifier = Notifier(Endpoint(3, 1, 0, wire, ADDRESSES, pace, round_trip, congestion, tally))
     for gap in (0.0, ROUND_TRIP / 2, ROUND_TRIP):
         clock[0] += gap
         notifier.notify(Header(kind=Kind.SUM, dst_id=9, block_id=2, fragment=1, round=7, ecn=True))

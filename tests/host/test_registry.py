@@ -58,6 +58,7 @@ def test_what_a_worker_lacks_is_named(kind):
         addresses=ADDRESSES,
         stations=(WORKER,),
         plan=None,
+        session=1,
         schedule=None,
         sampling=1.0,
         seed=0,

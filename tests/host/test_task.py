@@ -18,6 +18,7 @@ def task():
     return WorkerTask(
         plan=Path("plan"),
         worker=2,
+        session=3,
         link="udp:127.0.0.1:1:127.0.0.1:2",
         addresses=ADDRESSES,
         features=Path("features.npy"),

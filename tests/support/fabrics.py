@@ -69,6 +69,7 @@ class Bed:
         self._udp = free_udp_addresses(2 * workers)
         self._tag = f"b{os.getpid() % 0xFFFF:x}"
         self.switch = None
+        self.session = 0
 
     def plan_for(self, slots):
         """A plan for the bed's switch; `plan` is the one that `install` installs."""
@@ -102,13 +103,15 @@ class Bed:
 
     def install(self):
         """Install the plan under a new session."""
-        return install(
+        report = install(
             (self.plan.manifest, self.plan.switch),
             [self.address],
             self.network,
             program=self.program,
             new_session=True,
         )
+        self.session = report.session
+        return report
 
     def link(self, worker, protocol=PROTOCOL):
         return open_link(
@@ -175,6 +178,7 @@ class Team:
                     part,
                     link,
                     bed.addresses(part.worker),
+                    session=bed.session,
                     pace=pace,
                     on_block=on_block,
                 )

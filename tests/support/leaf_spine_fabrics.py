@@ -61,7 +61,9 @@ class LeafSpineBed:
 
     def install(self, *, new_session=True):
         """Install the plan on all switches."""
-        return install_each(self.shares(), program=self.program, new_session=new_session)
+        report = install_each(self.shares(), program=self.program, new_session=new_session)
+        self.session = report.session
+        return report
 
     def disturb(self, faults):
         """From now on these faults on all cables."""

@@ -159,7 +159,7 @@ def _install_and_exchange(
             progress=lambda _address, done, total: step("installing", done, total),
         )
         install_seconds = time.perf_counter() - started
-        tasks = _tasks(options, prepared, fabric, folder)
+        tasks = _tasks(options, prepared, fabric, folder, report.session)
         with BackgroundTraffic(fabric, options.background) as background:
             before = [read_counters(client) for client in clients]
             wire_before, cables_before = fabric.wire_bytes(), fabric.cable_bytes()
@@ -219,7 +219,7 @@ def _wire_bytes(
 
 
 def _tasks(
-    options: RunOptions, prepared: Prepared, fabric: Fabric, folder: Path
+    options: RunOptions, prepared: Prepared, fabric: Fabric, folder: Path, session: int
 ) -> list[WorkerTask]:
     assignment = read_assignment(prepared.plan)
     tasks = []
@@ -230,6 +230,7 @@ def _tasks(
             WorkerTask(
                 plan=prepared.plan,
                 worker=worker,
+                session=session,
                 link=fabric.worker_link(worker),
                 addresses=fabric.site.addresses(worker),
                 features=path,

@@ -72,7 +72,7 @@ def install_and_train(
             stack.enter_context(P4RuntimeClient(switch.grpc_address))
             for switch in fabric.site.switches
         ]
-        install_each(
+        report = install_each(
             shares_of(fabric.folder / "plan", parts, fabric.site, clients),
             program=job.program,
             ecn_threshold=job.ecn_threshold,
@@ -80,7 +80,7 @@ def install_and_train(
             progress=lambda _address, done, total: step("installing", done, total),
         )
         with BackgroundTraffic(fabric, job.background):
-            tasks = [_task(job, worker, fabric) for worker in range(job.workers)]
+            tasks = [_task(job, worker, fabric, report.session) for worker in range(job.workers)]
             counters = [read_counters(client) for client in clients]
             wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
             finished = follow_workers(_children(fabric, nursery), tasks, recorder)
@@ -95,7 +95,7 @@ def install_and_train(
             )
 
 
-def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
+def _task(job: TrainJob, worker: int, fabric: Fabric, session: int) -> TrainTask:
     site, folder = fabric.site, fabric.folder
     return replace(
         job.task,
@@ -104,6 +104,7 @@ def _task(job: TrainJob, worker: int, fabric: Fabric) -> TrainTask:
         link=fabric.worker_link(worker),
         addresses=site.addresses(worker),
         plan=folder / "plan" if job.transport.needs_plan else None,
+        session=session,
         schedule=schedule_file_of(folder, worker) if job.transport.write_schedules else None,
         stations=tuple(map(site.station, range(site.workers))),
         meeting=folder / "meeting",

@@ -128,10 +128,14 @@ def test_departures_carry_addresses(layout):
 def test_session_and_threshold_read_back(layout):
     session, congestion = Session(layout), Congestion(layout)
     entry = session.entry(7, PLAN)
-    assert entry == SessionEntry(7, PLAN.number, 0b111)
+    most = np.finfo(np.float32).max / np.float32(PLAN.manifest.max_fan_in)
+    limit = np.uint32(entry.magnitude_limit).view(np.float32)
+    assert limit <= most < np.nextafter(limit, np.float32(np.inf)) * (1 + 1e-6)
+    assert entry == SessionEntry(7, PLAN.number, 0b111, entry.magnitude_limit)
+    assert session.entry(7, PLAN, 1.5).magnitude_limit < np.float32(1.5).view(np.uint32)
     assert session.decode(session.encode(entry)) == entry
-    assert session.decode(session.closed(session.encode(entry))) == SessionEntry(7, 0, 0)
-    assert session.decode(session.table.default) == SessionEntry(0, 0, 0)
+    assert session.decode(session.closed(session.encode(entry))) == SessionEntry(7, 0, 0, 0)
+    assert session.decode(session.table.default) == SessionEntry(0, 0, 0, 0)
     assert congestion.decode(congestion.encode(32)) == 32
 
 

@@ -94,13 +94,18 @@ def test_sums_under_faults(made, links):
 
 def test_the_sums_of_the_switch_behind_the_same_interface(made):
     features = features_for(made, 33)
-    made.install()
+    session = made.install().session
     with ExitStack() as stack:
         transports, tallies = [], []
         for part in made.plan.workers:
             link = stack.enter_context(made.link(part.worker))
             own = InNetworkExchange(
-                made.plan.manifest, part, link, made.addresses(part.worker), pace=PATIENT
+                made.plan.manifest,
+                part,
+                link,
+                made.addresses(part.worker),
+                session=session,
+                pace=PATIENT,
             )
             transports.append(InNetworkTransport(own, link))
             tallies.append(own.tally)

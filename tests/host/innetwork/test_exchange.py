@@ -25,7 +25,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.graphs.reference import reference_sums
-from tests.host.addresses import ADDRESSES
+from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.model_switch import ModelSwitch, undisturbed
 
 QUICK = Pace(window=4, patience=0.5)
@@ -76,6 +76,7 @@ class Team:
                 part,
                 self._link(part.worker, faults),
                 ADDRESSES,
+                session=SESSION,
                 pace=pace,
                 **options,
             )

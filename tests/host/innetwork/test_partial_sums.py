@@ -12,7 +12,7 @@ from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.graphs.load import load_graph
-from tests.host.addresses import ADDRESSES
+from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.innetwork.test_exchange import (
     QUICK,
     Team,
@@ -39,7 +39,7 @@ def test_packets_carry_the_sum_of_their_rows_modulo_2_to_the_32(plan):
     generator = np.random.default_rng(1)
     for part in plan.workers:
         lanes = generator.integers(-(2**31), 2**31, (len(part.vertices), 32)).astype(np.int32)
-        for schedule in block_schedules(part, ADDRESSES, 4):
+        for schedule in block_schedules(part, ADDRESSES, 4, SESSION):
             schedule.frames.fill(1, 0, schedule.payloads(lanes))
             first = part.send_indptr[schedule.block_id - 1]
             for place, row in enumerate(schedule.frames.rows):

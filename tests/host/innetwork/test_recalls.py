@@ -11,7 +11,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from tests.host.addresses import ADDRESSES
+from tests.host.addresses import ADDRESSES, SESSION
 
 AT_ONCE = 16
 
@@ -34,7 +34,8 @@ class Recalls:
 def schedule():
     plan = build_plan(load_graph("digits"), workers=2, slots=512, program="ab" * 32)
     return max(
-        block_schedules(plan.workers[0], ADDRESSES, 4), key=lambda each: len(each.receive_vertex)
+        block_schedules(plan.workers[0], ADDRESSES, 4, SESSION),
+        key=lambda each: len(each.receive_vertex),
     )
 
 
@@ -46,7 +47,7 @@ class Asking:
         self.link = Recalls()
         self.schedule = schedule
         self.receiver = SumReceiver(
-            new_endpoint(0, self.link, ADDRESSES, Pace()),
+            new_endpoint(0, SESSION, self.link, ADDRESSES, Pace()),
             schedule,
             place=(1, schedule.block_id, 0),
             began=self.now,

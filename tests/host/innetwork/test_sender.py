@@ -27,9 +27,9 @@ class Talk:
     """A sender of one group that has asked at 0 and, nobody answering, asked again."""
 
     def __init__(self):
-        frames = FeatureFrames(ADDRESSES, 1, np.arange(GROUP, dtype=np.uint32), GROUP)
+        frames = FeatureFrames(ADDRESSES, 1, np.arange(GROUP, dtype=np.uint32), GROUP, session=1)
         frames.fill(1, 0, np.zeros((GROUP, LANES), dtype=np.int32))
-        endpoint = new_endpoint(0, Sink(), ADDRESSES, Pace(window=2 * GROUP))
+        endpoint = new_endpoint(0, 1, Sink(), ADDRESSES, Pace(window=2 * GROUP))
         self.round_trip, self.tally = endpoint.round_trip, endpoint.tally
         self.round_trip.measured(0.005)
         self.sender = FeatureSender(endpoint, frames)

@@ -16,7 +16,7 @@ from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from tests.host.addresses import ADDRESSES
+from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.innetwork.test_exchange import (
     STEADY,
     TURNS,
@@ -168,7 +168,7 @@ def test_what_overtakes_the_advance_is_kept(kind, fragment):
     """The others have gone on; what comes for the next fragment comes only once."""
     inbox = EarlyInbox(Header(kind=kind, round=1, block_id=1, fragment=fragment))
     barrier = Barrier(
-        new_endpoint(0, Wire(), ADDRESSES, STEADY),
+        new_endpoint(0, SESSION, Wire(), ADDRESSES, STEADY),
         inbox,
         workers=2,
         plan_id=1,
@@ -226,7 +226,7 @@ class Alone:
         team = PoolTeam(strawman_plan(graph))
         self.schedule = team.exchanges[0]._schedules[0]
         self.wire = Wire()
-        endpoint = new_endpoint(0, self.wire, ADDRESSES, STEADY)
+        endpoint = new_endpoint(0, SESSION, self.wire, ADDRESSES, STEADY)
         self.tally = endpoint.tally
         self.receiver = receiver(
             endpoint,

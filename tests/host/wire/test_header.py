@@ -14,6 +14,7 @@ from switchgnn.host.wire.header import (
     BODY_AT,
     FEATURE_FRAME_BYTES,
     HEADER_AT,
+    SESSION_MASK,
     BarrierBody,
     Header,
     Kind,
@@ -23,7 +24,9 @@ from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
 from tests.host.addresses import ADDRESSES
 
 bits = st.booleans()
+u8 = st.integers(0, 2**8 - 1)
 u16 = st.integers(0, 2**16 - 1)
+u24 = st.integers(0, 2**24 - 1)
 u32 = st.integers(0, 2**32 - 1)
 lane = st.integers(-(2**31), 2**31 - 1)
 
@@ -42,7 +45,8 @@ headers = st.builds(
     echo=bits,
     fragment=u16,
     feature_group=u16,
-    round=u32,
+    session=u8,
+    round=u24,
 )
 
 
@@ -76,6 +80,7 @@ def scapy_frame(header: Header, body: object) -> bytes:
         Echo=header.echo,
         Fragment=header.fragment,
         Feature_group=header.feature_group,
+        Session=header.session,
         Round=header.round,
     )
     ip = IP(src=ADDRESSES.worker.ip, dst=ADDRESSES.switch.ip, id=0, ttl=64, tos=2)
@@ -132,15 +137,16 @@ def test_other_traffic_is_refused():
 @given(
     st.dictionaries(u32, st.integers(1, 2**16 - 2), min_size=1, max_size=9),
     st.integers(1, 2**16 - 1),
-    st.integers(1, 2**32 - 1),
+    st.integers(0, 2**16 - 1),
+    st.integers(1, 2**24 - 1),
     u16,
     st.integers(1, 5),
     st.data(),
 )
-def test_feature_frames_are_scapys(sources, block, number, fragment, group_size, data):
+def test_feature_frames_are_scapys(sources, block, session, number, fragment, group_size, data):
     lanes = [data.draw(st.lists(lane, min_size=32, max_size=32)) for _ in sources]
     ids, counts = np.array(list(sources), dtype=np.uint32), np.array(list(sources.values()))
-    frames = FeatureFrames(ADDRESSES, block, ids, group_size, counts)
+    frames = FeatureFrames(ADDRESSES, block, ids, group_size, counts, session=session)
     # A second fill must leave nothing of the first.
     frames.fill(7, 7, np.full((len(sources), 32), -7, dtype=np.int32))
     frames.fill(number, fragment, np.array(lanes, dtype=np.int32))
@@ -153,6 +159,7 @@ def test_feature_frames_are_scapys(sources, block, number, fragment, group_size,
             count=count,
             fragment=fragment,
             feature_group=place // group_size,
+            session=session & SESSION_MASK,
             round=number,
             echo=echo,
         )

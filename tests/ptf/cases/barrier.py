@@ -8,7 +8,7 @@ from typing import Any
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import Kind, Refusal
 from tests.ptf.switchgnn_ptf.packets import (
     PLAN,
     STRANGER_PORT,
@@ -37,11 +37,19 @@ class BarrierTest(SwitchTest):
             for worker in workers:
                 self.report(worker, **fields)
 
-    def complete(self, worker: int, *, magnitude: int = 0, round_: int = 1, **fields: Any) -> None:
+    def complete(
+        self,
+        worker: int,
+        *,
+        magnitude: int = 0,
+        round_: int = 1,
+        largest: int = 0,
+        **fields: Any,
+    ) -> None:
         """Report DONE for the last worker; everybody must get ADVANCE, once."""
         with self.counted(Outcome.DONE_COLLECTED):
             packet = self.report(worker, magnitude=magnitude, round_=round_, **fields)
-            self.expect_advance(packet, round_=round_, magnitude=magnitude)
+            self.expect_advance(packet, round_=round_, magnitude=magnitude, largest=largest)
 
     def expect_advance(self, last: Packet, **body: int) -> None:
         """Expect ADVANCE on every worker's port."""
@@ -49,6 +57,20 @@ class BarrierTest(SwitchTest):
             to = port_of(worker)
             answer = barrier_answer(Kind.ADVANCE, last, to=to, workers=MEMBERS, **body)
             self.expect(to, answer)
+
+    def expect_refusal(
+        self,
+        packet: Packet,
+        refusal: Refusal,
+        *,
+        magnitude: int = 0,
+        largest: int,
+        round_: int | None = 1,
+    ) -> None:
+        """Expect WAITING at worker 1 alone; a round of None is not known yet."""
+        body = {"magnitude": magnitude, "round_": round_ or 0, "largest": largest}
+        answer = barrier_answer(Kind.WAITING, packet, to=2, workers=0, refusal=refusal, **body)
+        self.expect(2, answer)
 
     def ask(
         self, worker: int, kind: Kind, *, workers: int, answer: Any = None, **fields: Any
@@ -173,13 +195,14 @@ class WrongPlanIsToldTheRightOne(BarrierTest):
 
     def runTest(self) -> None:
         self.open(magnitude=4)
-        self.collect(0, block=1)
+        self.collect(0, block=1, magnitude=4)
         with self.counted(Outcome.WRONG_PLAN, 2):
             for plan in (0, PLAN + 1):
                 packet = self.report(1, block=1, plan=plan)
-                answer = barrier_answer(Kind.WAITING, packet, to=2, workers=0, magnitude=4)
+                answer = barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0)
                 self.expect(2, answer)
-        self.ask(0, Kind.WAITING, workers=0b001, answer={"magnitude": 4}, block=1)
+        known = {"magnitude": 4}
+        self.ask(0, Kind.WAITING, workers=0b001, answer=known, block=1, magnitude=4)
 
 
 class WrongPlanOpensNothing(BarrierTest):
@@ -189,7 +212,7 @@ class WrongPlanOpensNothing(BarrierTest):
         self.open(magnitude=4)
         with self.counted(Outcome.WRONG_PLAN):
             packet = self.report(1, block=0, round_=7, magnitude=9, plan=1)
-            self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, workers=0, magnitude=4))
+            self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0))
         self.ask(1, Kind.ADVANCE, workers=MEMBERS, block=0, magnitude=4, answer={"magnitude": 4})
 
 
@@ -202,7 +225,8 @@ class MagnitudeIsTheLargest(BarrierTest):
             self.collect(1, block=0, round_=round_, magnitude=values[1])
             with self.counted(Outcome.DONE_COLLECTED):
                 packet = self.report(2, block=0, round_=round_, magnitude=values[2])
-                self.expect_advance(packet, round_=round_, magnitude=max(values))
+                largest = {"magnitude": max(values), "largest": values.index(max(values))}
+                self.expect_advance(packet, round_=round_, **largest)
 
 
 class MagnitudesCompareLikeFloats(BarrierTest):
@@ -230,9 +254,9 @@ class RepeatedOpeningKeepsTheMagnitude(BarrierTest):
         with self.counted(Outcome.DONE_COLLECTED):
             self.expect_advance(self.report(2, block=0, magnitude=30), **largest)
         self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer=largest, block=0, magnitude=20)
-        self.collect(0, block=1)
+        self.collect(0, block=1, magnitude=50)
         self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=largest, block=0, magnitude=30)
-        self.ask(0, Kind.WAITING, workers=0b001, answer=largest, block=1)
+        self.ask(0, Kind.WAITING, workers=0b001, answer=largest, block=1, magnitude=50)
 
 
 class MagnitudeEndsWithItsRound(BarrierTest):
@@ -250,18 +274,74 @@ class MagnitudeEndsWithItsRound(BarrierTest):
 
 
 class LaterBlocksTeachTheMagnitude(BarrierTest):
-    """The DONEs of later blocks count for the maximum as well, and never make it smaller."""
+    """The first DONE of a round of which the switch knows nothing says its magnitude."""
 
     def runTest(self) -> None:
         self.open(magnitude=4)
-        self.collect(0, block=1, magnitude=99)
-        self.collect(1, block=1, magnitude=3)
-        with self.counted(Outcome.DONE_COLLECTED):
-            self.expect_advance(self.report(2, block=1, magnitude=98), magnitude=99)
-        self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer={"magnitude": 99}, block=0, magnitude=4)
-        # It ends with the round all the same, also when nobody opens the next one.
         self.collect(0, 1, block=1, round_=2, magnitude=5)
         self.complete(2, block=1, round_=2, magnitude=5)
+
+
+class LaterBlocksKeepTheMagnitude(BarrierTest):
+    """Another magnitude than that of the opening is refused, and its worker is not counted."""
+
+    def runTest(self) -> None:
+        self.open(magnitude=4)
+        self.collect(0, block=1, magnitude=4)
+        for magnitude in (3, 5, 99):
+            with self.counted(Outcome.WRONG_MAGNITUDE):
+                packet = self.report(1, block=1, magnitude=magnitude)
+                self.expect_refusal(packet, Refusal.MAGNITUDE, magnitude=4, largest=1)
+        self.collect(1, block=1, magnitude=4)
+        self.complete(2, block=1, magnitude=4)
+
+
+class OpeningIsClosedWhenAllHaveHeard(BarrierTest):
+    """Who opens the round again with more gets the magnitude that the others have."""
+
+    def runTest(self) -> None:
+        self.open(magnitude=4)
+        known = {"magnitude": 4}
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer=known, block=0, magnitude=99)
+        self.collect(0, block=1, magnitude=4)
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer=known, block=0, magnitude=99)
+        self.collect(1, block=1, magnitude=4)
+        self.complete(2, block=1, magnitude=4)
+
+
+class MagnitudeHasALimit(BarrierTest):
+    """What is installed with the plan; nobody else hears of what is above it."""
+
+    def runTest(self) -> None:
+        self.serve(magnitude_limit=100)
+        self.collect(0, block=0, magnitude=100)
+        with self.counted(Outcome.WRONG_MAGNITUDE):
+            packet = self.report(1, block=0, magnitude=101)
+            self.expect_refusal(packet, Refusal.MAGNITUDE, magnitude=100, largest=1)
+        self.collect(1, block=0, magnitude=99)
+        self.complete(2, block=0, magnitude=100)
+
+
+class AnotherProcessIsRefused(BarrierTest):
+    """Where a worker has been, and until a later round; then the one before it is."""
+
+    def runTest(self) -> None:
+        for worker in WORKERS:
+            self.report(worker, block=0, incarnation=5)
+        for to in map(port_of, WORKERS):
+            self.receive(to)
+        for block, incarnation in ((0, 6), (1, 6), (0, 0)):
+            with self.counted(Outcome.WRONG_INCARNATION):
+                packet = self.report(1, block=block, incarnation=incarnation)
+                self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        self.collect(1, block=1, incarnation=5)
+        self.collect(1, block=0, round_=2, incarnation=6)
+        with self.counted(Outcome.WRONG_INCARNATION):
+            packet = self.report(1, block=1, incarnation=5)
+            self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        # A new session knows nobody.
+        self.serve(session=self.session + 1)
+        self.collect(1, block=0, incarnation=5)
 
 
 class BarrierAndSumsAreApart(BarrierTest):
@@ -284,11 +364,12 @@ class RestartInTheMiddle(BarrierTest):
         self.collect(0, 1, block=3, round_=4)
         self.restart()
         self.collect(1, block=3, round_=4)
-        self.ask(1, Kind.WAITING, workers=0b010, block=3, round_=4)
+        first = {"largest": 1}
+        self.ask(1, Kind.WAITING, workers=0b010, answer=first, block=3, round_=4)
         # This one was before the restart, its ADVANCE was lost, and it is behind.
-        self.ask(2, Kind.ADVANCE, workers=MEMBERS, block=2, round_=4)
+        self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=first, block=2, round_=4)
         self.collect(0, block=3, round_=4)
-        self.complete(2, block=3, round_=4)
+        self.complete(2, block=3, round_=4, largest=1)
         self.open(round_=5)
 
 

@@ -58,6 +58,7 @@ class TrailerStays(SwitchTest):
         self.add_sum(900, {101: 0})
         lanes = random_lanes(1)
         whole = feature(101, lanes, port=1, Echo=1)
+        self.stamp(whole)
         with self.counted(Outcome.AGGREGATED):
             self.send(1, bytes(whole) + b"trailer")
             self.expect(3, _with_trailer(sum_to(3, 900, lanes, count=1, completed_by=whole)))

@@ -70,6 +70,7 @@ class EveryLane(SwitchTest):
             self.add_source(vertex, worker=0)
             lanes = random_lanes(vertex)
             frames.append(feature(vertex, lanes, port=1))
+            self.stamp(frames[-1])
             for hop in range(3):
                 slots = {hop: (number, 1)}
                 self.entries.add_fanout(

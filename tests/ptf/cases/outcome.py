@@ -4,10 +4,11 @@
 
 from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.forward import BROADCAST
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import SESSION_MASK, Kind, Refusal
 from tests.ptf.switchgnn_ptf.packets import (
     barrier_answer,
     done,
@@ -28,6 +29,12 @@ from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 LANES = random_lanes(1)
 
 
+def refused(asked: Packet, refusal: Refusal) -> Packet:
+    """Return the word to worker 0 that its DONE is not taken."""
+    round_ = 1 if refusal is Refusal.MAGNITUDE else 0
+    return barrier_answer(Kind.WAITING, asked, to=1, workers=0, round_=round_, refusal=refusal)
+
+
 class EveryOutcomeOnce(SwitchTest):
     """One frame of each outcome, one after another; each counts in its own cell only."""
 
@@ -43,6 +50,13 @@ class EveryOutcomeOnce(SwitchTest):
         recalled, fetched = recall(900, port=1, round_=2), fetch(102, 900, port=1, round_=2)
         resent, noticed = resigned(good, Resend=1, Dst_id=901), notice(0)
         passed_on = recall(902, port=1)
+        wrong_incarnation = done(0, block=1, incarnation=9)
+        wrong_magnitude = done(0, block=1, magnitude=9)
+        for packet in (good, broken, collected, wrong_plan, recalled, fetched, resent, noticed):
+            self.stamp(packet)
+        for packet in (passed_on, wrong_incarnation, wrong_magnitude):
+            self.stamp(packet)
+        wrong_session = resigned(good, Session=(self.session + 1) & SESSION_MASK)
         self.entries.add_distant(block=1, vertex=902, port=1, above=2)
         frames = {
             Outcome.AGGREGATED: good,
@@ -65,11 +79,18 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.RESENT: resent,
             Outcome.NOTICED: noticed,
             Outcome.PASSED_ON: passed_on,
+            Outcome.WRONG_SESSION: wrong_session,
+            Outcome.WRONG_INCARNATION: wrong_incarnation,
+            Outcome.WRONG_MAGNITUDE: wrong_magnitude,
         }
         self.assertEqual(list(Outcome), list(frames))
         answers = {
             Outcome.DONE_REPEATED: [(1, barrier_answer(Kind.WAITING, collected, to=1, workers=1))],
-            Outcome.WRONG_PLAN: [(1, barrier_answer(Kind.WAITING, wrong_plan, to=1, workers=0))],
+            Outcome.WRONG_PLAN: [
+                (1, barrier_answer(Kind.WAITING, wrong_plan, to=1, workers=0, round_=0))
+            ],
+            Outcome.WRONG_INCARNATION: [(1, refused(wrong_incarnation, Refusal.INCARNATION))],
+            Outcome.WRONG_MAGNITUDE: [(1, refused(wrong_magnitude, Refusal.MAGNITUDE))],
             Outcome.FORWARDED: [(2, udp)],
             Outcome.FLOODED: [(2, arp)],
             Outcome.RECALLED: [(1, missing(recalled, count=1))],

@@ -3,8 +3,16 @@
 """session.p4: a new install makes all that earlier ones left in the registers old."""
 
 from switchgnn.controller import Outcome
-from switchgnn.host.wire.header import Kind
-from tests.ptf.switchgnn_ptf.packets import barrier_answer, done
+from switchgnn.host.wire.header import SESSION_MASK, Kind
+from tests.ptf.switchgnn_ptf.packets import (
+    barrier_answer,
+    done,
+    feature,
+    fetch,
+    notice,
+    random_lanes,
+    recall,
+)
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -35,7 +43,9 @@ class NewSessionOpensAfresh(SwitchTest):
         asked = done(2, block=0, magnitude=3)
         with self.counted({Outcome.DONE_COLLECTED: 1, Outcome.DONE_REPEATED: 1}):
             self.send(3, asked, asked)
-            self.expect(3, barrier_answer(Kind.WAITING, asked, to=3, workers=0b100, magnitude=3))
+            self.expect(
+                3, barrier_answer(Kind.WAITING, asked, to=3, workers=0b100, magnitude=3, largest=2)
+            )
 
 
 class OlderSessionIsStale(SwitchTest):
@@ -64,6 +74,43 @@ class ClosedSessionServesNoPlan(SwitchTest):
         self.serve(plan=0)
         with self.counted(Outcome.WRONG_PLAN):
             self.send(1, opening)
-            self.expect(
-                1, barrier_answer(Kind.WAITING, opening, to=1, workers=0, magnitude=5, plan=0)
-            )
+            self.expect(1, barrier_answer(Kind.WAITING, opening, to=1, workers=0, round_=0, plan=0))
+
+
+class OtherSessionsAreRefused(SwitchTest):
+    """What is left over from another install changes nothing, and nobody answers it."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        packets = [
+            feature(101, random_lanes(1), port=1, Echo=1),
+            feature(101, random_lanes(1), port=1, Resend=1, Dst_id=900),
+            recall(900, port=3),
+            fetch(101, 900, port=3),
+            notice(0),
+        ]
+        for session in (self.session - 1, self.session + 1, self.session + 128):
+            for packet in packets:
+                packet["SwitchGNN"].Session = session & SESSION_MASK
+                with self.counted(Outcome.WRONG_SESSION, passes={}):
+                    self.send(3 if packet["SwitchGNN"].Dst_id == 900 else 1, packet)
+        with self.counted(Outcome.AGGREGATED, 2):
+            self.check_sum(900, SOURCES)
+
+
+class DoneOfAnotherSessionIsToldTheRightOne(SwitchTest):
+    """Its worker learns which session there is, and is not counted."""
+
+    def runTest(self) -> None:
+        for session in (self.session - 1, self.session + 1):
+            asked = done(1, block=0, magnitude=7)
+            asked["SwitchGNN"].Session = session & SESSION_MASK
+            answer = barrier_answer(Kind.WAITING, asked, to=2, workers=0, round_=0)
+            answer["SwitchGNN"].Session = self.session & SESSION_MASK
+            with self.counted(Outcome.WRONG_SESSION):
+                self.send(2, asked)
+                self.expect(2, answer)
+        asked = done(0, block=0, magnitude=3)
+        with self.counted({Outcome.DONE_COLLECTED: 1, Outcome.DONE_REPEATED: 1}):
+            self.send(1, asked, asked)
+            self.expect(1, barrier_answer(Kind.WAITING, asked, to=1, workers=0b001, magnitude=3))

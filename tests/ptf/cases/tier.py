@@ -25,9 +25,9 @@ from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
 PORTS_BELOW = (1, 2, 3)
 
 
-def report(asked: Packet, *, magnitude: int = 0) -> Packet:
+def report(asked: Packet, *, magnitude: int = 0, largest: int = 0) -> Packet:
     """Return the DONE of the leaf that ``asked`` leads to."""
-    packet = relayed(resigned(asked, Src_id=LEAF), to=ABOVE)
+    packet = relayed(resigned(asked, Src_id=LEAF, Dst_id=largest), to=ABOVE)
     packet["SwitchGNN"].payload.magnitude = magnitude
     return packet
 
@@ -51,7 +51,7 @@ class LeafReportsWhenItsWorkersAreDone(LeafTest):
             last = done(2, block=block, round_=round_, magnitude=7)
             with self.counted(Outcome.DONE_COLLECTED):
                 self.send(3, last)
-                self.expect(ABOVE, report(last, magnitude=9))
+                self.expect(ABOVE, report(last, magnitude=9, largest=1))
 
 
 class LeafReportsAgainWhenAsked(LeafTest):
@@ -80,7 +80,7 @@ class ReportOfAnEarlierRoundKeepsItsMagnitude(LeafTest):
         again = done(1, block=4, round_=1, magnitude=3)
         with self.counted(Outcome.DONE_REPEATED):
             self.send(2, again)
-            self.expect(ABOVE, report(again, magnitude=3))
+            self.expect(ABOVE, report(again, magnitude=3, largest=1))
 
 
 class LeafNamesItsOwnWorkersOnly(LeafTest):
@@ -92,7 +92,9 @@ class LeafNamesItsOwnWorkersOnly(LeafTest):
             self.send(2, asked)
         with self.counted(Outcome.DONE_REPEATED):
             self.send(2, asked)
-            self.expect(2, barrier_answer(Kind.WAITING, asked, to=2, workers=0b10 | ELSEWHERE))
+            self.expect(
+                2, barrier_answer(Kind.WAITING, asked, to=2, workers=0b10 | ELSEWHERE, largest=1)
+            )
 
 
 class WordsOfTheSpineReachAllWorkers(LeafTest):

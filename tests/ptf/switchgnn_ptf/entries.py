@@ -24,6 +24,7 @@ from switchgnn.controller.p4runtime.rows import make_rows
 from switchgnn.controller.p4runtime.state import read_default
 
 BANKS = 8
+LARGEST_FLOAT = 0x7F7FFFFF
 
 
 class Entries:
@@ -47,7 +48,7 @@ class Entries:
         self._pending = list(reversed(self._undo))
         self._undo = []
         # The number stays: it tells the next test which tags are old.
-        self._set_session(SessionEntry(self._highest_session, 0, 0))
+        self._set_session(SessionEntry(self._highest_session, 0, 0, 0))
         self.flush()
 
     def read_session(self) -> int:
@@ -55,9 +56,11 @@ class Entries:
         session = Session(self._layout)
         return session.decode(read_default(self._client, session.table)).session
 
-    def set_session(self, *, session: int, plan: int, members: int) -> None:
+    def set_session(
+        self, *, session: int, plan: int, members: int, magnitude_limit: int = LARGEST_FLOAT
+    ) -> None:
         self._highest_session = max(self._highest_session, session)
-        self._set_session(SessionEntry(session, plan, members))
+        self._set_session(SessionEntry(session, plan, members, magnitude_limit))
 
     def set_threshold(self, packets: int) -> None:
         congestion = Congestion(self._layout)

@@ -12,7 +12,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller.network import star_network
-from switchgnn.host.wire.header import LANES, Kind
+from switchgnn.host.wire.header import LANES, Kind, Refusal
 from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
 from switchgnn.station import Station
 
@@ -88,11 +88,17 @@ def done(
     fragment: int = 0,
     magnitude: int = 0,
     plan: int = PLAN,
+    incarnation: int = 0,
     port: int | None = None,
 ) -> Packet:
     """Return the DONE frame of a worker, sent from its own port unless told otherwise."""
     header = SwitchGNN(
-        Kind=Kind.DONE, Src_id=worker, Block_id=block, Round=round_, Fragment=fragment
+        Kind=Kind.DONE,
+        Src_id=worker,
+        Dst_id=incarnation,
+        Block_id=block,
+        Round=round_,
+        Fragment=fragment,
     )
     sender = port_of(worker) if port is None else port
     return _from_worker(sender) / header / Barrier(magnitude=magnitude, plan=plan)
@@ -127,6 +133,8 @@ def sum_to(
         Feature_group=last.Feature_group,
         **header,
     )
+    if "Session" in last.fields:
+        switchgnn.Session = last.Session
     return _from_switch(port) / switchgnn / _fragment(lanes)
 
 
@@ -186,11 +194,14 @@ def barrier_answer(
     round_: int = 1,
     plan: int = PLAN,
     ecn: int = 0,
+    largest: int = 0,
+    refusal: Refusal = Refusal.NONE,
 ) -> Packet:
     """Return the ADVANCE or WAITING that the worker behind port ``to`` must get."""
     header = asked[SwitchGNN].copy()
     header.remove_payload()
     header.Kind, header.Checksum, header.ECN = int(kind), None, ecn
+    header.Dst_id, header.Count = largest, int(refusal)
     body = Barrier(magnitude=magnitude, plan=plan, round=round_, workers=workers)
     return _from_switch(to) / header / body
 

@@ -32,8 +32,10 @@ from switchgnn.controller.controls.loop import (
     LOOP_LANES,
     result_group,
 )
+from switchgnn.host.wire.header import SESSION_MASK
+from switchgnn.host.wire.layers import SwitchGNN
 from tests.ptf.switchgnn_ptf.connection import connection, push
-from tests.ptf.switchgnn_ptf.entries import Entries
+from tests.ptf.switchgnn_ptf.entries import LARGEST_FLOAT, Entries
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     PLAN,
@@ -100,10 +102,18 @@ class SwitchTest(BaseTest):
 
     # Set-up
 
-    def serve(self, *, session: int | None = None, plan: int = PLAN) -> None:
+    def serve(
+        self,
+        *,
+        session: int | None = None,
+        plan: int = PLAN,
+        magnitude_limit: int = LARGEST_FLOAT,
+    ) -> None:
         """Make the switch serve a plan, under a new session number if one is given."""
         self.session = self.session if session is None else session
-        self.entries.set_session(session=self.session, plan=plan, members=MEMBERS)
+        self.entries.set_session(
+            session=self.session, plan=plan, members=MEMBERS, magnitude_limit=magnitude_limit
+        )
 
     def add_source(self, vertex: int, *, worker: int) -> None:
         """Make a vertex known as the worker's."""
@@ -166,9 +176,19 @@ class SwitchTest(BaseTest):
         self.entries.flush()
         before = _frames(self.counters())
         for number, packet in enumerate(packets, 1):
+            self.stamp(packet)
             testutils.send_packet(self, port, bytes(packet))
             if not self._until(lambda: _frames(self.counters()) >= before + number):  # noqa: B023
                 self.fail(f"Frame {number} of {len(packets)} sent to port {port} was not counted.")
+
+    def stamp(self, packet: Packet | bytes) -> None:
+        """Say which session a packet is of, if it does not say so itself."""
+        if (
+            isinstance(packet, Packet)
+            and SwitchGNN in packet
+            and "Session" not in packet[SwitchGNN].fields
+        ):
+            packet[SwitchGNN].Session = self.session & SESSION_MASK
 
     def receive(self, port: int) -> bytes:
         """Return the next frame from a port."""
