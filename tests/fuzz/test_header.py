@@ -49,7 +49,8 @@ headers = st.builds(
     echo=st.booleans(),
     fragment=st.integers(0, 2**16 - 1),
     feature_group=st.integers(0, 2**16 - 1),
-    round=st.integers(0, 2**32 - 1),
+    session=st.integers(0, 2**8 - 1),
+    round=st.integers(0, 2**24 - 1),
 )
 # An envelope that the parser accepts, so that what is behind it is looked at.
 ENVELOPE = bytes(12) + b"\x08\0\x45" + bytes(8) + b"\xfd" + bytes(10)

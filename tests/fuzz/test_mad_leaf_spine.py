@@ -10,7 +10,7 @@ say of its own vertices, and what that costs, is in test_mad_worker.py.
 import numpy as np
 import pytest
 
-from switchgnn.host.wire.header import BarrierBody, Header, Kind
+from switchgnn.host.wire.header import SESSION_MASK, BarrierBody, Header, Kind
 from tests.fuzz.attacker import echo
 from tests.fuzz.frames import IN_A_DATAGRAM, Shot
 from tests.fuzz.leaf_spine_checks import complaints
@@ -104,7 +104,12 @@ def test_taking_slots_of_a_spine_away_costs_only_time(tmp_path, kind):
             if worker == MAD and (block, vertex) in ground.completed_above():
                 source = min(ground.world.owner)
                 header = Header(
-                    kind=kind, src_id=source, dst_id=vertex, block_id=block, round=AHEAD
+                    kind=kind,
+                    src_id=source,
+                    dst_id=vertex,
+                    block_id=block,
+                    session=ground.session & SESSION_MASK,
+                    round=AHEAD,
                 )
                 ground.links[MAD].send(ground.addresses(MAD).frame(header.pack(b"")))
         echo(ground.links[MAD], ground.links[MAD], ground.mac(MAD), 1)
@@ -135,7 +140,14 @@ def test_a_done_ahead_at_a_leaf_does_not_split_the_scale(tmp_path):
 
 def report_done_ahead(ground: LeafSpineField, worker: int) -> None:
     body = BarrierBody(magnitude=0, plan=ground.world.plan_id).pack()
-    header = Header(kind=Kind.DONE, src_id=worker, is_ack=True, block_id=1, round=1)
+    header = Header(
+        kind=Kind.DONE,
+        src_id=worker,
+        is_ack=True,
+        block_id=1,
+        session=ground.session & SESSION_MASK,
+        round=1,
+    )
     link = ground.links[worker]
     link.send(ground.addresses(worker).frame(header.pack(body)))
     echo(link, link, ground.mac(worker), 1)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.host.wire.header import FRAGMENT_BYTES, Header, Kind
+from switchgnn.host.wire.header import FRAGMENT_BYTES, SESSION_MASK, Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 from tests.fuzz.field import STRANGER, field
@@ -43,7 +43,7 @@ def test_the_check_notices_forged_features(mistake, tmp_path):
     program = mistake(load_program())
     world = make_world(program.digest)
     with field(Target.EMBEDDED, world, program, tmp_path) as ground:
-        team = Team(world, ground.links[:WORKERS], ground.addresses)
+        team = Team(world, ground.links[:WORKERS], ground.addresses, session=ground.session)
         team.begin()
         forge_all_features(ground)
         team.start(range(WORKERS))
@@ -66,6 +66,7 @@ def forge_all_features(ground):
             block_id=1,
             count=ground.world.counts[1, source],
             feature_group=place // PATIENT.group_size,
+            session=ground.session & SESSION_MASK,
             round=1,
         )
         ground.links[STRANGER].send(addresses.frame(header.pack(lanes)))

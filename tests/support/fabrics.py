@@ -160,7 +160,9 @@ def bed(target, workers, folder, **options):
 class Team:
     """All workers of a bed, each a thread with a link of its own."""
 
-    def __init__(self, bed, stack, *, faults="", pace=PATIENT, on_block=None, kind=None):
+    def __init__(
+        self, bed, stack, *, faults="", pace=PATIENT, on_block=None, kind=None, first_round=1
+    ):
         self.bed = bed
         self.links = []
         self.exchanges = []
@@ -179,6 +181,7 @@ class Team:
                     link,
                     bed.addresses(part.worker),
                     session=bed.session,
+                    first_round=first_round,
                     pace=pace,
                     on_block=on_block,
                 )

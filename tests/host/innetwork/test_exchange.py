@@ -64,19 +64,28 @@ class Team:
     exchange = InNetworkExchange
 
     def __init__(
-        self, plan, *, disturb=undisturbed, pace=STEADY, plan_number=None, faults=None, **options
+        self,
+        plan,
+        *,
+        disturb=undisturbed,
+        pace=STEADY,
+        plan_number=None,
+        faults=None,
+        session=SESSION,
+        **options,
     ):
         self.plan = plan
         manifest = plan.manifest
         number = plan_id(manifest) if plan_number is None else plan_number
         self.switch = self._switch(plan, number, disturb)
+        self.switch.session = session
         self.exchanges = [
             self.exchange(
                 manifest,
                 part,
                 self._link(part.worker, faults),
                 ADDRESSES,
-                session=SESSION,
+                session=session,
                 pace=pace,
                 **options,
             )

@@ -86,9 +86,7 @@ class EveryOutcomeOnce(SwitchTest):
         self.assertEqual(list(Outcome), list(frames))
         answers = {
             Outcome.DONE_REPEATED: [(1, barrier_answer(Kind.WAITING, collected, to=1, workers=1))],
-            Outcome.WRONG_PLAN: [
-                (1, barrier_answer(Kind.WAITING, wrong_plan, to=1, workers=0, round_=0))
-            ],
+            Outcome.WRONG_PLAN: [(1, refused(wrong_plan, Refusal.NONE))],
             Outcome.WRONG_INCARNATION: [(1, refused(wrong_incarnation, Refusal.INCARNATION))],
             Outcome.WRONG_MAGNITUDE: [(1, refused(wrong_magnitude, Refusal.MAGNITUDE))],
             Outcome.FORWARDED: [(2, udp)],

@@ -43,9 +43,8 @@ class NewSessionOpensAfresh(SwitchTest):
         asked = done(2, block=0, magnitude=3)
         with self.counted({Outcome.DONE_COLLECTED: 1, Outcome.DONE_REPEATED: 1}):
             self.send(3, asked, asked)
-            self.expect(
-                3, barrier_answer(Kind.WAITING, asked, to=3, workers=0b100, magnitude=3, largest=2)
-            )
+            body = {"workers": 0b100, "magnitude": 3, "largest": 2}
+            self.expect(3, barrier_answer(Kind.WAITING, asked, to=3, **body))
 
 
 class OlderSessionIsStale(SwitchTest):

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker that reports a magnitude of its own making harms nobody unnoticed."""
+
+import numpy as np
+import pytest
+
+from switchgnn.host.innetwork.errors import MagnitudeError
+from switchgnn.host.innetwork.exchange import plan_id
+from switchgnn.host.wire.header import BarrierBody, Header, Kind, unpack_header
+from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES, SESSION
+from tests.host.innetwork.test_exchange import (
+    QUICK,
+    Team,
+    check_rounds,
+    plan_of,
+    random_features,
+)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load_graph("karate")
+
+
+def test_a_magnitude_beside_which_all_others_vanish_is_refused(graph):
+    """Its worker is named: sums would be zero without a word."""
+    plan = plan_of(graph, 3)
+    features = random_features(graph, 4)
+    features[plan.workers[2].vertices] = np.float32(3e36)
+    team = Team(plan, pace=QUICK)
+    team.aggregate(features)
+    assert set(map(type, team.errors.values())) >= {MagnitudeError}
+    for worker in (0, 1):
+        assert "worker 2 reports features of up to 3e+36" in str(team.errors[worker])
+
+
+def test_small_features_beside_large_ones_are_summed(graph):
+    plan = plan_of(graph, 3)
+    features = random_features(graph, 4)
+    features[plan.workers[2].vertices] *= np.float32(1e6)
+    team = Team(plan, pace=QUICK)
+    team.aggregate(features)
+    assert not team.errors
+
+
+def test_a_magnitude_that_is_raised_later_changes_no_scale(graph):
+    """A worker that lost its ADVANCE asks again, and hears the one that the others have."""
+    plan = plan_of(graph, 3)
+    lost = []
+
+    def disturb(direction, worker, frame):
+        header = unpack_header(frame)
+        if direction == "down" and worker == 0 and header.kind is Kind.ADVANCE and not lost:
+            lost.append(frame)
+            raised = BarrierBody(magnitude=0x7E000000, plan=plan_id(plan.manifest))
+            done = Header(kind=Kind.DONE, src_id=2, dst_id=numbers[2], session=SESSION, round=1)
+            team.switch._process(2, ADDRESSES.frame(done.pack(raised.pack())))
+            return []
+        return [frame]
+
+    team = Team(plan, pace=QUICK, disturb=disturb)
+    numbers = [exchange._barrier._endpoint.incarnation for exchange in team.exchanges]
+    check_rounds(team, graph, 4)
+    assert lost
