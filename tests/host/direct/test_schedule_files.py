@@ -50,7 +50,7 @@ def test_other_files_are_refused(schedule, tmp_path):
         read_schedule(text)
     other = tmp_path / "other.npz"
     np.savez(other, a=np.zeros(3))
-    with pytest.raises(ScheduleError, match="does not hold a schedule"):
+    with pytest.raises(ScheduleError, match="has no array worker; write it again"):
         read_schedule(other)
     with pytest.raises(ScheduleError, match="Cannot write"):
         write_schedule(schedule, tmp_path / "no-folder" / "x.npz")

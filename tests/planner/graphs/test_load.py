@@ -226,7 +226,7 @@ class Bomb:
         ({"indptr": [0, 2], "indices": [0]}, "does not rise"),
         ({"indptr": [0.0, 0.0], "indices": [0]}, "whole numbers"),
         ({"indptr": [0], "indices": np.zeros(0, dtype=int)}, "without vertices"),
-        ({"indptr": [0, 1, 1], "indices": [1], "features": [["a"], ["b"]]}, "table of numbers"),
+        ({"indptr": [0, 1, 1], "indices": [1], "features": [["a"], ["b"]]}, "a table of fractions"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0]]}, "features for 1"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [np.nan]]}, "NaN"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [1e300]]}, "infinity"),

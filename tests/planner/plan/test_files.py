@@ -206,7 +206,7 @@ def test_forged_files_run_no_pickles_and_need_the_right_arrays(plan, folder):
         forge(plan, folder, "assignment.npy", data)
         assert "assignment.npy" in refused(read_assignment, folder)
     forge(plan, folder, "switch.npz", (folder / "worker-000.npz").read_bytes())
-    assert "arrays of a plan" in refused(read_switch_part, folder)
+    assert "no array source_vertex" in refused(read_switch_part, folder)
 
 
 def test_a_plan_is_replaced_as_a_whole(folder):
