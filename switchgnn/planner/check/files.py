@@ -96,6 +96,7 @@ def read_raw_plan(folder: Path) -> RawPlan:
         workers, files = int(manifest["workers"]), dict(manifest["files"])
     except (KeyError, TypeError, ValueError) as error:
         raise PlanCheckError(f"{folder}/plan.json lacks workers or files") from error
+    require(workers == len(files) - 2, f"{folder}/plan.json does not list the files of a plan")
     own = [f"worker-{worker:03d}.npz" for worker in range(workers)]
     expected = {"switch.npz", "assignment.npy", *own}
     require(set(files) == expected, f"{folder}/plan.json does not list the files of a plan")

@@ -41,6 +41,25 @@ def test_transposing_twice_changes_nothing(schedule):
     assert np.array_equal(twice.send.indptr, schedule.send.indptr)
 
 
+@pytest.mark.parametrize("name", ["send_column", "add_column", "in_indptr", "add_indptr", "digest"])
+@pytest.mark.parametrize("change", ["large", "negative", "short", "empty"])
+def test_rows_that_are_not_there_are_refused(schedule, tmp_path, name, change):
+    """They would be added from other memory."""
+    path = tmp_path / schedule_file(1)
+    write_schedule(schedule, path)
+    arrays = dict(np.load(path))
+    array = arrays[name]
+    if change in ("large", "negative"):
+        if name == "digest":
+            pytest.skip("any number may be in a digest")
+        array[len(array) // 2] = 10**9 if change == "large" else -1
+    else:
+        arrays[name] = array[: len(array) - 1 if change == "short" else 0]
+    np.savez(path, **arrays)
+    with pytest.raises(ScheduleError, match="do not fit each other"):
+        read_schedule(path)
+
+
 def test_other_files_are_refused(schedule, tmp_path):
     with pytest.raises(ScheduleError, match="Cannot read"):
         read_schedule(tmp_path / "none.npz")
