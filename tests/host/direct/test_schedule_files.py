@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A schedule comes back from its file as it was; everything else is refused."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -41,8 +43,16 @@ def test_transposing_twice_changes_nothing(schedule):
     assert np.array_equal(twice.send.indptr, schedule.send.indptr)
 
 
-@pytest.mark.parametrize("name", ["send_column", "add_column", "in_indptr", "add_indptr", "digest"])
-@pytest.mark.parametrize("change", ["large", "negative", "short", "empty"])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("digest", "short"),
+        *itertools.product(
+            ("send_column", "add_column", "in_indptr", "add_indptr"),
+            ("large", "negative", "short", "empty"),
+        ),
+    ],
+)
 def test_rows_that_are_not_there_are_refused(schedule, tmp_path, name, change):
     """They would be added from other memory."""
     path = tmp_path / schedule_file(1)
@@ -50,8 +60,6 @@ def test_rows_that_are_not_there_are_refused(schedule, tmp_path, name, change):
     arrays = dict(np.load(path))
     array = arrays[name]
     if change in ("large", "negative"):
-        if name == "digest":
-            pytest.skip("any number may be in a digest")
         array[len(array) // 2] = 10**9 if change == "large" else -1
     else:
         arrays[name] = array[: len(array) - 1 if change == "short" else 0]
