@@ -109,6 +109,8 @@ def _fit(arrays: Mapping[str, NDArray[Any]]) -> bool:
         and len(arrays["add_indptr"]) == vertices + 1
         and are_offsets(arrays["out_indptr"], sent)
         and are_offsets(arrays["in_indptr"], int(received[0]))
+        # Room is made for what comes in, and each of these rows is added to something.
+        and int(received[0]) <= len(arrays["add_column"])
         and are_offsets(arrays["send_indptr"], len(arrays["send_column"]))
         and are_offsets(arrays["add_indptr"], len(arrays["add_column"]))
         and _inside(arrays["send_column"], vertices)

@@ -68,6 +68,16 @@ def test_rows_that_are_not_there_are_refused(schedule, tmp_path, name, change):
         read_schedule(path)
 
 
+def test_no_room_is_made_for_rows_that_nobody_adds(schedule, tmp_path):
+    path = tmp_path / schedule_file(1)
+    write_schedule(schedule, path)
+    arrays = dict(np.load(path))
+    arrays["in_indptr"][-1] = 1 << 40
+    np.savez(path, **arrays)
+    with pytest.raises(ScheduleError, match="do not fit each other"):
+        read_schedule(path)
+
+
 def test_other_files_are_refused(schedule, tmp_path):
     with pytest.raises(ScheduleError, match="Cannot read"):
         read_schedule(tmp_path / "none.npz")
