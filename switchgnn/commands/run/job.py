@@ -27,8 +27,9 @@ from switchgnn.controller import (
 )
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.header import LANES
-from switchgnn.host.worker import WorkerTask
+from switchgnn.host.worker import WORKER_RESULT, WorkerTask
 from switchgnn.host.workload import features_of_round
+from switchgnn.npz import read_npz
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.graphs.graph import Graph
@@ -248,7 +249,10 @@ def _output(folder: Path, worker: int) -> Path:
 
 def _verify(options: RunOptions, prepared: Prepared, folder: Path) -> list[Verdict]:
     assignment = read_assignment(prepared.plan)
-    results = [np.load(_output(folder, w), allow_pickle=False) for w in range(options.workers)]
+    results = [
+        read_npz(_output(folder, worker), WORKER_RESULT, remedy="run again")
+        for worker in range(options.workers)
+    ]
     verdicts = []
     for index in range(options.rounds):
         features = features_of_round(prepared.features, index)
