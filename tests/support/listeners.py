@@ -1,12 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the processes of a command listen, read from /proc."""
+"""Where the processes of a command listen, and who can reach it."""
 
 import ipaddress
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 _LISTEN = "0A"
+# It becomes nobody only when it has read what it needs: nobody may not read this installation.
+_NOBODY = """
+import ast, os, socket, sys
+family, address = map(ast.literal_eval, sys.argv[1:])
+sock = socket.socket(family)
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+try:
+    sock.connect(address)
+except OSError as error:
+    print(type(error).__name__)
+"""
 
 
 def tree_of(pid):
@@ -27,6 +42,13 @@ def listening(pids):
         for address, state, inode in _rows(Path(f"/proc/{pids[0]}/net/{table}"))
         if state == _LISTEN and inode in inodes
     }
+
+
+def refused_to_nobody(family, address):
+    """Whether somebody without any rights on this machine cannot connect; needs root to try."""
+    command = [sys.executable, "-I", "-S", "-c", _NOBODY, str(int(family)), repr(address)]
+    attempt = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    return attempt.stdout.strip() in ("PermissionError", "ConnectionRefusedError")
 
 
 def _inode(file):
