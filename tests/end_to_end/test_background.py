@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.controller.network import star_network
-from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_address
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
 from tests.end_to_end.conftest import run_json, switchgnn
 from tests.support.markers import MININET_COMBINATIONS, full, needs_mininet, some_of
 
@@ -88,7 +88,7 @@ def lost(node):
 @pytest.mark.parametrize("begin", [read, deaf, lost])
 def test_a_network_ends_though_a_command_was_interrupted(begin, tmp_path):
     """Ctrl-C in the middle of what Mininet does in a host."""
-    star = Star(star_network(2), Target.EMBEDDED, free_tcp_address())
+    star = Star(star_network(2), Target.EMBEDDED, socket_address(tmp_path))
     fabric = build_fabric(FabricKind.MININET, star, tmp_path)
     with fabric:
         begin(fabric._hosts[0])

@@ -34,7 +34,7 @@ def tree_of(pid):
 
 
 def listening(pids):
-    """The addresses at which these processes accept TCP, in the namespace of the first one."""
+    """Where these processes accept TCP in the namespace of the first: addresses and ports."""
     inodes = {_inode(file) for pid in pids for file in Path(f"/proc/{pid}/fd").glob("*")}
     return {
         address
@@ -61,7 +61,8 @@ def _inode(file):
 def _rows(table):
     for line in table.read_text().splitlines()[1:]:
         words = line.split()
-        yield _address(words[1].split(":")[0]), words[3], words[9]
+        address, _, port = words[1].partition(":")
+        yield (_address(address), int(port, 16)), words[3], words[9]
 
 
 def _address(text):
