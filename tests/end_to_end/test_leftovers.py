@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.markers import COMBINATIONS, covering, some_of
+from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, covering, some_of
 from tests.support.waiting import SECONDS, is_alive, wait_until
 
 
@@ -63,7 +63,8 @@ def all_processes():
 
 STAGES = ["starting the switch", "installing", "exchanging"]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP]
-LEAF_SPINE = ("--topology", "leaf-spine", "--faults", "loss=0.001")
+LEAF_SPINE = ("--topology", "leaf-spine")
+FAULTS = ("--faults", "loss=0.001")
 
 
 # Every stage and every signal on each combination.
@@ -82,7 +83,13 @@ def test_nothing_is_left(combination, stage, how, tmp_path):
     ),
 )
 def test_nothing_is_left_of_cables_with_faults(combination, stage, how, tmp_path):
-    end_a_run(combination, stage, how, tmp_path, *LEAF_SPINE)
+    end_a_run(combination, stage, how, tmp_path, *LEAF_SPINE, *FAULTS)
+
+
+@pytest.mark.parametrize("combination", MININET_COMBINATIONS[:1])
+def test_nothing_is_left_of_cables(combination, tmp_path):
+    """Without a relay both ends of a cable are with switches."""
+    end_a_run(combination, "exchanging", signal.SIGKILL, tmp_path, *LEAF_SPINE)
 
 
 def end_a_run(combination, stage, how, tmp_path, *options):
