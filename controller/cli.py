@@ -38,7 +38,8 @@ app = typer.Typer(help="Control switches over P4Runtime.", no_args_is_help=True)
 
 PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", show_default=False)]
 Addresses = Annotated[
-    list[str], typer.Option("--address", metavar="HOST:PORT", help="Of a switch; repeatable.")
+    list[str],
+    typer.Option("--address", metavar="unix:PATH|HOST:PORT", help="Of a switch; repeatable."),
 ]
 DeviceId = Annotated[int, typer.Option(help="The switches' device id.")]
 ElectionId = Annotated[int, typer.Option(help="The controller with the highest is obeyed.")]

@@ -17,6 +17,7 @@ from switchgnn.controller.errors import (
     PipelineMissingError,
     SwitchUnreachableError,
 )
+from switchgnn.controller.p4runtime.address import advice, grpc_target
 from switchgnn.controller.p4runtime.arbitration import Arbitration, election_message
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
@@ -84,7 +85,7 @@ class P4RuntimeClient:
             client.write([update])
 
     Args:
-        address: host:port of the P4Runtime server.
+        address: of the P4Runtime server, ``HOST:PORT`` or ``unix:PATH``.
         device_id: of the switch.
         election_id: the controller with the highest one is the primary.
         tls: None for an unencrypted connection.
@@ -285,11 +286,12 @@ class P4RuntimeClient:
         return config
 
     def _make_channel(self) -> Any:  # noqa: ANN401
+        target = grpc_target(self.address)
         if self._tls is not None:
             credentials = self._tls.credentials()
-            channel = grpc.secure_channel(self.address, credentials, options=_CHANNEL_OPTIONS)
+            channel = grpc.secure_channel(target, credentials, options=_CHANNEL_OPTIONS)
         else:
-            channel = grpc.insecure_channel(self.address, options=_CHANNEL_OPTIONS)
+            channel = grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
         self._stub = p4r_grpc.P4RuntimeStub(channel)
         # Without serializers a call takes and gives bytes.
         self._write_bytes = channel.unary_unary("/p4.v1.P4Runtime/Write").future
@@ -306,8 +308,8 @@ class P4RuntimeClient:
                 return
             how = "with TLS" if self._tls is not None else "without TLS"
             raise SwitchUnreachableError(
-                f"No switch answers at {self.address} ({how}) within {self._deadline:g} s: start "
-                "it, or give the address of its P4Runtime server (--address HOST:PORT)."
+                f"No switch answers at {self.address} ({how}) within {self._deadline:g} s: "
+                f"{advice(self.address)}."
             ) from error
 
     def _finish(

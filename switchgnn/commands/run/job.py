@@ -45,6 +45,7 @@ from switchgnn.topologies import (
     build_fabric,
     carried,
     choose,
+    folder_for_sockets,
 )
 from switchgnn.topologies.nursery import Nursery
 
@@ -77,13 +78,14 @@ def run_job(
     """
     cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
     choice = choose(options.target, options.fabric)
-    with TemporaryDirectory(prefix="switchgnn-") as name:
+    with TemporaryDirectory(prefix="switchgnn-") as name, ExitStack() as stack:
         folder = Path(name)
         prepared = _prepare(options, folder, step)
         site = make_site(
             options.workers,
             options.leaf_spine,
             choice.target,
+            folder=options.sockets or stack.enter_context(folder_for_sockets(folder)),
             grpc_port=options.grpc_port,
             bandwidth=options.bandwidth,
             tls=_tls_folder(options),
