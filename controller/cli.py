@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from switchgnn.controller.clear import clear as clear_switch
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
+from switchgnn.controller.foreign_plan import trusted_plan
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.network import Network, leaf_spine_networks, star_network
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOptions
@@ -37,7 +38,8 @@ app = typer.Typer(help="Control switches over P4Runtime.", no_args_is_help=True)
 
 PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", show_default=False)]
 Addresses = Annotated[
-    list[str], typer.Option("--address", metavar="HOST:PORT", help="Of a switch; repeatable.")
+    list[str],
+    typer.Option("--address", metavar="unix:PATH|HOST:PORT", help="Of a switch; repeatable."),
 ]
 DeviceId = Annotated[int, typer.Option(help="The switches' device id.")]
 ElectionId = Annotated[int, typer.Option(help="The controller with the highest is obeyed.")]
@@ -58,6 +60,14 @@ LargestFeature = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Deadline = Annotated[float, typer.Option(min=0.1, help="Seconds to wait for a switch to answer.")]
+Check = Annotated[
+    bool | None,
+    typer.Option(
+        "--check/--no-check",
+        help="Check the plan before it is installed.  [default: if others may have changed it]",
+        show_default=False,
+    ),
+]
 TlsRoot = Annotated[Path | None, typer.Option(help="Certificate (PEM) to trust; turns TLS on.")]
 TlsCertificate = Annotated[Path | None, typer.Option(help="This controller's certificate (PEM).")]
 TlsKey = Annotated[Path | None, typer.Option(help="Key (PEM) of that certificate.")]
@@ -102,6 +112,7 @@ def install(
         bool, typer.Option("--new-session", help="For workers that start anew.")
     ] = False,
     largest_feature: LargestFeature = None,
+    check: Check = None,
     as_json: AsJson = False,
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
@@ -111,8 +122,9 @@ def install(
     """Bring switches to a plan: all of them, or none."""
     tls = _tls(tls_root, tls_certificate, tls_key)
     connection = _Connection(device_id, election_id, tls, deadline=deadline)
-    loaded = load_plan(plan)
     with ExitStack() as stack:
+        plan = stack.enter_context(trusted_plan(plan, _warn, check=check))
+        loaded = load_plan(plan)
         # Not opened yet: a plan that does not fit needs no switch to be told so.
         clients = [connection.client(each) for each in address]
         for client in clients:
@@ -206,14 +218,16 @@ def watch(
     ecn_threshold: EcnThreshold = DEFAULT_ECN_THRESHOLD,
     largest_feature: LargestFeature = None,
     interval: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 1.0,
+    check: Check = None,
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
     tls_key: TlsKey = None,
 ) -> None:
     """Keep a plan installed, also when switches restart, until Ctrl-C; print what moves."""
     connection = _Connection(device_id, election_id, _tls(tls_root, tls_certificate, tls_key))
-    loaded = load_plan(plan)
-    parts = _parts(plan, loaded, len(address), leaves, spines)
+    with trusted_plan(plan, _warn, check=check) as folder:
+        loaded = load_plan(folder)
+        parts = _parts(folder, loaded, len(address), leaves, spines)
     clients = watch_clients(address, connection.client)
     try:
         keep_installed(
@@ -254,6 +268,10 @@ def _parts(
 
 def _program(plan: SwitchPlan) -> Program:
     return load_strawman() if plan.manifest.strawman else load_program()
+
+
+def _warn(sentence: str) -> None:
+    typer.echo(sentence, err=True)
 
 
 def _print_event(event: WatchEvent) -> None:

@@ -49,7 +49,7 @@ def install(
 
     Args:
         plan: a plan's folder, or its manifest and switch part.
-        switches: addresses (host:port) or clients; clients stay open.
+        switches: addresses (``HOST:PORT`` or ``unix:PATH``) or clients; clients stay open.
         network: where the workers are.
         program: what the switches shall run.
         ecn_threshold: queue length, in packets, from which on packets are marked.
@@ -85,7 +85,7 @@ class Share:
     Attributes:
         plan: what it serves.
         network: what is around it.
-        switch: its address (host:port) or a client.
+        switch: its address (``HOST:PORT`` or ``unix:PATH``) or a client.
     """
 
     plan: SwitchPlan

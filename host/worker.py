@@ -21,11 +21,18 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import FaultyLink, open_worker_link
 from switchgnn.host.wire.link import Link
 from switchgnn.host.workload import features_of_round
+from switchgnn.npy import ArrayKind, read_npy
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from switchgnn.task_json import task_from_json, task_to_json
 
 _REPORT_INTERVAL = 0.1
+# What a worker writes.
+WORKER_RESULT = {
+    "fixed": ArrayKind(("<i4",), (3,)),
+    "sums": ArrayKind(("<f4",), (3,)),
+    "scale": ArrayKind(("<f8",)),
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ def run_worker(task: WorkerTask) -> None:
     """
     manifest = read_manifest(task.plan)
     part = read_worker_part(task.plan, task.worker)
-    features = np.load(task.features, allow_pickle=False)
+    features = read_npy(task.features, ArrayKind(("<f4",), (2,)), remedy="run again")
     fragments = -(-features.shape[1] // 32)
     blocks = len(manifest.direction(Direction.FORWARD).block_numbers)
     steps = task.rounds * max(1, blocks * fragments)

@@ -1,29 +1,106 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Archives of arrays (``.npz``), read without running a pickle."""
+"""Archives of arrays (``.npz``) from anybody, read within a limit and without a pickle."""
 
 import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.npy import ArrayKind, check_header, open_source, read_data, read_header, telling
+from switchgnn.zip_archive import (
+    NOT_PACKED,
+    UnpackLimit,
+    check_member,
+    check_sizes,
+    open_archive,
+)
 
-class NotArraysError(ValueError):
-    """A file is no archive of plain arrays; its reader says what to do."""
+_ENDING = ".npy"
 
 
-def read_npz(file: Path | IO[bytes]) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an archive by name.
+def read_npz(
+    source: Path | bytes,
+    kinds: Mapping[str, ArrayKind],
+    *,
+    where: str = "",
+    remedy: str,
+    limit: UnpackLimit = NOT_PACKED,
+    others: bool = False,
+) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an archive, all of whose claims are checked before one is unpacked.
+
+    Args:
+        source: a file, or its content.
+        kinds: what each array has to be, by its name.
+        where: what error messages call a content.
+        remedy: what to do about a file that is damaged or something else.
+        limit: on the bytes of all arrays that are read.
+        others: whether it may hold more, which is not read.
+
+    Returns:
+        The arrays that are there, by name, in the order of `kinds`.
 
     Raises:
-        OSError: the file cannot be read.
-        NotArraysError: it is damaged, something else, or holds Python objects.
+        ArraysError: the file cannot be read, is damaged or something else, lacks an array, has
+            too many, or would unpack to more than it may.
     """
+    where = str(source) if isinstance(source, Path) else where
+    with (
+        telling(where, remedy),
+        open_source(source) as (file, size),
+        open_archive(file) as archive,
+        ExitStack() as stack,
+    ):
+        members = _wanted(archive, kinds, others=others)
+        check_sizes(members.values(), size, limit)
+        # All headers come before the first array.
+        opened = []
+        for name, member in members.items():
+            with _named(name):
+                # One byte more, so that it shows when there is more than the directory says.
+                promised, member.file_size = member.file_size, member.file_size + 1
+                stream = stack.enter_context(archive.open(member))
+                header = read_header(stream)
+                check_header(header, kinds[name], promised)
+                opened.append((name, stream, header))
+        found = {}
+        for name, stream, header in opened:
+            with _named(name):
+                found[name] = read_data(stream, header)
+                if stream.read(1):
+                    raise ValueError("it unpacks to more than the archive's directory says")
+        return found
+
+
+def _wanted(
+    archive: zipfile.ZipFile, kinds: Mapping[str, ArrayKind], *, others: bool
+) -> dict[str, zipfile.ZipInfo]:
+    """Return the members to read by the names of their arrays; refuse what is strange."""
+    by_name = {member.filename: member for member in archive.infolist()}
+    wanted = {name: by_name.pop(name + _ENDING, None) for name in kinds}
+    missing = [name for name in kinds if wanted[name] is None and not kinds[name].optional]
+    if missing:
+        raise ValueError(f"it has no array {missing[0]}")
+    if by_name and not others:
+        raise ValueError(f"it holds {next(iter(by_name))!r}, which does not belong there")
+    found = {name: member for name, member in wanted.items() if member is not None}
+    for name, member in found.items():
+        with _named(name):
+            check_member(member)
+    return found
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Say which array an error is about."""
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    # What NumPy and zipfile raise for damaged files; a bare array has no `files`.
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise NotArraysError(str(error)) from error
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        # A damaged or hostile archive can provoke any error in zipfile and zlib.
+        raise ValueError(f"array {name}: {error or type(error).__name__}") from error

@@ -6,7 +6,8 @@ from switchgnn.topologies.background import BackgroundTraffic
 from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, choose
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
-from switchgnn.topologies.free_ports import free_tcp_address, free_tcp_port
+from switchgnn.topologies.free_ports import free_tcp_port
+from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
 from switchgnn.topologies.site import LeafSpineSite, Site, Star, cable_name
 from switchgnn.topologies.targets import Target, TlsFolder
 
@@ -27,6 +28,7 @@ __all__ = [
     "cable_name",
     "carried",
     "choose",
-    "free_tcp_address",
+    "folder_for_sockets",
     "free_tcp_port",
+    "socket_address",
 ]

@@ -13,6 +13,8 @@ from switchgnn.topologies.errors import FabricError
 
 # From util-linux. A `preexec_fn` could do the same, but would fork under gRPC's threads.
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
+# BMv2 makes its socket with the permissions that this leaves.
+_OWNER_ONLY = 0o077
 _POLL_INTERVAL = 0.02
 _STOP_SECONDS = 5.0
 
@@ -78,6 +80,7 @@ class Child:
                     stderr=log,
                     text=True,
                     start_new_session=True,
+                    umask=_OWNER_ONLY,
                 )
             except FileNotFoundError as error:
                 raise FabricError(f"Cannot start {self.name}: no {error.filename}.") from error

@@ -27,20 +27,10 @@ def free_udp_addresses(count: int) -> list[str]:
         return [f"{host}:{sock.getsockname()[1]}" for sock in sockets]
 
 
-def free_tcp_address() -> str:
-    """Return a ``HOST:PORT`` for TCP, on a loopback address of its own."""
-    host = _own_host()
-    return f"{host}:{_free_tcp_port(host)}"
-
-
 def free_tcp_port() -> int:
     """Return a TCP port that is free now on 127.0.0.1, for programs that take no other address."""
-    return _free_tcp_port(_COMMON_HOST)
-
-
-def _free_tcp_port(host: str) -> int:
     with socket.socket() as sock:
-        sock.bind((host, 0))
+        sock.bind((_COMMON_HOST, 0))
         port: int = sock.getsockname()[1]
         return port
 

@@ -11,13 +11,9 @@ from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.rpc_address import require_free
 from switchgnn.topologies.site import Site
-from switchgnn.topologies.targets import (
-    Target,
-    require_free,
-    switch_child,
-    wait_until_serving,
-)
+from switchgnn.topologies.targets import Target, switch_child, wait_until_serving
 
 
 class LoopbackFabric(Fabric):

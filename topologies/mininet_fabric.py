@@ -9,18 +9,21 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from switchgnn.controller.p4runtime.address import socket_path
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
 from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.rpc_address import folder_for_sockets, require_free, socket_address
 from switchgnn.topologies.send_buffer import small_send_buffers
 from switchgnn.topologies.site import Site
-from switchgnn.topologies.targets import Target, require_free, switch_child, wait_until_serving
+from switchgnn.topologies.targets import Target, switch_child, wait_until_serving
+from switchgnn.topologies.tcp_door import TcpDoor
 
 _MNEXEC = "mnexec"
 _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
@@ -42,7 +45,11 @@ def mininet_missing() -> str | None:
 
 
 class MininetFabric(Fabric):
-    """Hosts and links by Mininet; the switches are processes in the root namespace.
+    """Hosts and links by Mininet; the switches are processes in network namespaces of their own.
+
+    Nobody outside reaches what they listen at there: BMv2's Thrift server, which has no password,
+    takes all interfaces (https://github.com/p4lang/behavioral-model, src/bm_runtime/server.cpp),
+    and a frame of a worker cannot be one for this machine. P4Runtime comes in by Unix sockets.
 
     Args:
         site, folder, cable_faults, nursery: as ``Fabric`` takes them.
@@ -59,10 +66,13 @@ class MininetFabric(Fabric):
             raise FabricError(f"{reason}; or take FABRIC=loopback.")
         super().__init__(site, folder, cable_faults, nursery)
         self._net: Any = None
+        self._room: Any = None
+        self._upper_room: Any = None
         self._hosts: list[Any] = []
         self._switch_side: list[str] = []
         self._cable_ends: list[tuple[str, str]] = []
         self._switches: list[Child] = []
+        self._doors = ExitStack()
 
     def start(self) -> None:
         """Build the network, start the switches, and wait until they serve P4Runtime."""
@@ -76,23 +86,45 @@ class MininetFabric(Fabric):
             self.relay.start()
         shaped_bmv2 = site.bandwidth is not None and site.target is Target.BMV2
         with small_send_buffers() if shaped_bmv2 else nullcontext():
-            for switch, ports in zip(site.switches, self._ports(), strict=True):
+            addresses = self._socket_addresses()
+            for number, (switch, ports) in enumerate(
+                zip(site.switches, self._ports(), strict=True)
+            ):
                 child = switch_child(
                     site.target,
                     ports=ports,
-                    grpc_address=switch.grpc_address,
+                    grpc_address=addresses[number],
                     device_id=0,
                     log=self.folder / f"{switch.name}.log",
                     tls=site.tls,
                     nursery=self._nursery,
+                    namespace=self.switch_namespace(number),
                 )
                 self._switches.append(child)
                 child.start()
-            for switch, child in zip(site.switches, self._switches, strict=True):
-                wait_until_serving(child, switch.grpc_address)
+            for child, address in zip(self._switches, addresses, strict=True):
+                wait_until_serving(child, address)
+        self._open_doors(addresses)
+
+    def _socket_addresses(self) -> list[str]:
+        """Return where the switches serve P4Runtime: over TCP nobody would reach them."""
+        folder = self._doors.enter_context(folder_for_sockets(self.folder))
+        return [
+            switch.grpc_address
+            if socket_path(switch.grpc_address)
+            else socket_address(folder, switch.name)
+            for switch in self.site.switches
+        ]
+
+    def _open_doors(self, addresses: Sequence[str]) -> None:
+        for switch, address in zip(self.site.switches, addresses, strict=True):
+            path = socket_path(address)
+            if path is not None and address != switch.grpc_address:
+                self._doors.enter_context(TcpDoor(switch.grpc_address, path))
 
     def stop(self) -> None:
         """End the switches and take the network down."""
+        self._doors.close()
         self._stop_relay()
         switches, self._switches = self._switches, []
         for switch in switches:
@@ -115,6 +147,14 @@ class MininetFabric(Fabric):
         """Return the network namespace of the worker's host."""
         return Path(f"/proc/{self._hosts[worker].pid}/ns/net")
 
+    def switch_namespace(self, switch: int) -> Path:
+        """Return the network namespace where a switch is: leaves share one, and spines."""
+        return Path(f"/proc/{self._room_of(switch).pid}/ns/net")
+
+    def _room_of(self, switch: int) -> Any:  # noqa: ANN401 - Mininet has no types
+        upper = any(cable.upper.switch == switch for cable in self.site.cables)
+        return self._upper_room if upper else self._room
+
     @property
     def workers_have_hosts(self) -> bool:
         """Whether each worker has a host of its own: here it has."""
@@ -122,17 +162,15 @@ class MininetFabric(Fabric):
 
     def wire_bytes(self) -> list[WireBytes] | None:
         """Return what the switch's ends of the links have received and sent."""
-        return [
-            WireBytes(_counted(name, "rx_bytes"), _counted(name, "tx_bytes"))
-            for name in self._switch_side
-        ]
+        counted = _counted(self._room.pid)
+        return [counted[name] for name in self._switch_side]
 
     def cable_bytes(self) -> list[WireBytes] | None:
         """Return what the upper switches' ends of the cables have received and sent."""
-        return [
-            WireBytes(_counted(name, "rx_bytes"), _counted(name, "tx_bytes"))
-            for _, name in self._cable_ends
-        ]
+        if not self._cable_ends:
+            return []
+        counted = _counted(self._upper_room.pid)
+        return [counted[name] for _, name in self._cable_ends]
 
     def _ports(self) -> list[dict[int, str]]:
         """Return the interface on each port of each switch."""
@@ -152,12 +190,11 @@ class MininetFabric(Fabric):
         from mininet.node import Node  # noqa: PLC0415
 
         setLogLevel("warning")
-        # Interface names are shared by the whole machine: the process id keeps runs apart.
+        # Who looks at the machine's processes and interfaces sees whose they are.
         tag = f"{os.getpid() % 0x10000:x}"
         self._net = net = Mininet(controller=None, link=TCLink, build=False)
-        # Without an address: Mininet would give it one of a worker's, and the root namespace
-        # would answer for it.
-        plug = net.addHost(f"s{tag}", cls=Node, inNamespace=False, ip=None)
+        # Without an address: Mininet would give it one of a worker's, and it would answer for it.
+        self._room = net.addHost(f"s{tag}", cls=Node, ip=None)
         site = self.site
         shape = {} if site.bandwidth is None else {"bw": site.bandwidth}
         stations = [site.station(worker) for worker in range(site.workers)]
@@ -165,7 +202,7 @@ class MininetFabric(Fabric):
             host = net.addHost(f"w{tag}x{worker}", ip=f"{station.ip}/16", mac=station.mac)
             link = net.addLink(
                 host,
-                plug,
+                self._room,
                 intfName2=f"s{tag}-eth{worker + 1}",
                 cls=TCLink if shape else Link,
                 **shape,
@@ -173,11 +210,10 @@ class MininetFabric(Fabric):
             self._hosts.append(host)
             self._switch_side.append(link.intf2.name)
             _quiet(link.intf1.name, host.pid)
-            _quiet(link.intf2.name, None)
-        if self._cable_faults:
-            self._add_relayed_cables(plug, tag)
-        elif site.cables:
-            self._add_cables(plug, tag)
+            _quiet(link.intf2.name, self._room.pid)
+        if site.cables:
+            self._upper_room = net.addHost(f"u{tag}", cls=Node, ip=None)
+            (self._add_relayed_cables if self._cable_faults else self._add_cables)(tag)
         net.build()
         for worker, (host, station) in enumerate(zip(self._hosts, stations, strict=True)):
             host.setMAC(station.mac)
@@ -189,32 +225,31 @@ class MininetFabric(Fabric):
             _run(["ip", "route", "add", "blackhole", switch], host.pid)
             # Ordinary TCP between the workers heeds the switch's marks, too.
             _run(["sysctl", "-q", "-w", "net.ipv4.tcp_ecn=1"], host.pid)
-        for name in (*self._switch_side, *sum(self._cable_ends, ())):
-            # The machine may have one of the workers' addresses itself, and must not answer.
-            _run(["ip", "link", "set", name, "arp", "off", "up"], None)
+        lower = [*self._switch_side, *(name for name, _ in self._cable_ends)]
+        for name in lower:
+            _open_for_frames_only(name, self._room.pid)
+        for _, name in self._cable_ends:
+            _open_for_frames_only(name, self._upper_room.pid)
 
-    def _add_cables(self, plug: Any, tag: str) -> None:  # noqa: ANN401 - Mininet has no types
-        from mininet.node import Node  # noqa: PLC0415
-
-        # Mininet cannot take down a link of a node with itself.
-        upper_plug = self._net.addHost(f"u{tag}", cls=Node, inNamespace=False, ip=None)
+    def _add_cables(self, tag: str) -> None:
         for number in range(len(self.site.cables)):
-            lower, upper = f"s{tag}-dn{number}", f"s{tag}-up{number}"
-            self._add_link((plug, lower), (upper_plug, upper), shape_both=True)
+            lower, upper = f"s{tag}-dn{number}", f"u{tag}-up{number}"
+            self._add_link((self._room, lower), (self._upper_room, upper), shape_both=True)
             self._cable_ends.append((lower, upper))
 
-    def _add_relayed_cables(self, plug: Any, tag: str) -> None:  # noqa: ANN401
+    def _add_relayed_cables(self, tag: str) -> None:
         """Add for each cable two links to a host between the switches, where a relay is."""
         from mininet.node import Node  # noqa: PLC0415
 
         host = self._net.addHost(f"r{tag}", cls=Node, ip=None)
         relayed = []
         for number, cable in enumerate(self.site.cables):
-            ends = f"s{tag}-dn{number}", f"s{tag}-up{number}"
+            ends = f"s{tag}-dn{number}", f"u{tag}-up{number}"
             inner = f"r{tag}-dn{number}", f"r{tag}-up{number}"
-            for end, its_other in zip(ends, inner, strict=True):
+            rooms = self._room, self._upper_room
+            for room, end, its_other in zip(rooms, ends, inner, strict=True):
                 # What a switch sends has been shaped when it comes to the relay.
-                self._add_link((plug, end), (host, its_other), shape_both=False)
+                self._add_link((room, end), (host, its_other), shape_both=False)
             self._cable_ends.append(ends)
             relayed.append(RelayedCable(cable.name, *(f"eth:{name}" for name in inner)))
         enter = [_MNEXEC, "-a", str(host.pid)]
@@ -238,10 +273,10 @@ class MininetFabric(Fabric):
             params2=shape if shape_both else {},
         )
         for node, name in (one, other):
-            _quiet(name, node.pid if node.inNamespace else None)
+            _quiet(name, node.pid)
 
 
-def _quiet(interface: str, namespace_pid: int | None) -> None:
+def _quiet(interface: str, namespace_pid: int) -> None:
     # Checksums must be whole when a program reads the frames, and the kernel must
     # not speak IPv6 on wires whose bytes are counted. With segmentation or receive
     # offloads the ring through which BMv2 reads a port would hold 30 frames, each with
@@ -253,8 +288,13 @@ def _quiet(interface: str, namespace_pid: int | None) -> None:
     _run(["ethtool", "-K", interface, *off], namespace_pid)
 
 
-def _run(command: list[str], namespace_pid: int | None) -> None:
-    prefix = [] if namespace_pid is None else [_MNEXEC, "-a", str(namespace_pid)]
+def _open_for_frames_only(interface: str, namespace_pid: int) -> None:
+    # The kernel answers nobody: what comes is for the switch.
+    _run(["ip", "link", "set", interface, "arp", "off", "up"], namespace_pid)
+
+
+def _run(command: list[str], namespace_pid: int) -> None:
+    prefix = [_MNEXEC, "-a", str(namespace_pid)]
     try:
         subprocess.run([*prefix, *command], check=True, capture_output=True, text=True)
     except FileNotFoundError as error:
@@ -298,5 +338,12 @@ def _children(pid: int) -> list[int]:
     return [int(word) for word in tasks.read_text().split()] if tasks.exists() else []
 
 
-def _counted(interface: str, counter: str) -> int:
-    return int(Path(f"/sys/class/net/{interface}/statistics/{counter}").read_text())
+def _counted(namespace_pid: int) -> dict[str, WireBytes]:
+    """Return what each interface of a process's namespace has received and sent."""
+    counted = {}
+    for line in Path(f"/proc/{namespace_pid}/net/dev").read_text().splitlines():
+        name, colon, numbers = line.partition(":")
+        if colon:
+            fields = numbers.split()
+            counted[name.strip()] = WireBytes(int(fields[0]), int(fields[8]))
+    return counted

@@ -18,7 +18,7 @@ class SwitchSite(NamedTuple):
     Attributes:
         name: for its process and its log, like ``switch`` or ``leaf-0``.
         network: what is around it.
-        grpc_address: where it serves P4Runtime, ``HOST:PORT``.
+        grpc_address: where controllers reach it, ``unix:PATH`` or ``HOST:PORT``.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Star(Site):
     Attributes:
         network: ports and addresses.
         target: which switch runs the program.
-        grpc_address: where the switch serves P4Runtime, ``HOST:PORT``.
+        grpc_address: where controllers reach the switch, ``unix:PATH`` or ``HOST:PORT``.
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
         tls: certificates for P4Runtime, or None for plain gRPC.
     """
@@ -145,7 +145,7 @@ class LeafSpineSite(Site):
     Attributes:
         networks: ports and addresses.
         target: which switch runs the program.
-        grpc_addresses: where the switches serve P4Runtime, leaves first.
+        grpc_addresses: where controllers reach the switches, leaves first.
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
         tls: certificates for P4Runtime, or None for plain gRPC.
     """

@@ -4,7 +4,6 @@
 
 import functools
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,10 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from switchgnn.controller.p4runtime.address import grpc_target
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.rpc_address import answers
 
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0
@@ -71,7 +72,7 @@ def switch_command(
     Args:
         target: which switch.
         ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
-        grpc_address: where it serves P4Runtime, ``HOST:PORT``.
+        grpc_address: where it serves P4Runtime, ``unix:PATH`` or ``HOST:PORT``.
         device_id: P4Runtime's device id.
         tls: certificates; the switch then wants one of its clients, too.
 
@@ -90,7 +91,7 @@ def switch_command(
         *(BMV2_PROGRAM, "--no-p4", "--device-id", str(device_id)),
         *(word for port, name in interfaces.items() for word in ("-i", f"{port}@{name}")),
         *_thrift_options(),
-        *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(_CPU_PORT)),
+        *("--", "--grpc-server-addr", grpc_target(grpc_address), "--cpu-port", str(_CPU_PORT)),
         *_tls_options(_BMV2_TLS, tls),
         *(("--grpc-server-ssl", "--grpc-server-with-client-auth") if tls else ()),
     ]
@@ -122,24 +123,6 @@ def _tls_options(names: Mapping[str, str], tls: TlsFolder | None) -> list[str]:
     return [word for option, name in names.items() for word in (option, str(tls[name]))]
 
 
-def require_free(grpc_address: str) -> None:
-    """Check that nothing listens on the address yet.
-
-    Raises:
-        FabricError: something does; the switch would start and never be reached.
-    """
-    host, _, port = grpc_address.rpartition(":")
-    with socket.socket() as sock:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((host, int(port)))
-        except OSError as error:
-            raise FabricError(
-                f"Port {port} on {host} is taken: {error.strerror}. "
-                "End the program that holds it, or choose another with --grpc-port."
-            ) from error
-
-
 def switch_child(
     target: Target,
     *,
@@ -149,17 +132,19 @@ def switch_child(
     log: Path,
     tls: TlsFolder | None = None,
     nursery: Nursery | None = None,
+    namespace: Path | None = None,
 ) -> Child:
     """Return the switch as a child process, not yet started.
 
     Args:
         target: which switch.
         ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
-        grpc_address: where it serves P4Runtime, ``HOST:PORT``.
+        grpc_address: where it serves P4Runtime, ``unix:PATH`` or ``HOST:PORT``.
         device_id: P4Runtime's device id.
         log: file for what it prints.
         tls: certificates, or None for plain gRPC.
         nursery: forks the embedded switch; None: it is started as any program.
+        namespace: the network namespace of its ports, such as ``/proc/PID/ns/net``; None: ours.
 
     Returns:
         The process; ``wait_until_serving`` waits for it once it is started.
@@ -169,8 +154,13 @@ def switch_child(
     )
     name = f"The {target.value} switch"
     if nursery is not None and target is Target.EMBEDDED:
-        return nursery.child(name, command, log)
-    return Child(name, command, log)
+        return nursery.child(name, command, log, namespace=namespace)
+    return Child(name, [*_enter(namespace), *command], log)
+
+
+def _enter(namespace: Path | None) -> tuple[str, ...]:
+    # From util-linux.
+    return () if namespace is None else ("nsenter", f"--net={namespace}")
 
 
 def wait_until_serving(switch: Child, grpc_address: str) -> None:
@@ -179,11 +169,4 @@ def wait_until_serving(switch: Child, grpc_address: str) -> None:
     Raises:
         FabricError: it ended, or did not answer in time.
     """
-    host, _, port = grpc_address.rpartition(":")
-    switch.wait_until(lambda: _answers(host, int(port)), _READY_SECONDS)
-
-
-def _answers(host: str, port: int) -> bool:
-    with socket.socket() as sock:
-        sock.settimeout(0.2)
-        return sock.connect_ex((host, port)) == 0
+    switch.wait_until(lambda: answers(grpc_address), _READY_SECONDS)

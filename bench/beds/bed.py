@@ -25,7 +25,7 @@ from switchgnn.controller.p4runtime.state import empty_state
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program
 from switchgnn.planner import Plan, SwitchPart, write_plan
-from switchgnn.topologies import Star, Target, free_tcp_address
+from switchgnn.topologies import Star, Target, socket_address
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Bed:
             self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="bench-")))
             self.plan_folder = self.folder / "plan"
             write_plan(self.served.plan, self.plan_folder)
-            star = Star(self.network, self._target, free_tcp_address())
+            star = Star(self.network, self._target, socket_address(self.folder))
             self.fabric = self._stack.enter_context(VethStar(star, self.folder))
             self.client = self._stack.enter_context(P4RuntimeClient(star.grpc_address))
             self._install()

@@ -4,7 +4,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from bench.beds.queue_trace import QueueTrace, QueueWatch, draw
 from bench.line import Goal, Line
@@ -12,10 +14,11 @@ from bench.machine import lacks
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.commands.run import RunOptions, run_job
+from switchgnn.commands.shared.site import address_in
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
-from switchgnn.topologies import FabricKind, Target, free_tcp_port
+from switchgnn.topologies import FabricKind, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing
 
 NAME = "congestion"
@@ -93,7 +96,11 @@ def _typical(results: list[_Result]) -> _Result:
 
 
 def _measure(controlled: bool) -> _Result:
-    port = free_tcp_port()
+    with TemporaryDirectory(prefix="bench-") as folder:
+        return _measure_with(controlled, Path(folder))
+
+
+def _measure_with(controlled: bool, folder: Path) -> _Result:
     options = RunOptions(
         graph=_GRAPH,
         workers=_WORKERS,
@@ -104,12 +111,13 @@ def _measure(controlled: bool) -> _Result:
         fabric=FabricKind.MININET.value,
         bandwidth=_BANDWIDTH,
         seed=0,
-        grpc_port=port,
+        grpc_port=0,
+        sockets=folder,
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(window=_WINDOW, patience=60.0, congestion_control=controlled),
         background=_FLOWS,
     )
-    with QueueWatch(f"127.0.0.1:{port}") as watch:
+    with QueueWatch(address_in(folder, 0)) as watch:
         report = run_job(options, lambda _step, _done, _total: None)
         trace = watch.trace()
     return _Result(report.seconds, report.background_bytes * 8 / report.seconds / 1e6, trace)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inserts fanout entries in the way of p4runtime-shell; runs in that program's venv.
 
-``python shell_inserts.py HOST:PORT FOLDER ENTRIES`` prints one line of JSON.
+``python shell_inserts.py ADDRESS FOLDER ENTRIES`` prints one line of JSON.
 """
 
 import json

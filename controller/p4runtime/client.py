@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One switch over P4Runtime, without anything that is SwitchGNN's own."""
 
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from switchgnn.controller.errors import (
     PipelineMissingError,
     SwitchUnreachableError,
 )
+from switchgnn.controller.p4runtime.address import advice, grpc_target
 from switchgnn.controller.p4runtime.arbitration import Arbitration, election_message
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
@@ -26,6 +28,7 @@ from switchgnn.p4src import Program
 DEFAULT_DEADLINE = 10.0  # seconds
 # Reading or writing much, and compiling a program in the switch, take longer.
 _LONG_DEADLINE = 300.0
+_CLOSING_SECONDS = 2.0
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
@@ -84,7 +87,7 @@ class P4RuntimeClient:
             client.write([update])
 
     Args:
-        address: host:port of the P4Runtime server.
+        address: of the P4Runtime server, ``HOST:PORT`` or ``unix:PATH``.
         device_id: of the switch.
         election_id: the controller with the highest one is the primary.
         tls: None for an unencrypted connection.
@@ -158,8 +161,8 @@ class P4RuntimeClient:
             self._arbitration.close()
             self._arbitration = None
         if self._channel is not None:
-            self._channel.close()
-            self._channel = None
+            channel, self._channel = self._channel, None
+            _close(channel)
 
     @property
     def alive(self) -> bool:
@@ -285,11 +288,12 @@ class P4RuntimeClient:
         return config
 
     def _make_channel(self) -> Any:  # noqa: ANN401
+        target = grpc_target(self.address)
         if self._tls is not None:
             credentials = self._tls.credentials()
-            channel = grpc.secure_channel(self.address, credentials, options=_CHANNEL_OPTIONS)
+            channel = grpc.secure_channel(target, credentials, options=_CHANNEL_OPTIONS)
         else:
-            channel = grpc.insecure_channel(self.address, options=_CHANNEL_OPTIONS)
+            channel = grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
         self._stub = p4r_grpc.P4RuntimeStub(channel)
         # Without serializers a call takes and gives bytes.
         self._write_bytes = channel.unary_unary("/p4.v1.P4Runtime/Write").future
@@ -306,8 +310,8 @@ class P4RuntimeClient:
                 return
             how = "with TLS" if self._tls is not None else "without TLS"
             raise SwitchUnreachableError(
-                f"No switch answers at {self.address} ({how}) within {self._deadline:g} s: start "
-                "it, or give the address of its P4Runtime server (--address HOST:PORT)."
+                f"No switch answers at {self.address} ({how}) within {self._deadline:g} s: "
+                f"{advice(self.address)}."
             ) from error
 
     def _finish(
@@ -335,3 +339,15 @@ def _read(path: Path | None) -> bytes | None:
         raise ControllerError(
             f"Cannot read the TLS file {path}: {error.strerror}: give the path of a PEM file."
         ) from error
+
+
+def _close(channel: Any) -> None:  # noqa: ANN401
+    """Close a channel, unless it cannot be: then it ends with the process.
+
+    gRPC waits for all calls to end. One that Ctrl-C has interrupted at its very beginning never
+    does, because nothing reads its events
+    (https://github.com/grpc/grpc/blob/master/src/python/grpcio/grpc/_cython/_cygrpc/channel.pyx.pxi).
+    """
+    closing = threading.Thread(target=channel.close, name="closing a channel", daemon=True)
+    closing.start()
+    closing.join(_CLOSING_SECONDS)

@@ -2,17 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's schedule on disk: an ``.npz`` archive without pickle."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.host.direct.operator import RowSums
 from switchgnn.host.direct.schedule import DirectSchedule
-from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.npy import ArrayKind, ArraysError
+from switchgnn.npz import read_npz
+from switchgnn.planner.arrays.rows import are_offsets
 
+_REMEDY = "write it again"
+_DIGEST_SIZE = 32
 _ARRAYS = {
     "worker": "<i8",
     "vertices": "<i8",
@@ -72,14 +77,16 @@ def read_schedule(path: str | Path) -> DirectSchedule:
     Raises:
         ScheduleError: no such file, or something else in it.
     """
+    kinds = {
+        name: ArrayKind((kind,), (0,) if name == "worker" else (1,))
+        for name, kind in _ARRAYS.items()
+    }
     try:
-        arrays = read_npz(Path(path))
-    except OSError as error:
-        raise ScheduleError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except NotArraysError as error:
-        raise ScheduleError(f"{path} is not an archive of arrays; write it again.") from error
-    if {name: array.dtype.str for name, array in arrays.items()} != _ARRAYS:
-        raise ScheduleError(f"{path} does not hold a schedule; write it again.")
+        arrays = read_npz(Path(path), kinds, remedy=_REMEDY)
+    except ArraysError as error:
+        raise ScheduleError(f"Cannot read the schedule: {error}.") from error
+    if not _fit(arrays):
+        raise ScheduleError(f"The arrays of {path} do not fit each other; {_REMEDY}.")
     return DirectSchedule(
         worker=int(arrays["worker"]),
         vertices=arrays["vertices"],
@@ -89,3 +96,27 @@ def read_schedule(path: str | Path) -> DirectSchedule:
         add=RowSums(arrays["add_indptr"], arrays["add_column"], int(arrays["in_indptr"][-1])),
         digest=arrays["digest"],
     )
+
+
+def _fit(arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """Return whether no row is named that is not there: they are added without looking."""
+    workers, vertices = len(arrays["out_indptr"]) - 1, len(arrays["vertices"])
+    sent, received = len(arrays["send_indptr"]) - 1, arrays["in_indptr"][-1:]
+    return (
+        0 <= int(arrays["worker"]) < workers
+        and len(arrays["in_indptr"]) == workers + 1
+        and len(arrays["digest"]) == _DIGEST_SIZE
+        and len(arrays["add_indptr"]) == vertices + 1
+        and are_offsets(arrays["out_indptr"], sent)
+        and are_offsets(arrays["in_indptr"], int(received[0]))
+        # Room is made for what comes in, and each of these rows is added to something.
+        and int(received[0]) <= len(arrays["add_column"])
+        and are_offsets(arrays["send_indptr"], len(arrays["send_column"]))
+        and are_offsets(arrays["add_indptr"], len(arrays["add_column"]))
+        and _inside(arrays["send_column"], vertices)
+        and _inside(arrays["add_column"], int(received[0]))
+    )
+
+
+def _inside(places: NDArray[np.int64], end: int) -> bool:
+    return bool(places.min(initial=0) >= 0 and places.max(initial=-1) < end)

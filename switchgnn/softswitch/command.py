@@ -14,6 +14,7 @@ import typer
 from switchgnn.errors import SwitchGNNError
 from switchgnn.softswitch.errors import PortError, SoftSwitchError
 from switchgnn.softswitch.p4runtime.server import TlsFiles
+from switchgnn.softswitch.p4runtime.unix_socket import socket_path
 from switchgnn.softswitch.ports import PortSpec, parse_port
 from switchgnn.softswitch.stopping import StopSignals, stop_with_parent
 from switchgnn.softswitch.switch import SoftSwitch
@@ -30,12 +31,15 @@ class LogLevel(str, Enum):
 
 
 def main(  # noqa: PLR0917  typer reads the options from the signature
+    grpc: Annotated[
+        str,
+        typer.Option(metavar="unix:PATH|HOST:PORT", help="Where it serves P4Runtime."),
+    ],
     port: Annotated[
         list[str] | None,
         typer.Option(help="NUMBER=eth:INTERFACE or NUMBER=udp:IP:PORT:PEER_IP:PORT; repeatable."),
     ] = None,
     device_id: Annotated[int, typer.Option(min=0, help="P4Runtime device id.")] = 0,
-    grpc: Annotated[str, typer.Option(help="HOST:PORT of the gRPC server.")] = "127.0.0.1:9559",
     cpu_port: Annotated[
         int | None, typer.Option(min=0, max=510, help="Port of packet-ins and packet-outs.")
     ] = None,
@@ -66,27 +70,35 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
             level=log_level.value.upper(), format="%(levelname)s %(name)s %(message)s"
         )
         try:
+            tls = _tls(tls_cert, tls_key, tls_client_ca)
             switch = SoftSwitch(
                 _ports(port or []),
                 device_id=device_id,
                 grpc=grpc,
                 cpu_port=cpu_port,
                 queues=_queues(queue_depth, port_rate, port_bandwidth),
-                tls=_tls(tls_cert, tls_key, tls_client_ca),
+                tls=tls,
             )
-            _serve(switch, signals)
+            _serve(switch, signals, open_to_all=tls is None or tls.client_ca is None)
         except SwitchGNNError as error:
             typer.echo(str(error), err=True)
             raise typer.Exit(2) from None
 
 
-def _serve(switch: SoftSwitch, signals: StopSignals) -> None:
+def _serve(switch: SoftSwitch, signals: StopSignals, *, open_to_all: bool) -> None:
     with switch:
         # What exists now stays, so the garbage collector does not have to visit it again.
         gc.freeze()
         address = switch.grpc_address
         typer.echo(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
         sys.stdout.flush()
+        if open_to_all and socket_path(address) is None:
+            typer.echo(
+                f"Warning: all who reach {address}, such as every user of this machine, may "
+                "write to this switch: take unix:PATH, or certificates of clients "
+                "(--tls-client-ca).",
+                err=True,
+            )
         signals.wait()
 
 

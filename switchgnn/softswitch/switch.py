@@ -29,7 +29,8 @@ class SoftSwitch:
         ports: what each port number (0 to 510) is attached to. Other ports exist too: what
             is sent to them is dropped after egress.
         device_id: the device id that P4Runtime clients must use.
-        grpc: HOST:PORT of the P4Runtime server (port 0: any free one), or None for no server.
+        grpc: where it serves P4Runtime, ``unix:PATH`` for its owner alone, or HOST:PORT (port 0:
+            any free one); None for no server.
         cpu_port: the port at which packet-outs arrive and packet-ins leave, or None.
         queues: the depth and the speed of the egress queues.
         tls: the files for TLS, or None for plain connections.
@@ -63,7 +64,7 @@ class SoftSwitch:
 
     @property
     def grpc_address(self) -> str:
-        """HOST:PORT that the server listens on.
+        """``unix:PATH`` or HOST:PORT that the server listens on.
 
         Raises:
             SoftSwitchError: the switch is not started or has no server.

@@ -8,10 +8,13 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from switchgnn.npy import ArraysError
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.layers.dropout import dropout_calls, restore_dropout_calls
+from switchgnn.zip_archive import check_not_packed
 
 _FORMAT = "switchgnn-checkpoint-2"
+_REMEDY = "train with the same options as before, or name another file"
 
 
 def save_checkpoint(
@@ -68,6 +71,8 @@ def load_checkpoint(
     if not path.exists():
         return 0, -1.0, 0
     try:
+        # PyTorch would unpack whatever it finds.
+        check_not_packed(path, _REMEDY)
         # Only tensors and plain data are loaded, so that no pickle in the file is executed.
         content = torch.load(path, weights_only=True)
         if content["format"] != _FORMAT:
@@ -75,10 +80,11 @@ def load_checkpoint(
         model.load_state_dict(content["model"])
         optimizer.load_state_dict(content["optimizer"])
         restore_dropout_calls(model, content["dropout"])
+        torch.set_rng_state(content["random"])
+        return int(content["epoch"]), float(content["best"]), int(content["tries"])
+    except ArraysError as error:
+        raise TrainingError(f"This is no checkpoint: {error}.") from error
     except Exception as error:
         raise TrainingError(
-            f"{path} is no checkpoint of this model ({type(error).__name__}): train with the same "
-            "options as before, or name another file."
+            f"{path} is no checkpoint of this model ({type(error).__name__}): {_REMEDY}."
         ) from error
-    torch.set_rng_state(content["random"])
-    return int(content["epoch"]), float(content["best"]), int(content["tries"])

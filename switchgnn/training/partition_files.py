@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.npy import ArrayKind, ArraysError
+from switchgnn.npz import read_npz
 from switchgnn.planner.arrays.folder_swap import replacing
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.errors import DatasetError
@@ -19,18 +20,18 @@ from switchgnn.training.partition import Partition, partition_dataset
 SHARED_FILE = "partitions.json"
 FORMAT, VERSION = "switchgnn-partitions", 1
 
-# The types that each array of a worker's file may have, little-endian.
-ARRAYS: Mapping[str, tuple[str, ...]] = {
-    "vertices": ("<i8",),
-    "edges": ("<i8",),
-    "self_loop": ("|b1",),
-    "in_degree": ("<i8",),
-    "out_degree": ("<i8",),
-    "features": ("<f4",),
-    "labels": ("<i8", "<f4", "|b1"),
-    "train": ("|b1",),
-    "validation": ("|b1",),
-    "test": ("|b1",),
+# What each array of a worker's file has to be, little-endian.
+ARRAYS: Mapping[str, ArrayKind] = {
+    "vertices": ArrayKind(("<i8",)),
+    "edges": ArrayKind(("<i8",), (2,)),
+    "self_loop": ArrayKind(("|b1",)),
+    "in_degree": ArrayKind(("<i8",)),
+    "out_degree": ArrayKind(("<i8",)),
+    "features": ArrayKind(("<f4",), (2,)),
+    "labels": ArrayKind(("<i8", "<f4", "|b1"), (1, 2)),
+    "train": ArrayKind(("|b1",)),
+    "validation": ArrayKind(("|b1",)),
+    "test": ArrayKind(("|b1",)),
 }
 # What the workers share, and its type in JSON.
 SHARED: Mapping[str, type] = {
@@ -90,7 +91,10 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
             f"but not {worker}"
         )
     path = Path(folder) / partition_file(worker)
-    arrays: dict[str, Any] = dict(_read_arrays(path))
+    try:
+        arrays: dict[str, Any] = read_npz(path, ARRAYS, remedy="write the partitions again")
+    except ArraysError as error:
+        raise DatasetError(str(error)) from error
     return Partition(worker=worker, **arrays, **shared)
 
 
@@ -140,19 +144,3 @@ def _read_shared(path: Path) -> dict[str, Any]:
     if any(type(shared.get(name)) is not kind for name, kind in SHARED.items()):
         raise DatasetError(f"{path} is damaged; write the partitions again")
     return {name: shared[name] for name in SHARED}
-
-
-def _read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
-    try:
-        arrays = read_npz(path)
-    except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror or error}") from error
-    except NotArraysError as error:
-        raise DatasetError(
-            f"{path} is not an archive of arrays; write the partitions again"
-        ) from error
-    if set(arrays) != set(ARRAYS) or not all(
-        array.dtype.str in ARRAYS[name] for name, array in arrays.items()
-    ):
-        raise DatasetError(f"{path} does not hold the arrays of a partition; write them again")
-    return arrays

@@ -31,6 +31,7 @@ from switchgnn.training.bins.models import distribute_in_bins
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.bins.rounds import BinnedSum
 from switchgnn.training.layers.models import ModelOptions, build_model
+from switchgnn.training.layers.templates import templates_removed
 from switchgnn.training.layers.whole import distribute
 from switchgnn.training.partition import Partition
 from switchgnn.training.partition_files import read_partition
@@ -102,7 +103,8 @@ def run_train_worker(task: TrainTask) -> None:
     partition = read_partition(task.partitions, task.worker)
     # The weights are the same everywhere; later random numbers may differ by worker.
     torch.manual_seed(task.options.seed)
-    model = build_model(task.model, partition.features.shape[1], partition.classes)
+    with templates_removed():
+        model = build_model(task.model, partition.features.shape[1], partition.classes)
     torch.manual_seed(task.options.seed * 1000 + 1 + task.worker)
     opened = transport_kind(task.transport).open(_end(task, partition))
     with _together(task), opened as transport:

@@ -6,13 +6,16 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from switchgnn.controller import P4RuntimeClient, star_network
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_program
-from switchgnn.topologies.free_ports import free_tcp_address, free_udp_addresses
+from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import socket_address
 from switchgnn.topologies.targets import Target, switch_command
 from tests.controller.fake_server import FakeSwitch
 
@@ -53,7 +56,9 @@ def client(fake):
 
 
 def bmv2_command(address):
-    return switch_command(Target.BMV2, ports={}, grpc_address=address, device_id=0)
+    command = switch_command(Target.BMV2, ports={}, grpc_address=address, device_id=0)
+    # In a network namespace of its own: its Thrift server would take all interfaces.
+    return ["unshare", "--net", *command]
 
 
 def embedded_command(address):
@@ -66,7 +71,8 @@ class RealSwitch:
     """A switch in a process of its own, without anything attached to its ports."""
 
     def __init__(self, command):
-        self.address = free_tcp_address()
+        self._folder = tempfile.TemporaryDirectory()
+        self.address = socket_address(Path(self._folder.name))
         self._command = command(self.address)
         self._process = None
 
@@ -87,6 +93,10 @@ class RealSwitch:
     def restart(self):
         self.stop()
         self.start()
+
+    def close(self):
+        self.stop()
+        self._folder.cleanup()
 
 
 def embedded_missing():
@@ -114,4 +124,4 @@ def target(request):
         switch.start()
         yield switch
     finally:
-        switch.stop()
+        switch.close()

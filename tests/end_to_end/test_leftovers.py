@@ -7,11 +7,12 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.support.markers import COMBINATIONS, covering, some_of
+from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, covering, some_of
 from tests.support.waiting import SECONDS, is_alive, wait_until
 
 
@@ -33,19 +34,37 @@ def descendants(pid):
     return found
 
 
-def interfaces():
-    return {entry.name for entry in Path("/sys/class/net").iterdir()}
+def interfaces_of(pid, where="self"):
+    """Those with the process's number in their names, in the network of a process.
 
-
-def interfaces_of(pid):
-    """Those with the process's number in their names: the machine may have other runs."""
+    The machine may have other runs.
+    """
     tag = f"{pid % 0x10000:x}"
-    return {name for name in interfaces() if re.fullmatch(rf"[a-z]{tag}\W.*", name)}
+    try:
+        lines = Path(f"/proc/{where}/net/dev").read_text().splitlines()
+    except OSError:  # That process has just ended.
+        return set()
+    names = {line.partition(":")[0].strip() for line in lines}
+    return {name for name in names if re.fullmatch(rf"[a-z]{tag}\W.*", name)}
+
+
+def networks_of(pids):
+    """The network namespaces of processes, as far as they have any of their own."""
+    ours, found = Path("/proc/self/ns/net").readlink(), set()
+    for pid in pids:
+        with suppress(OSError):
+            found.add(Path(f"/proc/{pid}/ns/net").readlink())
+    return found - {ours}
+
+
+def all_processes():
+    return [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
 STAGES = ["starting the switch", "installing", "exchanging"]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP]
-LEAF_SPINE = ("--topology", "leaf-spine", "--faults", "loss=0.001")
+LEAF_SPINE = ("--topology", "leaf-spine")
+FAULTS = ("--faults", "loss=0.001")
 
 
 # Every stage and every signal on each combination.
@@ -64,7 +83,13 @@ def test_nothing_is_left(combination, stage, how, tmp_path):
     ),
 )
 def test_nothing_is_left_of_cables_with_faults(combination, stage, how, tmp_path):
-    end_a_run(combination, stage, how, tmp_path, *LEAF_SPINE)
+    end_a_run(combination, stage, how, tmp_path, *LEAF_SPINE, *FAULTS)
+
+
+@pytest.mark.parametrize("combination", MININET_COMBINATIONS[:1])
+def test_nothing_is_left_of_cables(combination, tmp_path):
+    """Without a relay both ends of a cable are with switches."""
+    end_a_run(combination, "exchanging", signal.SIGKILL, tmp_path, *LEAF_SPINE)
 
 
 def end_a_run(combination, stage, how, tmp_path, *options):
@@ -89,8 +114,12 @@ def end_a_run(combination, stage, how, tmp_path, *options):
         try:
             wait_until(lambda: stage in log.read_text())
             children = descendants(process.pid)
+            networks = networks_of(children)
             if (fabric, stage) == ("mininet", "exchanging"):
-                assert interfaces_of(process.pid)
+                # Nobody but the run can look into them.
+                assert any(interfaces_of(process.pid, child) for child in children)
+                assert len(networks) > 1
+                assert not interfaces_of(process.pid)
             process.send_signal(how)
             process.wait(SECONDS)
         finally:
@@ -99,6 +128,8 @@ def end_a_run(combination, stage, how, tmp_path, *options):
             process.wait()
     assert process.returncode != 0
     wait_until(lambda: not any(is_alive(child) for child in children))
+    # A namespace without a name ends with its last process.
+    wait_until(lambda: not networks & networks_of(all_processes()))
     wait_until(lambda: not interfaces_of(process.pid))
     # Nobody is left to remove the folder of a run that is killed; docs/limitations.md says so.
     if how is not signal.SIGKILL:

@@ -18,9 +18,10 @@ from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_address
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
 from tests.support.commands import nursery
 from tests.support.markers import needs_ping
+from tests.support.networks import in_network
 
 ETH_P_ALL = 3
 IS_AT = 2
@@ -46,7 +47,7 @@ with socket.create_connection(("10.0.0.2", 5001), timeout=20) as client:
 @pytest.fixture
 def running(mininet_combination, tmp_path):
     target, _ = mininet_combination
-    star = Star(star_network(3), Target(target), free_tcp_address())
+    star = Star(star_network(3), Target(target), socket_address(tmp_path))
     program = load_program()
     plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
     with build_fabric(FabricKind.MININET, star, tmp_path, nursery=nursery()) as fabric:
@@ -95,9 +96,13 @@ def test_the_root_namespace_has_no_address_among_the_workers(running):
 
 @needs_ping
 def test_only_the_worker_answers_for_its_address(running):
-    """Not the machine, even if it has the same address itself."""
+    """Not the kernel where the switch is, even if it has the same address itself."""
     answers = []
-    with own_address("10.0.0.2"), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+    with (
+        in_network(running.switch_namespace(0)),
+        own_address("10.0.0.2"),
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire,
+    ):
         wire.bind((running._switch_side[0], ETH_P_ALL))
         wire.settimeout(20)
         ping = running.worker_command(0, ["ping", "-c", "1", "-W", "5", "10.0.0.2"])
@@ -113,7 +118,7 @@ def test_only_the_worker_answers_for_its_address(running):
 
 @contextmanager
 def own_address(ip):
-    """Give the machine an address for a while."""
+    """Give this network namespace an address for a while."""
     change = ["ip", "addr", "add", f"{ip}/32", "dev", "lo"]
     subprocess.run(change, check=True)
     try:

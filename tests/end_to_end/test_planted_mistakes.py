@@ -20,7 +20,7 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
-from switchgnn.topologies import FabricKind, Star, Target, build_fabric, free_tcp_address
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
 from tests.host.innetwork.test_partial_sums import (
     add_a_row_twice,
     claim_one_more,
@@ -153,7 +153,7 @@ def verdict_on(mistake, send, tmp_path):
     plan = build_plan(graph, workers=WORKERS, slots=64, program=program.digest, send=send)
     write_plan(plan, tmp_path / "plan")
     features = np.random.default_rng(0).standard_normal((34, 4)).astype(np.float32)
-    star = Star(star_network(WORKERS), Target.EMBEDDED, free_tcp_address())
+    star = Star(star_network(WORKERS), Target.EMBEDDED, socket_address(tmp_path))
     with build_fabric(FabricKind.LOOPBACK, star, tmp_path, nursery=nursery()) as fabric:
         report = install(
             (plan.manifest, mistake(plan.switch)),

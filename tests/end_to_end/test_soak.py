@@ -222,15 +222,16 @@ def test_the_summary_comes_when_it_is_interrupted(combination, stage, how, tmp_p
                 "TMPDIR": str(scratch),
             },
         )
-        wait_until(lambda: stage in (tmp_path / "log").read_text())
-        children = descendants(process.pid)
-        process.send_signal(how)
-        # The impatient press twice.
-        with process.stdout:
+        try:
+            wait_until(lambda: stage in (tmp_path / "log").read_text())
+            children = descendants(process.pid)
+            process.send_signal(how)
+            # The impatient press twice.
             if how is signal.SIGINT:
                 process.send_signal(how)
-            report = json.loads(process.stdout.read())
-        process.wait(SECONDS)
+            report = json.loads(process.communicate(timeout=SECONDS)[0])
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert report["interrupted"] is True
     assert report["failures"] == []

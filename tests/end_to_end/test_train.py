@@ -218,4 +218,4 @@ def test_nothing_listens_beyond_loopback():
         finally:
             process.send_signal(signal.SIGINT)
     assert found
-    assert all(address.is_loopback for address in found), found
+    assert all(address.is_loopback for address, _ in found), found

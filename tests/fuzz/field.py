@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch with a plan for its workers and one port more, where an ordinary host is.
 
-The embedded switch is reached over UDP, BMv2 over veth pairs in the root namespace.
+The embedded switch is reached over UDP, BMv2 over veth pairs into a network namespace of its own.
 """
 
 import os
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, SocketLink, open_link
 from switchgnn.p4src import Program
-from switchgnn.topologies import Target, free_tcp_address
+from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import (
     BMV2_PROGRAM,
@@ -36,6 +35,7 @@ from tests.fuzz.attacker import echo
 from tests.fuzz.packets import PING_ETHERTYPE
 from tests.fuzz.world import WORKERS, World
 from tests.support.commands import nursery
+from tests.support.networks import OwnNetwork, own_network
 
 STRANGER = WORKERS
 _SETTLE_SECONDS = 10.0
@@ -56,16 +56,18 @@ class Field:
         self.ears: list[Link] = []
         self._program = program
         self._folder = folder
-        self._address = free_tcp_address()
+        self._address = socket_address(folder)
         self._ends = WORKERS + 1
         self._tag = f"z{os.getpid() & 0xFFFF:x}"
         self._udp = free_udp_addresses(2 * self._ends)
+        self._network: OwnNetwork | None = None
 
     def start(self, stack: ExitStack) -> None:
         """Build everything; ``stack`` takes it down again."""
         if self.target is Target.BMV2:
+            self._network = stack.enter_context(own_network())
             for end in range(self._ends):
-                self._add_cable(stack, end)
+                self._network.add_cable(f"{self._tag}w{end}", f"{self._tag}s{end}")
         switch = switch_child(
             self.target,
             ports={end + 1: self._switch_side(end) for end in range(self._ends)},
@@ -73,6 +75,7 @@ class Field:
             device_id=0,
             log=self._folder / "switch.log",
             nursery=nursery(),
+            namespace=self._network.path if self._network else None,
         )
         stack.callback(switch.stop)
         switch.start()
@@ -164,22 +167,11 @@ class Field:
             return f"eth:{self._tag}s{end}"
         return f"udp:{self._udp[self._ends + end]}:{self._udp[end]}"
 
-    def _add_cable(self, stack: ExitStack, end: int) -> None:
-        ours, theirs = f"{self._tag}w{end}", f"{self._tag}s{end}"
-        _ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
-        stack.callback(_remove_cable, ours)
-        for name in (ours, theirs):
-            _run("sysctl", "-q", "-w", f"net.ipv6.conf.{name}.disable_ipv6=1")
-            _ip("link", "set", name, "up")
-
     def _interface_frames(self) -> int:
-        if self.target is not Target.BMV2:
+        network = self._network
+        if network is None:
             return 0
-        folder = Path("/sys/class/net")
-        return sum(
-            int((folder / f"{self._tag}s{end}/statistics/rx_packets").read_text())
-            for end in range(self._ends)
-        )
+        return sum(network.received_frames(f"{self._tag}s{end}") for end in range(self._ends))
 
 
 @contextmanager
@@ -189,16 +181,3 @@ def field(target: Target, world: World, program: Program, folder: Path) -> Itera
     with ExitStack() as stack:
         made.start(stack)
         yield made
-
-
-def _ip(*arguments: str) -> None:
-    _run("ip", *arguments)
-
-
-def _remove_cable(name: str) -> None:
-    with suppress(subprocess.CalledProcessError):
-        _ip("link", "del", name)
-
-
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True)

@@ -152,9 +152,9 @@ MISTAKES = (
         LEFTOVERS,
         "the folder of a run that is interrupted stays",
         "switchgnn/commands/run/job.py",
-        '    with TemporaryDirectory(prefix="switchgnn-") as name:\n',
+        '    with TemporaryDirectory(prefix="switchgnn-") as name, ',
         "    import contextlib, tempfile\n"
-        '    with contextlib.nullcontext(tempfile.mkdtemp(prefix="switchgnn-")) as name:\n',
+        '    with contextlib.nullcontext(tempfile.mkdtemp(prefix="switchgnn-")) as name, ',
         (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-installing-SIGTERM]",),
     ),
     Mistake(
@@ -370,9 +370,9 @@ MISTAKES = (
         "traceback_for_a_port",
         BAD_INPUT,
         "a port that is taken is answered with a traceback",
-        "topologies/targets.py",
-        '        except OSError as error:\n            raise FabricError(\n                f"Port',
-        '        except KeyError as error:\n            raise FabricError(\n                f"Port',
+        "topologies/rpc_address.py",
+        "        except OSError as error:\n            raise taken(",
+        "        except KeyError as error:\n            raise taken(",
         (f"{BAD_INPUT}::test_a_port_already_taken",),
     ),
     Mistake(

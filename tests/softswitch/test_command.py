@@ -14,11 +14,12 @@ import pytest
 from tests.softswitch.harness import DEADLINE, Controller
 
 COMMAND = [sys.executable, "-m", "switchgnn.softswitch"]
+GRPC = "127.0.0.1:0"
 
 
-def start(*arguments):
+def start(*arguments, grpc=GRPC):
     return subprocess.Popen(
-        [*COMMAND, "--grpc", "127.0.0.1:0", *arguments],
+        [*COMMAND, "--grpc", grpc, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -38,7 +39,25 @@ def test_signals_end_it_cleanly(number):
             controller.set_config()
         process.send_signal(number)
         assert process.wait(DEADLINE) == 0
+        # It says nothing but what an open port needs to be said of.
+        assert process.stderr.read().startswith(f"Warning: all who reach {address}")
+
+
+def test_a_socket_needs_no_warning(tmp_path):
+    address = f"unix:{tmp_path}/a switch 100%.sock"
+    with start(grpc=address) as process:
+        assert process.stdout.readline().endswith(f"{address}\n")
+        with Controller(address.replace(" ", "%20").replace("100%", "100%25")) as controller:
+            assert controller.arbitrate() == 0
+        process.terminate()
+        assert process.wait(DEADLINE) == 0
         assert process.stderr.read() == ""
+
+
+def test_where_it_serves_must_be_said():
+    done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert done.returncode == 2
+    assert "--grpc" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -101,7 +120,7 @@ def test_port_bandwidth_is_in_megabits_per_second():
 def test_it_ends_with_its_parent():
     script = (
         "import subprocess, sys\n"
-        f"p = subprocess.Popen({[*COMMAND, '--grpc', '127.0.0.1:0', '--exit-with-parent']!r},"
+        f"p = subprocess.Popen({[*COMMAND, '--grpc', GRPC, '--exit-with-parent']!r},"
         " stdout=subprocess.PIPE, text=True)\n"
         "print(p.stdout.readline().split()[-1], flush=True)\n"
         "sys.stdin.read()\n"

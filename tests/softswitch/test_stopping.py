@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -16,14 +17,20 @@ import pytest
 from switchgnn.softswitch.stopping import STOP_SIGNALS, StopSignals
 from tests.softswitch.harness import DEADLINE, wait_for
 
-COMMAND = [sys.executable, "-m", "switchgnn.softswitch", "--grpc", "127.0.0.1:0"]
+COMMAND = [sys.executable, "-m", "switchgnn.softswitch"]
 
 
 @contextlib.contextmanager
 def running():
-    with subprocess.Popen(
-        COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            [*COMMAND, "--grpc", f"unix:{folder}/switch.sock"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
         try:
             assert re.search(r"serves", process.stdout.readline())
             yield process

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch with a plan on it, and workers as threads: quick enough for a matrix.
 
-The embedded switch is reached over UDP, BMv2 over veth pairs in the root namespace.
+The embedded switch is reached over UDP, BMv2 over veth pairs into a network namespace of its own.
 """
 
 import os
-import subprocess
 import threading
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -28,13 +27,14 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.graphs.reference import reference_sums
-from switchgnn.topologies import Target, free_tcp_address
+from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import (
     switch_child,
     wait_until_serving,
 )
 from tests.support.commands import nursery
+from tests.support.networks import own_network
 
 JOIN_SECONDS = 100
 PATIENT = Pace(patience=30.0)
@@ -59,7 +59,7 @@ class Bed:
         self.network = star_network(workers)
         self.workers = workers
         self.folder = Path(folder)
-        self.address = free_tcp_address()
+        self.address = socket_address(self.folder)
         self.strawman = strawman
         self.program = load_strawman() if strawman else load_program()
         self.graph = load_graph(graph)
@@ -68,6 +68,7 @@ class Bed:
         self.plan = self.plan_for(slots)
         self._udp = free_udp_addresses(2 * workers)
         self._tag = f"b{os.getpid() % 0xFFFF:x}"
+        self._network = None
         self.switch = None
         self.session = 0
 
@@ -92,6 +93,7 @@ class Bed:
             device_id=0,
             log=self.folder / "switch.log",
             nursery=nursery(),
+            namespace=self._network and self._network.path,
         )
         self.switch.start()
         wait_until_serving(self.switch, self.address)
@@ -125,15 +127,9 @@ class Bed:
         """Make the veth pairs that BMv2 attaches to."""
         if self.target is not Target.BMV2:
             return
+        self._network = stack.enter_context(own_network())
         for worker in range(self.workers):
-            ours, theirs = f"{self._tag}w{worker}", f"{self._tag}s{worker}"
-            stack.callback(_ip_quietly, "link", "del", ours)
-            _ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
-            for name in (ours, theirs):
-                subprocess.run(
-                    ["sysctl", "-q", "-w", f"net.ipv6.conf.{name}.disable_ipv6=1"], check=True
-                )
-                _ip("link", "set", name, "up")
+            self._network.add_cable(f"{self._tag}w{worker}", f"{self._tag}s{worker}")
 
     def addresses(self, worker):
         return Addresses(self.network.neighbours[worker].station, self.network.switch)
@@ -251,12 +247,3 @@ class Team:
         for worker, sums in result.items():
             got[self.bed.plan.workers[worker].vertices] = sums.values
         return int((got != expected).sum())
-
-
-def _ip(*arguments):
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
-
-
-def _ip_quietly(*arguments):
-    with suppress(subprocess.CalledProcessError):
-        _ip(*arguments)

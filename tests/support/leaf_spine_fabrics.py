@@ -6,9 +6,8 @@ The networks are the product's: embedded switches over loopback, BMv2 in Mininet
 thread opens its link in the namespace of its worker.
 """
 
-import ctypes
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from switchgnn.controller import Share, install_each, leaf_spine_networks, leaf_spine_switch_plan
@@ -18,13 +17,12 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, free_tcp_address
+from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, socket_address
 from switchgnn.topologies.targets import wait_until_serving
 from tests.support.commands import nursery
+from tests.support.networks import in_network
 
 NO_FAULTS = "cables.loss=0"
-_CLONE_NEWNET = 0x40000000
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class LeafSpineBed:
@@ -43,7 +41,10 @@ class LeafSpineBed:
         self.leaf_spine = even_leaf_spine(workers, leaves, spines)
         self.parts = split_for_leaf_spine(self.plan, self.leaf_spine)
         networks = leaf_spine_networks(self.leaf_spine.leaf_of_worker, spines)
-        addresses = tuple(free_tcp_address() for _ in networks.switches)
+        addresses = tuple(
+            socket_address(Path(folder), f"switch-{number}")
+            for number in range(len(networks.switches))
+        )
         self.site = LeafSpineSite(networks, target, addresses)
         kind = FabricKind.LOOPBACK if target is Target.EMBEDDED else FabricKind.MININET
         self.fabric = build_fabric(
@@ -78,37 +79,12 @@ class LeafSpineBed:
         wait_until_serving(child, self.site.switches[switch].grpc_address)
 
     def link(self, worker):
-        with self._place_of(worker):
+        place = self.fabric.worker_namespace(worker)
+        with nullcontext() if place is None else in_network(place):
             return open_link(self.fabric.worker_link(worker))
-
-    @contextmanager
-    def _place_of(self, worker):
-        """Be in the network of the worker; a socket stays where it was opened."""
-        if not self.fabric.workers_have_hosts:
-            yield
-            return
-        *_, pid = self.fabric.worker_command(worker, [])
-        with (
-            namespace("/proc/thread-self/ns/net") as here,
-            namespace(f"/proc/{pid}/ns/net") as there,
-        ):
-            assert _LIBC.setns(there, _CLONE_NEWNET) == 0
-            try:
-                yield
-            finally:
-                assert _LIBC.setns(here, _CLONE_NEWNET) == 0
 
     def addresses(self, worker):
         return self.site.addresses(worker)
-
-
-@contextmanager
-def namespace(path):
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        yield opened
-    finally:
-        os.close(opened)
 
 
 @contextmanager

@@ -1,12 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the processes of a command listen, read from /proc."""
+"""Where the processes of a command listen, and who can reach it."""
 
 import ipaddress
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 _LISTEN = "0A"
+# It becomes nobody only when it has read what it needs: nobody may not read this installation.
+_NOBODY = """
+import ast, os, socket, sys
+family, address = map(ast.literal_eval, sys.argv[1:])
+sock = socket.socket(family)
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+try:
+    sock.connect(address)
+except OSError as error:
+    print(type(error).__name__)
+"""
 
 
 def tree_of(pid):
@@ -19,7 +34,7 @@ def tree_of(pid):
 
 
 def listening(pids):
-    """The addresses at which these processes accept TCP, in the namespace of the first one."""
+    """Where these processes accept TCP in the namespace of the first: addresses and ports."""
     inodes = {_inode(file) for pid in pids for file in Path(f"/proc/{pid}/fd").glob("*")}
     return {
         address
@@ -27,6 +42,13 @@ def listening(pids):
         for address, state, inode in _rows(Path(f"/proc/{pids[0]}/net/{table}"))
         if state == _LISTEN and inode in inodes
     }
+
+
+def refused_to_nobody(family, address):
+    """Whether somebody without any rights on this machine cannot connect; needs root to try."""
+    command = [sys.executable, "-I", "-S", "-c", _NOBODY, str(int(family)), repr(address)]
+    attempt = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    return attempt.stdout.strip() in ("PermissionError", "ConnectionRefusedError")
 
 
 def _inode(file):
@@ -39,7 +61,8 @@ def _inode(file):
 def _rows(table):
     for line in table.read_text().splitlines()[1:]:
         words = line.split()
-        yield _address(words[1].split(":")[0]), words[3], words[9]
+        address, _, port = words[1].partition(":")
+        yield (_address(address), int(port, 16)), words[3], words[9]
 
 
 def _address(text):

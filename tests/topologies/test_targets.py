@@ -7,13 +7,14 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.topologies import Target, free_tcp_address, targets
+from switchgnn.topologies import Target, socket_address, targets
 from switchgnn.topologies.targets import switch_child, switch_command, wait_until_serving
 from tests.support.markers import needs_bmv2, needs_root
+from tests.support.networks import own_network
 
 
 def command(target=Target.BMV2):
-    return switch_command(target, ports={}, grpc_address="127.0.0.1:9559", device_id=0)
+    return switch_command(target, ports={}, grpc_address="unix:/run/switch.sock", device_id=0)
 
 
 @pytest.fixture
@@ -46,10 +47,17 @@ def test_a_bmv2_without_thrift_is_not_given_one(build):
 @needs_bmv2
 @needs_root
 def test_two_bmv2_run_side_by_side(tmp_path):
-    with ExitStack() as stack:
+    with own_network() as network, ExitStack() as stack:
         for number in range(2):
-            address = free_tcp_address()
+            address = socket_address(tmp_path, f"switch-{number}")
             log = tmp_path / f"{number}.log"
-            child = switch_child(Target.BMV2, ports={}, grpc_address=address, device_id=0, log=log)
+            child = switch_child(
+                Target.BMV2,
+                ports={},
+                grpc_address=address,
+                device_id=0,
+                log=log,
+                namespace=network.path,
+            )
             stack.enter_context(child)
             wait_until_serving(child, address)

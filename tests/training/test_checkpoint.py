@@ -4,6 +4,7 @@
 
 import os
 import pickle
+import zipfile
 
 import pytest
 
@@ -49,6 +50,26 @@ def test_another_model_is_refused(tmp_path):
     save_checkpoint(path, *make(3), epoch=1, best=0.0, tries=0)
     with pytest.raises(TrainingError, match="no checkpoint of this model"):
         load_checkpoint(path, *make(4))
+
+
+def test_a_packed_one_is_not_unpacked(tmp_path):
+    path, packed = tmp_path / "saved.pt", tmp_path / "packed.pt"
+    save_checkpoint(path, *make(10_000), epoch=1, best=0.0, tries=0)
+    with zipfile.ZipFile(path) as saved, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in saved.namelist():
+            new.writestr(name, bytes(len(saved.read(name))))
+    with pytest.raises(TrainingError, match="would unpack to"):
+        load_checkpoint(packed, *make(10_000))
+
+
+@pytest.mark.parametrize("name", ["random", "epoch", "best", "tries"])
+def test_one_without_a_field_is_refused(tmp_path, name):
+    path = tmp_path / "saved.pt"
+    save_checkpoint(path, *make(), epoch=1, best=0.0, tries=0)
+    content = torch.load(path, weights_only=True)
+    torch.save(content | {name: None}, path)
+    with pytest.raises(TrainingError, match="no checkpoint of this model"):
+        load_checkpoint(path, *make())
 
 
 class _Trap:

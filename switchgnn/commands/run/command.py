@@ -103,7 +103,12 @@ def run(
         ),
     ] = "",
     grpc_port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the switch's P4Runtime; 0: any.")
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="TCP port of the switch's P4Runtime, for all users; 0: a socket for you alone.",
+        ),
     ] = 0,
     tls: Annotated[
         Path | None,
@@ -150,6 +155,12 @@ def run(
         leaf_spine=leaf_spine,
     )
     console = Console(stderr=True)
+    if grpc_port and tls is None:
+        console.print(
+            f"Warning: every user of this machine may write to the switch at port {grpc_port}: "
+            "leave --grpc-port out, or give certificates (--tls).",
+            soft_wrap=True,
+        )
     end_like_interrupted()
     with fork_nursery() as nursery, _progress(console) as progress:
 

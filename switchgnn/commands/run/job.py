@@ -27,8 +27,9 @@ from switchgnn.controller import (
 )
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.header import LANES
-from switchgnn.host.worker import WorkerTask
+from switchgnn.host.worker import WORKER_RESULT, WorkerTask
 from switchgnn.host.workload import features_of_round
+from switchgnn.npz import read_npz
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.graphs.graph import Graph
@@ -44,6 +45,7 @@ from switchgnn.topologies import (
     build_fabric,
     carried,
     choose,
+    folder_for_sockets,
 )
 from switchgnn.topologies.nursery import Nursery
 
@@ -76,13 +78,14 @@ def run_job(
     """
     cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
     choice = choose(options.target, options.fabric)
-    with TemporaryDirectory(prefix="switchgnn-") as name:
+    with TemporaryDirectory(prefix="switchgnn-") as name, ExitStack() as stack:
         folder = Path(name)
         prepared = _prepare(options, folder, step)
         site = make_site(
             options.workers,
             options.leaf_spine,
             choice.target,
+            folder=options.sockets or stack.enter_context(folder_for_sockets(folder)),
             grpc_port=options.grpc_port,
             bandwidth=options.bandwidth,
             tls=_tls_folder(options),
@@ -249,7 +252,10 @@ def _output(folder: Path, worker: int) -> Path:
 
 def _verify(options: RunOptions, prepared: Prepared, folder: Path) -> list[Verdict]:
     assignment = read_assignment(prepared.plan)
-    results = [np.load(_output(folder, w), allow_pickle=False) for w in range(options.workers)]
+    results = [
+        read_npz(_output(folder, worker), WORKER_RESULT, remedy="run again")
+        for worker in range(options.workers)
+    ]
     verdicts = []
     for index in range(options.rounds):
         features = features_of_round(prepared.features, index)

@@ -20,12 +20,13 @@ class RunOptions:
         features: the width F, or None for the graph's own features.
         rounds: the number of exchanges, each with other features.
         slots: the aggregators that a block may use.
+        sockets: the folder for the switches' Unix sockets; None: the run's own.
         leaf_spine: the leaves that the workers are attached to, and the spines; None: a star
             around one switch.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
         seed: the seed of the planner and of made-up features.
-        grpc_port: the port of the switch's P4Runtime server; 0 for any free one.
+        grpc_port: the TCP port of the switch's P4Runtime server; 0 for a Unix socket.
         ecn_threshold: the queue length in packets from which packets are marked.
         pace: the limits of sending and waiting.
         background: TCP flows from each worker to the next, on the same links.
@@ -51,3 +52,4 @@ class RunOptions:
     tls: Path | None = None
     asked: Asked = field(default_factory=Asked)
     leaf_spine: LeafSpine | None = None
+    sockets: Path | None = None

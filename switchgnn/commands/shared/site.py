@@ -25,8 +25,8 @@ from switchgnn.topologies import (
     Target,
     TlsFolder,
     cable_name,
-    free_tcp_address,
     free_tcp_port,
+    socket_address,
 )
 
 _COMMON_HOST = "127.0.0.1"
@@ -37,6 +37,7 @@ def make_site(
     leaf_spine: LeafSpine | None,
     target: Target,
     *,
+    folder: Path,
     grpc_port: int = 0,
     bandwidth: float | None = None,
     tls: TlsFolder | None = None,
@@ -47,19 +48,33 @@ def make_site(
         workers: their number.
         leaf_spine: which leaf each worker is attached to, and the spines; None: a star.
         target: which switch runs the program.
-        grpc_port: where the first switch serves P4Runtime, the others behind it; 0: anywhere.
+        folder: of the run, for the switches' Unix sockets.
+        grpc_port: where the first switch serves P4Runtime over TCP, the others behind it; 0: over
+            TCP nowhere, unless there are certificates.
         bandwidth: Mbit/s of each link, or None.
         tls: certificates for P4Runtime, or None.
 
     Returns:
         The site, not yet built.
     """
+
+    def address(number: int) -> str:
+        if grpc_port:
+            return f"{_COMMON_HOST}:{grpc_port + number}"
+        if tls:  # Certificates are for that host, too.
+            return f"{_COMMON_HOST}:{free_tcp_port()}"
+        return address_in(folder, number)
+
     if leaf_spine is None:
-        address = _address(grpc_port, 0, tls)
-        return Star(star_network(workers), target, address, bandwidth, tls)
+        return Star(star_network(workers), target, address(0), bandwidth, tls)
     networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
-    addresses = tuple(_address(grpc_port, number, tls) for number in range(len(networks.switches)))
+    addresses = tuple(map(address, range(len(networks.switches))))
     return LeafSpineSite(networks, target, addresses, bandwidth, tls)
+
+
+def address_in(folder: Path, number: int) -> str:
+    """Return where a switch of a site serves P4Runtime in the site's folder for sockets."""
+    return socket_address(folder, f"switch-{number}")
 
 
 def shares_of(
@@ -105,10 +120,3 @@ def faults_on_cables(faults: str, workers: int, leaf_spine: LeafSpine | None) ->
         [*(worker_link(worker) for worker in range(workers)), *starmap(cable_name, cables)]
     )
     return faults if parsed.on_cables else ""
-
-
-def _address(first: int, number: int, tls: TlsFolder | None) -> str:
-    if first:
-        return f"{_COMMON_HOST}:{first + number}"
-    # Certificates are for the common address.
-    return f"{_COMMON_HOST}:{free_tcp_port()}" if tls else free_tcp_address()

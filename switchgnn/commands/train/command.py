@@ -174,6 +174,7 @@ def train(
     from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
     from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: PLC0415
     from switchgnn.training.layers.models import PAPER, ModelOptions, build_model, model_name  # noqa: PLC0415
+    from switchgnn.training.layers.templates import templates_removed  # noqa: PLC0415
     from switchgnn.training.layers.whole import check_layers  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
 
@@ -206,7 +207,8 @@ def train(
         patience=patience,
         checkpoint=None if checkpoint is None else checkpoint.absolute(),
     )
-    check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
+    with templates_removed():
+        check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
     reports = []
     for each in chosen:
         job = TrainJob(

@@ -30,7 +30,7 @@ from switchgnn.host.registry import SwitchProgram
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.topologies import build_fabric, choose
+from switchgnn.topologies import build_fabric, choose, folder_for_sockets
 from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
@@ -69,7 +69,13 @@ def run_training(
             return _alone(job, data, nursery, folder, on_epoch)
         choice = choose(job.target, job.fabric)
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
-        site = make_site(job.workers, job.leaf_spine, choice.target, bandwidth=job.bandwidth)
+        site = make_site(
+            job.workers,
+            job.leaf_spine,
+            choice.target,
+            folder=stack.enter_context(folder_for_sockets(folder)),
+            bandwidth=job.bandwidth,
+        )
         step("starting the switch" if job.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
             choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery

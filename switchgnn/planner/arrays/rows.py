@@ -52,6 +52,16 @@ def sort_by_keys(*keys: NDArray[np.integer]) -> NDArray[np.int32]:
     return order
 
 
+def are_offsets(indptr: NDArray[np.integer], end: int) -> bool:
+    """Return whether an indptr from elsewhere cuts `end` places into rows: it rises from 0 to that.
+
+    Numbers are compared, not subtracted: a difference may overflow.
+    """
+    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != end:
+        return False
+    return not np.any(indptr[1:] < indptr[:-1])
+
+
 def strange_row(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[str, int] | None:
     """Return the first row that holds its own number or is not strictly ascending, and which it is.
 

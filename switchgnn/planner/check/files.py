@@ -6,7 +6,6 @@ The reader of plans (`files.py`) is not used, so that a mistake there cannot hid
 """
 
 import hashlib
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.npy import ArrayKind, ArraysError, read_npy
+from switchgnn.npz import read_npz
 from switchgnn.planner.errors import PlannerError
+from switchgnn.regular_file import read_regular
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -53,6 +54,8 @@ _WORKER = {
 }
 # A plan without these has packets of one row each.
 _OPTIONAL = {"entry_count": "<u2", "send_row_indptr": "<i8"}
+_TABLES = ("entry_slot", "entry_expected")
+_REMEDY = "plan again"
 
 
 class PlanCheckError(PlannerError):
@@ -93,6 +96,7 @@ def read_raw_plan(folder: Path) -> RawPlan:
         workers, files = int(manifest["workers"]), dict(manifest["files"])
     except (KeyError, TypeError, ValueError) as error:
         raise PlanCheckError(f"{folder}/plan.json lacks workers or files") from error
+    require(workers == len(files) - 2, f"{folder}/plan.json does not list the files of a plan")
     own = [f"worker-{worker:03d}.npz" for worker in range(workers)]
     expected = {"switch.npz", "assignment.npy", *own}
     require(set(files) == expected, f"{folder}/plan.json does not list the files of a plan")
@@ -114,7 +118,7 @@ def read_raw_manifest(folder: Path) -> dict[str, Any]:
     """Read plan.json and compare its digest; errors as read_raw_plan."""
     where = folder / "plan.json"
     try:
-        manifest: dict[str, Any] = json.loads(where.read_bytes())
+        manifest: dict[str, Any] = json.loads(read_regular(where))
     except (OSError, ValueError, RecursionError) as error:
         raise PlanCheckError(f"cannot read {where}: {error}") from error
     require(
@@ -132,7 +136,7 @@ def read_raw_manifest(folder: Path) -> dict[str, Any]:
 
 def _read_listed(path: Path, digest: object) -> bytes:
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise PlanCheckError(f"cannot read {path}: {error.strerror}") from error
     require(
@@ -143,25 +147,23 @@ def _read_listed(path: Path, digest: object) -> bytes:
 
 
 def _arrays(data: bytes, kinds: Mapping[str, str], where: Path) -> Arrays:
+    expected = {
+        name: ArrayKind((kind,), (2,) if name in _TABLES else (1,)) for name, kind in kinds.items()
+    }
+    expected |= {
+        name: ArrayKind((kind,), optional=True)
+        for name, kind in _OPTIONAL.items()
+        if name.partition("_")[0] in {known.partition("_")[0] for known in kinds}
+    }
     try:
-        arrays = read_npz(io.BytesIO(data))
-    except (OSError, NotArraysError) as error:
-        raise PlanCheckError(f"{where} is not an archive of arrays") from error
-    for name, kind in kinds.items():
-        found = arrays[name].dtype.str if name in arrays else "missing"
-        require(found == kind, f"{where}: array {name} should be {kind} but is {found}")
-    for name in set(arrays) - set(kinds):
-        known = _OPTIONAL.get(name) == arrays[name].dtype.str
-        require(known, f"{where}: array {name} is none of a plan's")
-    return arrays
+        return read_npz(data, expected, where=str(where), remedy=_REMEDY)
+    except ArraysError as error:
+        raise PlanCheckError(str(error)) from error
 
 
 def _assignment(data: bytes, folder: Path) -> NDArray[np.int32]:
-    where = folder / "assignment.npy"
+    where = str(folder / "assignment.npy")
     try:
-        array = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise PlanCheckError(f"{where} is not an array") from error
-    plain = isinstance(array, np.ndarray) and array.dtype.str == "<i4" and array.ndim == 1
-    require(plain, f"{where} is not int32[V]")
-    return np.asarray(array, dtype=np.int32)
+        return read_npy(data, ArrayKind(("<i4",)), where=where, remedy=_REMEDY)
+    except ArraysError as error:
+        raise PlanCheckError(str(error)) from error

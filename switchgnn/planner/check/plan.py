@@ -4,7 +4,8 @@
 
 It reads the files by their description in docs/planner.md and shares no code with what
 writes them. What it looks at, in this order: the files and their digests, the switch's part,
-the workers' parts, and the edges.
+the workers' parts, and the edges: those of the graph, or, without it, those that the workers
+believe in.
 """
 
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from switchgnn.planner.check.workers import Neighbours, Packets, check_workers
 from switchgnn.planner.graphs.graph import Graph
 
 _FORWARD, _BACKWARD = "forward", "backward"
+_LOW = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class _Served:
     key: NDArray[np.int64]
 
 
-def check_plan(folder: str | Path, graph: Graph) -> CheckedPlan:
+def check_plan(folder: str | Path, graph: Graph | None = None) -> CheckedPlan:
     """Check everything that a plan promises.
 
     Every boundary edge is served once, in one block, by one packet; no slot is used twice in
@@ -74,7 +76,11 @@ def check_plan(folder: str | Path, graph: Graph) -> CheckedPlan:
 
     Args:
         folder: the plan.
-        graph: what it is for.
+        graph: what it is for. Without it the switch and the workers have to agree on the edges,
+            but nothing tells whether those are the edges of the graph.
+
+    Returns:
+        How large it is.
 
     Raises:
         PlanCheckError: the first thing that is wrong.
@@ -93,20 +99,24 @@ def name_of_graph(folder: str | Path) -> str:
         raise PlanCheckError(f"{folder}/plan.json does not name its graph") from error
 
 
-def _check(plan: RawPlan, graph: Graph) -> CheckedPlan:
-    _check_graph(plan, graph)
+def _check(plan: RawPlan, graph: Graph | None) -> CheckedPlan:
+    if graph is not None:
+        _check_graph(plan, graph)
+    _check_assignment(plan)
     deliveries = check_switch(plan)
     packets, neighbours = check_workers(plan, deliveries)
     served, believed = _served(plan, deliveries, packets), _believed(neighbours)
+    directions = list(_directions(plan))
+    forward = _believed_edges(plan, believed) if graph is None else _edges_of(plan, graph)
     edges = 0
-    for names, first, last in _directions(plan):
-        boundary = [_boundary(graph, plan.assignment, name) for name in names]
-        for one, name in zip(boundary, names, strict=True):
+    for names, first, last in directions:
+        for name in names:
+            boundary = _reversed(forward) if name == _BACKWARD else forward
             blocks = _Blocks(name, first, last)
-            _check_edges(one, served, blocks, "the switch serves")
-            _check_edges(one, believed, blocks, "the workers expect")
-            _check_prediction(plan, deliveries, one, blocks)
-        edges += len(boundary[0])
+            _check_edges(boundary, served, blocks, "the switch serves")
+            _check_edges(boundary, believed, blocks, "the workers expect")
+            _check_prediction(plan, deliveries, boundary, blocks)
+        edges += len(forward)
     _check_same_blocks(served, believed)
     sums = len(plan.switch["result_block"])
     packet_number = len(deliveries.packet_id)
@@ -117,8 +127,12 @@ def _check_graph(plan: RawPlan, graph: Graph) -> None:
     record = plan.manifest["graph"]
     same = record["digest"] == graph.digest() and record["vertices"] == graph.vertices
     require(same, f"the plan is for graph {record['name']}, not for this {graph.name}")
+
+
+def _check_assignment(plan: RawPlan) -> None:
     workers, assignment = len(plan.workers), plan.assignment
-    require(len(assignment) == graph.vertices, "assignment.npy does not fit the graph")
+    fits = len(assignment) == plan.manifest["graph"]["vertices"]
+    require(fits, "assignment.npy does not fit the graph")
     inside = bool(np.all((assignment >= 0) & (assignment < workers)))
     require(inside, f"assignment.npy names a worker outside 0..{workers - 1}")
 
@@ -141,14 +155,33 @@ def _directions(plan: RawPlan) -> Iterator[tuple[list[str], int, int]]:
     require(following == plan.manifest["blocks"] + 1, "some blocks are of no direction")
 
 
-def _boundary(graph: Graph, assignment: NDArray[np.int32], name: str) -> NDArray[np.int64]:
-    """Return the keys of all boundary edges of a direction, ascending."""
+def _edges_of(plan: RawPlan, graph: Graph) -> NDArray[np.int64]:
+    """Return the keys of all boundary edges of a graph, ascending."""
     tail = np.repeat(np.arange(graph.vertices), np.diff(graph.indptr))
-    crosses = assignment[tail] != assignment[graph.indices]
-    tail, head = tail[crosses], graph.indices[crosses].astype(np.int64)
-    if name == _BACKWARD:
-        tail, head = head, tail
-    return np.sort((tail << 32) | head)
+    crosses = plan.assignment[tail] != plan.assignment[graph.indices]
+    return np.sort((tail[crosses] << 32) | graph.indices[crosses].astype(np.int64))
+
+
+def _believed_edges(plan: RawPlan, believed: _Served) -> NDArray[np.int64]:
+    """Return the keys of the edges that the workers expect in one direction, ascending, as forward.
+
+    What they expect more than once is found when they are compared with it.
+    """
+    directions = plan.manifest["directions"]
+    name = _FORWARD if _FORWARD in directions else _BACKWARD
+    first, last = directions[name]["first_block"], directions[name]["last_block"]
+    keys = np.unique(believed.key[(believed.block >= first) & (believed.block <= last)])
+    inside = plan.assignment[keys >> 32] == plan.assignment[keys & _LOW]
+    if np.any(inside):
+        edge = _edge(keys[np.argmax(inside)])
+        raise PlanCheckError(f"{name}: the edge {edge} has both ends on one worker")
+    edges = plan.manifest["graph"]["edges"]
+    require(len(keys) <= edges, f"the plan serves {len(keys)} edges of a graph with {edges}")
+    return keys if name == _FORWARD else _reversed(keys)
+
+
+def _reversed(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.sort(((keys & _LOW) << 32) | (keys >> 32))
 
 
 def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> _Served:
@@ -200,11 +233,11 @@ def _check_prediction(
 ) -> None:
     name, first, last = blocks.name, blocks.first, blocks.last
     said: dict[str, Any] = plan.manifest["directions"][name]["prediction"]
-    source, destination = boundary >> 32, boundary & 0xFFFFFFFF
+    source, destination = boundary >> 32, boundary & _LOW
     workers = len(plan.workers)
     copies = np.unique((source << 32) | plan.assignment[destination])
     host_up = np.bincount(plan.assignment[copies >> 32], minlength=workers)
-    host_down = np.bincount(copies & 0xFFFFFFFF, minlength=workers)
+    host_down = np.bincount(copies & _LOW, minlength=workers)
     block = plan.switch["entry_block"]
     entries = int(np.count_nonzero((block >= first) & (block <= last)))
     added = plan.switch["result_block"][deliveries.result]
@@ -228,4 +261,4 @@ def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:
 
 
 def _edge(key: np.int64) -> str:
-    return f"{int(key) >> 32}->{int(key) & 0xFFFFFFFF}"
+    return f"{int(key) >> 32}->{int(key) & _LOW}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import strange_row
+from switchgnn.planner.arrays.rows import are_offsets, strange_row
 from switchgnn.planner.errors import PlannerError
 
 # Ids from here on name partial sums on the wire, not vertices.
@@ -149,7 +149,7 @@ def _check_rows(graph: Graph) -> None:
         raise PlannerError(f"graph {name} needs indptr of int64 and indices of int32")
     if indptr.ndim != 1 or indices.ndim != 1 or len(indptr) < 2:
         raise PlannerError(f"graph {name} has no vertices")
-    if indptr[0] != 0 or indptr[-1] != len(indices) or np.any(np.diff(indptr) < 0):
+    if not are_offsets(indptr, len(indices)):
         raise PlannerError(
             f"graph {name} has an indptr that does not rise from 0 to the number of its edges"
         )

@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.npy import ArrayKind, ArraysError, read_npy
 from switchgnn.planner.errors import PlannerError
+
+_CONTENT = "one whole number per vertex"
 
 
 def load_assignment(path: Path | str) -> NDArray[np.int64]:
@@ -22,24 +25,28 @@ def load_assignment(path: Path | str) -> NDArray[np.int64]:
         PlannerError: the file cannot be read, or holds anything else.
     """
     path = Path(path)
+    return _array(path) if path.suffix == ".npy" else _lines(path)
+
+
+def _array(path: Path) -> NDArray[np.int64]:
     try:
-        if path.suffix == ".npy":
-            loaded = np.load(path, allow_pickle=False)
-        else:
-            # Older versions of NumPy would cut off a fraction, and only warn.
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", DeprecationWarning)
-                loaded = np.loadtxt(path, dtype=np.int64, ndmin=1, comments="#")
+        remedy = f"it must hold {_CONTENT}"
+        loaded = read_npy(path, ArrayKind(("i", "u")), remedy=remedy)
+    except ArraysError as error:
+        raise PlannerError(f"the assignment cannot be read: {error}") from error
+    return loaded.astype(np.int64)
+
+
+def _lines(path: Path) -> NDArray[np.int64]:
+    try:
+        # Older versions of NumPy would cut off a fraction, and only warn.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)
+            loaded = np.loadtxt(path, dtype=np.int64, ndmin=1, comments="#")
     except OSError as error:
         raise PlannerError(f"the assignment {path} cannot be read: {error}") from error
-    except (ValueError, EOFError) as error:
-        raise PlannerError(
-            f"the assignment {path} must hold one whole number per vertex: {error}"
-        ) from error
-    if (
-        not isinstance(loaded, np.ndarray)
-        or loaded.ndim != 1
-        or not np.issubdtype(loaded.dtype, np.integer)
-    ):
-        raise PlannerError(f"the assignment {path} must hold one whole number per vertex")
-    return loaded.astype(np.int64)
+    except ValueError as error:
+        raise PlannerError(f"the assignment {path} must hold {_CONTENT}: {error}") from error
+    if loaded.ndim != 1:
+        raise PlannerError(f"the assignment {path} must hold {_CONTENT}")
+    return loaded.astype(np.int64, copy=False)

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.npy import ArrayKind, ArraysError
+from switchgnn.npz import read_npz
 from switchgnn.planner.arrays.folder_swap import replacing
+from switchgnn.planner.arrays.rows import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import symmetric_rows
@@ -84,17 +86,16 @@ def read_shard(folder: str | Path, rank: int) -> Shard:
         PlannerError: no such shard, or one that is damaged.
     """
     path = Path(folder) / shard_file(rank)
-    try:
-        arrays = read_npz(path)
-    except FileNotFoundError:
+    if not path.exists():
         raise PlannerError(
             f"{path} does not exist: there must be a shard for each rank; make them with "
             "switchgnn shard"
-        ) from None
-    except (OSError, NotArraysError) as error:
-        raise PlannerError(f"{path} is not a shard; make it with switchgnn shard") from error
-    if {name: array.dtype.str for name, array in arrays.items()} != _KINDS:
-        raise PlannerError(f"{path} is not a shard; make it with switchgnn shard")
+        )
+    kinds = {name: ArrayKind((kind,)) for name, kind in _KINDS.items()}
+    try:
+        arrays = read_npz(path, kinds, remedy="it is not a shard; make it with switchgnn shard")
+    except ArraysError as error:
+        raise PlannerError(str(error)) from error
     shard = Shard(
         rank=rank,
         starts=arrays["starts"],
@@ -145,17 +146,12 @@ def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
 def _check(shard: Shard, path: Path) -> None:
     """Refuse what would crash a C library."""
     starts, indptr, indices = shard.starts, shard.indptr, shard.indices
-    if len(starts) < 2 or starts[0] != 0 or np.any(np.diff(starts) < 1):
+    if len(starts) < 2 or starts[0] != 0 or np.any(starts[1:] <= starts[:-1]):
         raise PlannerError(f"{path} is damaged: its ranks have no vertices")
     if shard.rank >= shard.ranks:
         raise PlannerError(f"{path} is one of {shard.ranks} shards, so it cannot be of that rank")
     first, last = int(starts[shard.rank]), int(starts[shard.rank + 1])
-    if (
-        len(indptr) != last - first + 1
-        or indptr[0] != 0
-        or indptr[-1] != len(indices)
-        or np.any(np.diff(indptr) < 0)
-    ):
+    if len(indptr) != last - first + 1 or not are_offsets(indptr, len(indices)):
         raise PlannerError(f"{path} is damaged: it does not hold the rows that it names")
     if len(indices) and (indices.min() < 0 or indices.max() >= shard.vertices):
         raise PlannerError(f"{path} is damaged: it names a vertex that the graph does not have")

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.npy import ArrayKind, ArraysError, read_npy
+from switchgnn.npz import read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.layout import (
     ASSIGNMENT_FILE,
     SWITCH_ARRAYS,
     SWITCH_FILE,
+    TABLES,
     WORKER_ARRAYS,
     worker_file,
 )
@@ -24,6 +26,7 @@ from switchgnn.planner.plan.plan import SwitchPart, WorkerPart
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
 _READABLE = 0o644 << 16
+_REMEDY = "plan again"
 
 
 def render_parts(
@@ -76,13 +79,13 @@ def unpack_arrays(
     Raises:
         PlannerError: a damaged archive, or other arrays.
     """
+    expected = {
+        name: ArrayKind((kind,), (2,) if name in TABLES else (1,)) for name, kind in kinds.items()
+    }
     try:
-        arrays = read_npz(io.BytesIO(data))
-    except (OSError, NotArraysError) as error:
-        raise PlannerError(f"{where} is not an archive of arrays; plan again") from error
-    if {name: array.dtype.str for name, array in arrays.items()} != dict(kinds):
-        raise PlannerError(f"{where} does not hold the arrays of a plan; plan again")
-    return arrays
+        return read_npz(data, expected, where=where, remedy=_REMEDY)
+    except ArraysError as error:
+        raise PlannerError(str(error)) from error
 
 
 def unpack_assignment(data: bytes, where: str) -> NDArray[np.int32]:
@@ -92,12 +95,9 @@ def unpack_assignment(data: bytes, where: str) -> NDArray[np.int32]:
         PlannerError: the file does not hold one.
     """
     try:
-        array = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise PlannerError(f"{where} is not an array; plan again") from error
-    if not isinstance(array, np.ndarray) or array.dtype.str != "<i4" or array.ndim != 1:
-        raise PlannerError(f"{where} is not an assignment; plan again")
-    return array
+        return read_npy(data, ArrayKind(("<i4",)), where=where, remedy=_REMEDY)
+    except ArraysError as error:
+        raise PlannerError(str(error)) from error
 
 
 def _npy(array: NDArray[np.generic]) -> bytes:

@@ -22,6 +22,8 @@ from switchgnn.planner.plan.layout import (
 )
 from switchgnn.planner.plan.manifest import Manifest, decode_manifest, encode_manifest
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.plan.shapes import check_switch_shapes, check_worker_shapes
+from switchgnn.regular_file import read_regular
 
 
 def write_plan(plan: Plan, folder: str | Path) -> None:
@@ -61,7 +63,7 @@ def read_manifest(folder: str | Path) -> Manifest:
     """
     path = Path(folder) / MANIFEST_FILE
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         raise PlannerError(f"{folder} is not a plan: it has no {MANIFEST_FILE}") from None
     except OSError as error:
@@ -77,6 +79,7 @@ def read_switch_part(folder: str | Path) -> SwitchPart:
     """
     data, where = _read_file(folder, SWITCH_FILE)
     arrays: dict[str, Any] = dict(unpack_arrays(data, SWITCH_ARRAYS, where))
+    check_switch_shapes(arrays, where)
     return SwitchPart(**arrays)
 
 
@@ -86,11 +89,13 @@ def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
     Raises:
         PlannerError: as read_manifest, no such worker, or a missing or changed file.
     """
-    workers = read_manifest(folder).workers
+    manifest = read_manifest(folder)
+    workers = manifest.workers
     if not 0 <= worker < workers:
         raise PlannerError(f"plan {folder} has the workers 0 to {workers - 1}, but not {worker}")
     data, where = _read_file(folder, worker_file(worker))
     arrays: dict[str, Any] = dict(unpack_arrays(data, WORKER_ARRAYS, where))
+    check_worker_shapes(arrays, manifest.blocks, where)
     return WorkerPart(worker=worker, **arrays)
 
 
@@ -105,7 +110,7 @@ def _read_file(folder: str | Path, name: str) -> tuple[bytes, str]:
     manifest = read_manifest(folder)
     path = Path(folder) / name
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise PlannerError(f"plan {folder} is incomplete: {name}: {error.strerror}") from error
     if hashlib.sha256(data).hexdigest() != manifest.files.get(name):

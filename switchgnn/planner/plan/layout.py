@@ -37,6 +37,9 @@ WORKER_ARRAYS: Mapping[str, str] = {
     "neighbour_worker": "<u2",
 }
 
+# These have a number for each bank; all others are rows of numbers.
+TABLES = ("entry_slot", "entry_expected")
+
 MANIFEST_FILE = "plan.json"
 SWITCH_FILE = "switch.npz"
 ASSIGNMENT_FILE = "assignment.npy"

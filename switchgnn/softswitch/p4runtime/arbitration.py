@@ -14,7 +14,8 @@ from switchgnn.softswitch.p4runtime.values import denied, invalid, not_found, un
 class StreamClient:
     """One open stream: messages to send, and the election id that it asked for.
 
-    The last item of ``outbox`` is None, or the error that ends the stream.
+    The last item of ``outbox`` is None, or the error that ends the stream. ``has_asked`` says
+    whether a message has come on it.
     """
 
     def __init__(self) -> None:
@@ -22,6 +23,7 @@ class StreamClient:
             queue.SimpleQueue()
         )
         self.election_id: int | None = None
+        self.has_asked = False
 
 
 class Arbiter:

@@ -1,18 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the P4Runtime service on a TCP address, with or without TLS."""
+"""Runs the P4Runtime service on a Unix socket or a TCP address, with or without TLS."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import grpc
 from finsy.proto import p4r_grpc
 
 from switchgnn.softswitch.errors import GrpcAddressError
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from switchgnn.softswitch.p4runtime.unix_socket import check_unused, owner_only, socket_path
 
-_THREADS = 32
+# Each call has one as long as it lasts; the service leaves half of them to short calls.
+_THREADS = 64
 _MESSAGE_BYTES = 256 << 20
 
 
@@ -30,7 +35,7 @@ class P4RuntimeServer:
 
     Args:
         service: what answers the requests.
-        address: HOST:PORT to listen on; port 0 means any free one.
+        address: where to listen: unix:PATH, or HOST:PORT, of which port 0 means any free one.
         tls: the files for TLS, or None for plain connections.
 
     Raises:
@@ -62,21 +67,25 @@ class P4RuntimeServer:
 
 
 def _bind(server: grpc.Server, address: str, tls: TlsFiles | None) -> str:
+    path = socket_path(address)
+    if path is not None:
+        check_unused(path)
+    # gRPC takes a URI, in which a path is quoted.
+    target = address if path is None else f"unix:{quote(os.fspath(path))}"
+    mend = "stop what uses it or choose another"
     try:
-        if tls is None:
-            port = server.add_insecure_port(address)
-        else:
-            port = server.add_secure_port(address, _credentials(tls))
+        with owner_only() if path is not None else nullcontext():
+            if tls is None:
+                port = server.add_insecure_port(target)
+            else:
+                port = server.add_secure_port(target, _credentials(tls))
     except (RuntimeError, ValueError) as error:
         raise GrpcAddressError(
-            f"The gRPC address {address} cannot be used: stop what uses it or choose another "
-            f"port ({error})."
+            f"The gRPC address {address} cannot be used: {mend} ({error})."
         ) from None
     if port == 0:
-        raise GrpcAddressError(
-            f"The gRPC address {address} cannot be used: stop what uses it or choose another port."
-        )
-    return f"{address.rpartition(':')[0]}:{port}"
+        raise GrpcAddressError(f"The gRPC address {address} cannot be used: {mend}.")
+    return address if path is not None else f"{address.rpartition(':')[0]}:{port}"
 
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:

@@ -12,6 +12,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.p4runtime.arbitration import Arbiter, StreamClient
+from switchgnn.softswitch.p4runtime.call_limits import ReadLimit, StreamLimits
 from switchgnn.softswitch.p4runtime.device import Device
 from switchgnn.softswitch.p4runtime.packet_io import packet_in_message, packet_out_frame
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
@@ -43,6 +44,8 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         self._cpu_port = cpu_port
         self.arbiter = Arbiter(device_id)
         self.configs = PipelineConfigs(device)
+        self._streams = StreamLimits()
+        self._reads = ReadLimit()
 
     def Capabilities(  # noqa: N802
         self, _request: p4r.CapabilitiesRequest, _context: grpc.ServicerContext
@@ -92,7 +95,8 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         """Stream what is asked for."""
         try:
             self.arbiter.check_device(request.device_id)
-            yield from read_entities(self._device, self.configs.installed(), request.entities)
+            with self._reads.place():
+                yield from read_entities(self._device, self.configs.installed(), request.entities)
         except RequestError as error:
             _abort(context, error)
 
@@ -103,13 +107,20 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         client = StreamClient()
         if not context.add_callback(lambda: client.outbox.put(None)):
             return
-        threading.Thread(
-            target=self._read_stream, args=(client, request_iterator), daemon=True
-        ).start()
+        try:
+            with self._streams.place_for(client, context.peer()):
+                yield from self._serve_stream(client, request_iterator)
+        except RequestError as error:
+            _abort(context, error)
+
+    def _serve_stream(
+        self, client: StreamClient, requests: Iterable[p4r.StreamMessageRequest]
+    ) -> Iterator[p4r.StreamMessageResponse]:
+        threading.Thread(target=self._read_stream, args=(client, requests), daemon=True).start()
         try:
             while (message := client.outbox.get()) is not None:
                 if isinstance(message, RequestError):
-                    _abort(context, message)
+                    raise message
                 yield message
         finally:
             self.arbiter.remove(client)
@@ -128,6 +139,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
             client.outbox.put(None)
 
     def _handle_stream(self, client: StreamClient, request: p4r.StreamMessageRequest) -> None:
+        client.has_asked = True
         kind = request.WhichOneof("update")
         if kind == "arbitration":
             self.arbiter.update(client, request.arbitration)

@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from switchgnn.npz import NotArraysError, read_npz
+from switchgnn.npy import ArrayKind, ArraysError
+from switchgnn.npz import read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.errors import DatasetError
 
 # The arrays and their kinds; labels may be whole numbers, or zeros and ones.
-_KINDS: Mapping[str, str] = {
-    "name": "U",
-    "indptr": "i",
-    "indices": "i",
-    "features": "f",
-    "labels": "ifb",
-    "train": "b",
-    "validation": "b",
-    "test": "b",
-    "self_loops": "i",
-    "classes": "i",
-    "undirected": "b",
+_KINDS: Mapping[str, ArrayKind] = {
+    "name": ArrayKind(("U",), (0,)),
+    "indptr": ArrayKind(("i",)),
+    "indices": ArrayKind(("i",)),
+    "features": ArrayKind(("f",), (2,)),
+    "labels": ArrayKind(("i", "f", "b"), (1, 2)),
+    "train": ArrayKind(("b",)),
+    "validation": ArrayKind(("b",)),
+    "test": ArrayKind(("b",)),
+    "self_loops": ArrayKind(("i",)),
+    "classes": ArrayKind(("i",), (0,)),
+    "undirected": ArrayKind(("b",), (0,)),
 }
 
 
@@ -66,7 +66,10 @@ def read_dataset(path: Path) -> Dataset:
     Raises:
         DatasetError: the file is unreadable or damaged.
     """
-    arrays = _read_arrays(path)
+    try:
+        arrays = read_npz(path, _KINDS, remedy="delete it")
+    except ArraysError as error:
+        raise DatasetError(str(error)) from error
     try:
         graph = Graph(arrays["indptr"], arrays["indices"], str(arrays["name"]))
         return Dataset(
@@ -84,17 +87,3 @@ def read_dataset(path: Path) -> Dataset:
         )
     except (DatasetError, PlannerError, TypeError, ValueError) as error:
         raise DatasetError(f"{path} is damaged, delete it: {error}") from error
-
-
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        arrays = read_npz(path)
-    except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror or error}") from error
-    except NotArraysError as error:
-        raise DatasetError(f"{path} is not an archive of arrays, delete it") from error
-    if set(arrays) != set(_KINDS) or not all(
-        array.dtype.kind in _KINDS[name] for name, array in arrays.items()
-    ):
-        raise DatasetError(f"{path} does not hold the arrays of a data set, delete it")
-    return arrays

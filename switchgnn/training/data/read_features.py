@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.npy import ArrayKind
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.training.data.read_file import read_array, read_table, read_text
 from switchgnn.training.data.vertex_rows import check_none_missing, check_row_order, rows_of_ids
@@ -35,10 +36,7 @@ def read_features(path: Path, graph: Graph) -> NDArray[np.float32]:
 
 
 def _from_array(path: Path, graph: Graph) -> NDArray[np.float32]:
-    array = read_array(path)
-    kinds = (np.floating, np.integer, np.bool_)
-    if array.ndim != 2 or not any(np.issubdtype(array.dtype, kind) for kind in kinds):
-        raise DatasetError(f"{path} must hold a table of numbers, one row per vertex")
+    array = read_array(path, ArrayKind(("f", "i", "u", "b"), (2,)))
     check_row_order(graph, len(array), path)
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Dataset refuses
         return array.astype(np.float32)

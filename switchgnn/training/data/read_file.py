@@ -7,10 +7,12 @@ import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.npy import ArrayKind, ArraysError, read_npy
 from switchgnn.training.errors import DatasetError
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
@@ -35,24 +37,16 @@ class Table:
     lines: list[int]
 
 
-def read_array(path: Path) -> NDArray[np.generic]:
-    """Read the array of a .npy file; arrays of Python objects are refused, not unpickled.
+def read_array(path: Path, kind: ArrayKind) -> NDArray[Any]:
+    """Read the array of a .npy file.
 
     Raises:
         DatasetError: the file is unreadable, or not such an array.
     """
     try:
-        array = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError) as error:
-        raise DatasetError(
-            f"{path} is not a plain NumPy array "
-            "(arrays of Python objects are refused: reading them could run code)"
-        ) from error
-    if not isinstance(array, np.ndarray):
-        raise DatasetError(f"{path} is an archive; give one array as .npy")
-    return array
+        return read_npy(path, kind, remedy="save one array with numpy.save")
+    except ArraysError as error:
+        raise DatasetError(str(error)) from error
 
 
 def read_lines(path: Path) -> list[str]:

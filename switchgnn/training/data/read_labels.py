@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.npy import ArrayKind
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.training.data.dataset import UNLABELLED
 from switchgnn.training.data.read_file import Table, read_array, read_lines, read_table
@@ -62,13 +63,11 @@ def read_labels(
 
 
 def _from_array(path: Path, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
-    array = read_array(path)
-    if array.ndim == 0:
-        raise DatasetError(f"{path} must hold one label per vertex")
+    array = read_array(path, ArrayKind(("f", "i", "u", "b"), (1, 2)))
     check_row_order(graph, len(array), path)
     if array.ndim == 1 and np.issubdtype(array.dtype, np.integer):
         return array.astype(np.int64)
-    if array.ndim == 2 and array.dtype.kind in "biuf":
+    if array.ndim == 2:
         return array.astype(np.float32)
     raise DatasetError(
         f"{path} must hold labels as whole numbers [V], or as zeros and ones [V, C]; "

@@ -11,7 +11,6 @@ from torch import nn
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.layers.templates import templates_removed
 
 MODELS = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}
 
@@ -70,11 +69,6 @@ def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module
     Raises:
         TrainingError: there is no such model, or the file fails.
     """
-    with templates_removed():
-        return _build(options, features, classes)
-
-
-def _build(options: ModelOptions, features: int, classes: int) -> nn.Module:
     if ":" in options.model:
         return _own_model(options.model, features, classes)
     if options.model not in MODELS:

@@ -14,7 +14,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def templates_removed() -> Iterator[None]:
-    """Take away at the end whatever temporary files are made meanwhile."""
+    """Take away at the end whatever temporary files this process has made meanwhile.
+
+    No other thread may make any: the folder for them is the process's.
+    """
     before = tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
         tempfile.tempdir = folder

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The connection to a switch, and its errors as sentences."""
 
+import os
 import shutil
+import stat
 import subprocess
+import threading
 
 import grpc
 import pytest
@@ -19,9 +22,12 @@ from switchgnn.controller.errors import (
     WriteRefusedError,
 )
 from switchgnn.controller.network import star_network
+from switchgnn.controller.p4runtime.address import advice
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
+from switchgnn.softswitch import SoftSwitch
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan
+from tests.support.markers import needs_root
 
 
 @pytest.fixture
@@ -39,6 +45,57 @@ def updates(layout):
 def test_nobody_there():
     with pytest.raises(SwitchUnreachableError, match=r"127.0.0.1:1 \(without TLS\) within 0.2 s"):
         P4RuntimeClient("127.0.0.1:1", deadline=0.2).open()
+
+
+def test_ctrl_c_at_the_very_beginning_of_a_call_ends_the_client(fake, monkeypatch):
+    """A call that gRPC has begun, but whose events nobody reads, never ends."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(grpc._channel, "_run_channel_spin_thread", interrupted)
+    client = P4RuntimeClient(fake.address, deadline=3)
+    done = threading.Event()
+
+    def use():
+        with pytest.raises(KeyboardInterrupt):
+            client.open()
+        done.set()
+
+    threading.Thread(target=use, daemon=True).start()
+    assert done.wait(20)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("nothing.sock", "there is no socket .*nothing.sock"), ("x" * 108, "at most 107 bytes")],
+)
+def test_no_socket_there(name, words, tmp_path):
+    with pytest.raises(ControllerError, match=words):
+        P4RuntimeClient(f"unix:{tmp_path / name}", deadline=0.2).open()
+
+
+def test_over_a_socket_whatever_its_name(tmp_path):
+    address = f"unix:{tmp_path}/a switch 100%.sock"
+    with SoftSwitch(grpc=address), P4RuntimeClient(address, deadline=3) as client:
+        assert client.alive
+        assert client.address == address
+
+
+@needs_root
+def test_a_socket_of_another_user(tmp_path):
+    for folder in tmp_path.parents:
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
+    tmp_path.chmod(0o711)
+    path = tmp_path / "switch.sock"
+    with SoftSwitch(grpc=f"unix:{path}"):
+        os.seteuid(65534)
+        try:
+            assert "be that user" in advice(f"unix:{path}")
+        finally:
+            os.seteuid(0)
+    assert "be that user" not in advice(f"unix:{path}")
 
 
 def test_opening_and_closing_twice_is_fine(fake):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A schedule comes back from its file as it was; everything else is refused."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,41 @@ def test_transposing_twice_changes_nothing(schedule):
     assert np.array_equal(twice.send.indptr, schedule.send.indptr)
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("digest", "short"),
+        *itertools.product(
+            ("send_column", "add_column", "in_indptr", "add_indptr"),
+            ("large", "negative", "short", "empty"),
+        ),
+    ],
+)
+def test_rows_that_are_not_there_are_refused(schedule, tmp_path, name, change):
+    """They would be added from other memory."""
+    path = tmp_path / schedule_file(1)
+    write_schedule(schedule, path)
+    arrays = dict(np.load(path))
+    array = arrays[name]
+    if change in ("large", "negative"):
+        array[len(array) // 2] = 10**9 if change == "large" else -1
+    else:
+        arrays[name] = array[: len(array) - 1 if change == "short" else 0]
+    np.savez(path, **arrays)
+    with pytest.raises(ScheduleError, match="do not fit each other"):
+        read_schedule(path)
+
+
+def test_no_room_is_made_for_rows_that_nobody_adds(schedule, tmp_path):
+    path = tmp_path / schedule_file(1)
+    write_schedule(schedule, path)
+    arrays = dict(np.load(path))
+    arrays["in_indptr"][-1] = 1 << 40
+    np.savez(path, **arrays)
+    with pytest.raises(ScheduleError, match="do not fit each other"):
+        read_schedule(path)
+
+
 def test_other_files_are_refused(schedule, tmp_path):
     with pytest.raises(ScheduleError, match="Cannot read"):
         read_schedule(tmp_path / "none.npz")
@@ -50,7 +87,7 @@ def test_other_files_are_refused(schedule, tmp_path):
         read_schedule(text)
     other = tmp_path / "other.npz"
     np.savez(other, a=np.zeros(3))
-    with pytest.raises(ScheduleError, match="does not hold a schedule"):
+    with pytest.raises(ScheduleError, match="has no array worker; write it again"):
         read_schedule(other)
     with pytest.raises(ScheduleError, match="Cannot write"):
         write_schedule(schedule, tmp_path / "no-folder" / "x.npz")

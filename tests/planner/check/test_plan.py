@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checker passes what the planner makes and refuses every mistake planted in it."""
 
+import random
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,19 @@ from hypothesis import strategies as st
 from switchgnn.planner import build_plan, graph_from_edges, write_plan
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan, name_of_graph
+from tests.planner.alterations import (
+    ALTERATIONS,
+    change_number,
+    change_packets,
+    contributions,
+    double,
+    drop,
+    exchange,
+    exchangeable,
+    raise_count,
+    share_slot,
+    swap_owners,
+)
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
 
@@ -58,6 +72,7 @@ def test_what_the_planner_makes_is_right(split, slots, directions):
     with tempfile.TemporaryDirectory() as folder:
         write_plan(plan, Path(folder) / "plan")
         found = check_plan(Path(folder) / "plan", graph)
+        assert check_plan(Path(folder) / "plan") == found
     assert found.packets == sum(len(part.send_source) for part in plan.workers)
     assert found.blocks == plan.manifest.blocks
 
@@ -108,18 +123,12 @@ def test_a_plan_that_is_right_for_one_edge_less_more_or_elsewhere(split, change,
     assert "edge" in message
 
 
-def contributions(switch):
-    """(entry, bank) of every addition."""
-    return np.argwhere(switch["entry_expected"] > 0)
-
-
 @FEWER
 @given(st.data())
 def test_a_contribution_dropped(graph, plan, data):
     content = content_of(plan)
     entry, bank = data.draw(st.sampled_from(contributions(content["switch"]).tolist()))
-    content["switch"]["entry_expected"][entry, bank] = 0
-    content["switch"]["entry_slot"][entry, bank] = 0
+    drop(content["switch"], entry, bank)
     with tempfile.TemporaryDirectory() as folder:
         refused(content, graph, Path(folder))
 
@@ -127,61 +136,10 @@ def test_a_contribution_dropped(graph, plan, data):
 @FEWER
 @given(st.data())
 def test_a_contribution_doubled(graph, plan, data):
-    """A pass more for one source; the counts of slot, result and worker are raised to match."""
     content = content_of(plan)
-    switch = content["switch"]
-    entry, bank = data.draw(st.sampled_from(contributions(switch).tolist()))
-    block, slot = switch["entry_block"][entry], switch["entry_slot"][entry, bank]
-    raise_count(content, block, bank, slot)
-    last = entry + int(np.argmax(switch["entry_last"][entry:]))
-    switch["entry_last"][last] = False
-    for name in [name for name in switch if name.startswith("entry")]:
-        row = switch[name][last : last + 1].copy()
-        switch[name] = np.insert(switch[name], last + 1, row, axis=0)
-    switch["entry_hop"][last + 1] += 1
-    switch["entry_last"][last + 1] = True
-    only = np.arange(8) == bank
-    expected = switch["entry_expected"][entry, bank]
-    switch["entry_expected"][last + 1] = np.where(only, expected, 0)
-    switch["entry_slot"][last + 1] = np.where(only, slot, 0)
+    double(content, *data.draw(st.sampled_from(contributions(content["switch"]).tolist())))
     with tempfile.TemporaryDirectory() as folder:
         refused(content, graph, Path(folder))
-
-
-def raise_count(content, block, bank, slot, by=1):
-    """Change what a slot expects, everywhere."""
-    switch = content["switch"]
-    hit = (switch["entry_block"] == block) & (switch["entry_slot"][:, bank] == slot)
-    hit &= switch["entry_expected"][:, bank] > 0
-    switch["entry_expected"][hit, bank] += np.int16(by).astype(np.uint16)
-    at = (switch["result_block"] == block) & (switch["result_bank"] == bank)
-    at &= switch["result_slot"] == slot
-    switch["result_expected"][at] += np.int16(by).astype(np.uint16)
-    vertex = int(switch["result_vertex"][at][0])
-    part = content["workers"][int(switch["result_worker"][at][0])]
-    rows = slice(part["receive_indptr"][block - 1], part["receive_indptr"][block])
-    row = rows.start + int(np.searchsorted(part["receive_vertex"][rows], vertex))
-    part["receive_count"][row] = int(part["receive_count"][row]) + by
-
-
-def exchangeable(switch):
-    """Pairs of (entry, bank) of two sources and two destinations with the same count."""
-    found = []
-    places = contributions(switch).tolist()
-    for at, (entry, bank) in enumerate(places):
-        for other, same in places[:at]:
-            alike = all(
-                (
-                    bank == same,
-                    switch["entry_block"][other] == switch["entry_block"][entry],
-                    switch["entry_expected"][other, bank] == switch["entry_expected"][entry, bank],
-                    switch["entry_slot"][other, bank] != switch["entry_slot"][entry, bank],
-                    switch["entry_source"][other] != switch["entry_source"][entry],
-                )
-            )
-            if alike:
-                found.append((entry, other, bank))
-    return found
 
 
 @pytest.mark.parametrize("number", range(10))
@@ -189,8 +147,7 @@ def test_a_contribution_moved_to_another_slot(graph, content, tmp_path, number):
     """Two sources exchange a destination, so that every count stays right."""
     pairs = exchangeable(content["switch"])
     one, other, bank = pairs[number * len(pairs) // 10]
-    column = content["switch"]["entry_slot"][:, bank]
-    column[[one, other]] = column[[other, one]]
+    exchange(content["switch"], one, other, bank)
     assert "edge" in refused(content, graph, tmp_path)
 
 
@@ -216,36 +173,25 @@ def test_one_changed_number_in_the_arrays(graph, plan, data):
     names = [name for name, array in where.items() if array.size]
     array = where[data.draw(st.sampled_from(names))]
     at = np.unravel_index(data.draw(st.integers(0, array.size - 1)), array.shape)
-    array[at] = not array[at] if array.dtype == bool else array[at] + array.dtype.type(1)
+    change_number(array, at)
     with tempfile.TemporaryDirectory() as folder:
         refused(content, graph, Path(folder))
 
 
 def test_a_swapped_owner_is_found(content, graph, tmp_path):
-    one = np.flatnonzero(content["assignment"] == 0)[0]
-    other = np.flatnonzero(content["assignment"] == 1)[0]
-    content["assignment"][[one, other]] = 1, 0
+    swap_owners(content)
     assert "owner" in refused(content, graph, tmp_path)
 
 
 def test_a_packet_left_out_or_sent_twice_is_found(plan, graph, tmp_path):
     for change in ("left out", "twice"):
         content = content_of(plan)
-        part = content["workers"][2]
-        for name in ("send_source", "send_row"):
-            rows = part[name]
-            part[name] = rows[1:] if change == "left out" else np.insert(rows, 0, rows[0])
-        part["send_row_indptr"] = np.arange(len(part["send_row"]) + 1)
-        block = int(np.flatnonzero(np.diff(part["send_indptr"]))[0])
-        part["send_indptr"][block + 1 :] += -1 if change == "left out" else 1
+        change_packets(content, 2, twice=change == "twice")
         assert "once each" in refused(content, graph, tmp_path / change)
 
 
 def test_two_destinations_in_one_slot_are_found(content, graph, tmp_path):
-    switch = content["switch"]
-    bank, slot = switch["result_bank"], switch["result_slot"]
-    same = (np.diff(switch["result_block"]) == 0) & (np.diff(bank) == 0)
-    slot[np.argmax(same) + 1] = slot[np.argmax(same)]
+    share_slot(content["switch"])
     assert "share a slot" in refused(content, graph, tmp_path)
 
 
@@ -289,6 +235,32 @@ def test_slots_beyond_the_memory_are_found(content, graph, tmp_path):
 def test_blocks_without_a_direction_are_found(content, graph, tmp_path):
     del content["manifest"]["directions"]["backward"]
     assert "of no direction" in refused(content, graph, tmp_path)
+
+
+@pytest.mark.parametrize("name", [*ALTERATIONS])
+def test_alterations_are_found_without_the_graph(plan, name, tmp_path):
+    content = content_of(plan)
+    ALTERATIONS[name](content, random.Random(name))
+    write_content(content, tmp_path)
+    with pytest.raises(PlanCheckError) as error:
+        check_plan(tmp_path)
+    one_sentence(error)
+
+
+def test_directions_that_are_not_each_other_reversed_are_found(graph, tmp_path):
+    """Without the graph: blocks for both directions of a graph that is none."""
+    content = content_of(plan_of(graph, directions="forward"))
+    directions = content["manifest"]["directions"]
+    directions["backward"] = directions["forward"]
+    write_content(content, tmp_path)
+    with pytest.raises(PlanCheckError, match="backward: the switch serves the edge"):
+        check_plan(tmp_path)
+
+
+def test_a_strange_number_of_workers_is_refused(content, graph, tmp_path):
+    for workers in (10**12, -1, 3, "x", None):
+        content["manifest"]["workers"] = workers
+        refused(content, graph, tmp_path)
 
 
 def test_another_graph_is_refused(plan, tmp_path):

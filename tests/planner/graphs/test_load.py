@@ -10,6 +10,8 @@ import scipy.sparse
 
 from switchgnn.planner import PlannerError, load_graph
 from switchgnn.planner.graphs import bundled as load_bundled
+from switchgnn.planner.graphs.npz_file import load_npz
+from switchgnn.zip_archive import UnpackLimit
 from tests.planner.helpers import one_sentence, random_graph
 
 
@@ -226,16 +228,32 @@ class Bomb:
         ({"indptr": [0, 2], "indices": [0]}, "does not rise"),
         ({"indptr": [0.0, 0.0], "indices": [0]}, "whole numbers"),
         ({"indptr": [0], "indices": np.zeros(0, dtype=int)}, "without vertices"),
-        ({"indptr": [0, 1, 1], "indices": [1], "features": [["a"], ["b"]]}, "table of numbers"),
+        ({"indptr": [0, 1, 1], "indices": [1], "features": [["a"], ["b"]]}, "a table of fractions"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0]]}, "features for 1"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [np.nan]]}, "NaN"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [1e300]]}, "infinity"),
         ({"indptr": [0, 1, 1], "indices": [1], "labels": [0.5, 1]}, "labels"),
+        ({"indptr": [0, 1, 1], "indices": [1], "data": 1.0}, "array data: it is <f8[], not a row"),
+        ({"indptr": [0, 1, 1], "indices": [1], "data": [1, 1]}, "2 values for 1 indices"),
+        ({"indptr": 0, "indices": [1]}, "array indptr: it is <i8[], not a row of whole numbers"),
+        # Differences of these overflow, and none of them is negative.
+        ({"indptr": [0, 2**63 - 1, 1 - 2**63, 0], "indices": np.zeros(0, int)}, "does not rise"),
     ],
 )
 def test_bad_npz(tmp_path, arrays, part):
     np.savez(tmp_path / "g.npz", **{key: np.array(value) for key, value in arrays.items()})
     assert part in refused(str(tmp_path / "g.npz"))
+
+
+def test_npz_unpacks_within_a_limit(tmp_path):
+    path = tmp_path / "g.npz"
+    arrays = {"indptr": [0, 1, 1], "indices": [1], "features": np.zeros((2, 10_000), np.float32)}
+    np.savez_compressed(path, **arrays)
+    assert load_npz(path).features.shape == (2, 10_000)
+    with pytest.raises(PlannerError, match="would unpack to 80,4"):
+        load_npz(path, limit=UnpackLimit(allowance=70_000, ratio=10))
+    np.savez(path, **arrays)
+    assert load_npz(path, limit=UnpackLimit(allowance=0, ratio=1)).vertices == 2
 
 
 def test_npz_runs_no_pickles(tmp_path):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from switchgnn.topologies.free_ports import free_tcp_address
+from switchgnn.topologies.rpc_address import socket_address
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.ptf.switchgnn_ptf.cases import CASES, FOLDER, ROOT
 from tests.ptf.switchgnn_ptf.results import CaseResult, read_results
@@ -39,7 +39,7 @@ class Runner:
     def __enter__(self) -> "Runner":
         with contextlib.ExitStack() as stack:
             self._wiring = stack.enter_context(self._setting.wiring(PORTS))
-            self._address = free_tcp_address()
+            self._address = socket_address(self.folder)
             switch = switch_child(
                 self._setting.target,
                 ports=self._wiring.switch,
@@ -47,6 +47,7 @@ class Runner:
                 device_id=0,
                 log=self.folder / "switch.log",
                 nursery=nursery(),
+                namespace=self._wiring.namespace,
             )
             stack.callback(switch.stop)
             switch.start()

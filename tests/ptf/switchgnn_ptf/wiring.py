@@ -4,12 +4,14 @@
 
 import itertools
 import os
-import subprocess
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 
 from switchgnn.topologies.free_ports import free_udp_addresses
+from tests.support.networks import own_network
 
 _numbers = itertools.count()
 
@@ -21,6 +23,7 @@ class UdpWiring:
     ports: Iterable[int]
     switch: dict[int, str] = field(default_factory=dict)
     tester: dict[int, str] = field(default_factory=dict)
+    namespace: Path | None = None
 
     def __enter__(self) -> "UdpWiring":
         ports = list(self.ports)
@@ -42,20 +45,25 @@ class UdpWiring:
 
 @dataclass
 class VethWiring:
-    """A pair of virtual interfaces for each port; needs root."""
+    """A pair of virtual interfaces for each port; needs root. The switch's ends are elsewhere."""
 
     ports: Iterable[int]
     switch: dict[int, str] = field(default_factory=dict)
     tester: dict[int, str] = field(default_factory=dict)
-    _pairs: list[str] = field(default_factory=list)
+    namespace: Path | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> "VethWiring":
-        try:
+        with ExitStack() as stack:
+            network = stack.enter_context(own_network())
+            self.namespace = network.path
             for port in self.ports:
-                self._add_pair(port)
-        except BaseException:
-            self._remove()
-            raise
+                # 15 characters at most, and no other process has them.
+                stem = f"g{os.getpid()}x{next(_numbers)}"
+                ours, theirs = f"{stem}s", f"{stem}t"
+                network.add_cable(theirs, ours)
+                self.switch[port], self.tester[port] = f"eth:{ours}", theirs
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
@@ -64,32 +72,4 @@ class VethWiring:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._remove()
-
-    def _add_pair(self, port: int) -> None:
-        # 15 characters at most, and no other process has them.
-        stem = f"g{os.getpid()}x{next(_numbers)}"
-        ours, theirs = f"{stem}s", f"{stem}t"
-        self._pairs.append(ours)
-        _ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
-        for name in (ours, theirs):
-            # Before it is up, so that the kernel sends nothing of its own.
-            _ip("link", "set", name, "addrgenmode", "none")
-            _disable_ipv6(name)
-            _ip("link", "set", name, "up")
-        self.switch[port] = f"eth:{ours}"
-        self.tester[port] = theirs
-
-    def _remove(self) -> None:
-        while self._pairs:
-            # Its peer goes with it.
-            _ip("link", "delete", self._pairs.pop(), check=False)
-
-
-def _ip(*words: str, check: bool = True) -> None:
-    subprocess.run(["ip", *words], check=check, capture_output=True)
-
-
-def _disable_ipv6(interface: str) -> None:
-    words = ["sysctl", "-qw", f"net.ipv6.conf.{interface}.disable_ipv6=1"]
-    subprocess.run(words, check=False, capture_output=True)
+        self._stack.close()

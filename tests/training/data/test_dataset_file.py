@@ -40,12 +40,12 @@ def refused(path):
 def test_damaged_files_are_refused(path):
     arrays = dict(np.load(path))
     for changes, part in (
-        ({"train": arrays["train"].astype(int)}, "arrays of a data set"),
-        ({"more": arrays["train"]}, "arrays of a data set"),
+        ({"train": arrays["train"].astype(int)}, "not a row of truth values"),
+        ({"more": arrays["train"]}, "'more.npy', which does not belong there"),
         ({"train": arrays["train"][1:]}, "train mask"),
         ({"indices": arrays["indices"] + 30}, "outside"),
-        ({"classes": np.zeros(2, dtype=int)}, "damaged"),
-        ({"labels": np.array([open], dtype=object)}, "not an archive"),
+        ({"classes": np.zeros(2, dtype=int)}, "not a single value of whole numbers"),
+        ({"labels": np.array([open], dtype=object)}, "could run code"),
     ):
         np.savez(path, **(arrays | changes))
         assert part in refused(path)

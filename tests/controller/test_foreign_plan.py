@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A plan that others may have made is checked before a switch hears of it."""
+
+import grp
+import os
+import pwd
+import random
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from switchgnn.controller.check import check_plan as check_fit
+from switchgnn.controller.cli import app
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.desired import desired_state
+from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.foreign_plan import trusted_plan
+from switchgnn.controller.ownership import reason_to_distrust
+from switchgnn.controller.plan import load_plan
+from switchgnn.errors import SwitchGNNError
+from switchgnn.planner import build_plan, write_plan
+from tests.controller.plans import write_ring
+from tests.planner.alterations import ALTERATIONS
+from tests.planner.forgery import content_of, write_content
+from tests.planner.helpers import one_sentence, random_graph
+
+TIMES = 41 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 5
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
+
+
+@pytest.fixture
+def folder(tmp_path, program):
+    usual = os.umask(0o022)
+    try:
+        write_ring(tmp_path / "plan", program)
+    finally:
+        os.umask(usual)
+    return tmp_path / "plan"
+
+
+def said_of(folder, **options):
+    """What is said about a plan, and whether it is read where it is."""
+    said = []
+    with trusted_plan(folder, said.append, **options) as where:
+        return said, where == folder
+
+
+def test_ones_own_plan_is_read_where_it_is(folder):
+    assert reason_to_distrust(folder) is None
+    assert said_of(folder) == ([], True)
+
+
+@pytest.mark.parametrize("place", [".", "switch.npz", "plan.json", "worker-001.npz"])
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_what_others_may_write_to_is_checked(folder, place, mode):
+    # A group of one's own is one that nobody else is in; this one belongs to another user.
+    if mode == 0o775:
+        if os.geteuid() != 0:
+            pytest.skip("needs root, to give a file to another group")
+        os.chown(folder / place, -1, 1)
+    (folder / place).chmod(mode)
+    said, in_place = said_of(folder)
+    assert said == [
+        f"Checking the plan {folder} first: others may write to {(folder / place).resolve()}."
+    ]
+    assert not in_place
+    assert said_of(folder, check=False) == ([], True)
+
+
+def test_a_folder_above_that_others_may_write_to(folder, tmp_path):
+    """Without the sticky bit anybody can put another folder in its place."""
+    tmp_path.chmod(0o777)
+    assert f"others may write to {tmp_path}" in str(reason_to_distrust(folder))
+    tmp_path.chmod(0o1777)
+    assert reason_to_distrust(folder) is None
+
+
+def test_a_group_of_ones_own_may_write(folder):
+    user = pwd.getpwuid(os.geteuid())
+    if grp.getgrgid(user.pw_gid).gr_name != user.pw_name:
+        pytest.skip("this user has no group of their own")
+    os.chown(folder, -1, user.pw_gid)
+    folder.chmod(0o775)
+    assert reason_to_distrust(folder) is None
+
+
+@needs_root
+@pytest.mark.parametrize("place", [".", "assignment.npy"])
+def test_what_belongs_to_another_user_is_checked(folder, place):
+    os.chown(folder / place, 12345, 12345)
+    assert "belongs to user 12345" in str(reason_to_distrust(folder))
+    assert not said_of(folder)[1]
+
+
+def test_a_link_in_a_plan_is_no_part_of_it(folder, tmp_path):
+    shutil.move(folder / "switch.npz", tmp_path / "elsewhere")
+    (folder / "switch.npz").symlink_to(tmp_path / "elsewhere")
+    assert "switch.npz is a link" in str(reason_to_distrust(folder))
+
+
+def test_what_is_asked_for_is_done(folder):
+    said, in_place = said_of(folder, check=True)
+    assert (len(said), in_place) == (1, False)
+
+
+def test_what_is_checked_is_what_is_installed(folder):
+    """Changes that come after the check reach nobody."""
+    with trusted_plan(folder, lambda _: None, check=True) as where:
+        (folder / "switch.npz").write_bytes(b"")
+        assert len(load_plan(where).switch.source_vertex)
+    assert not where.exists()
+
+
+def test_a_pipe_in_a_plan_is_not_waited_for(folder):
+    os.mkfifo(folder / "more")
+    folder.chmod(0o777)
+    with pytest.raises(PlanRefusedError, match="no regular file"):
+        said_of(folder)
+
+
+@pytest.fixture(scope="module")
+def plan(program):
+    graph = random_graph(60, 300, 3, directed=True)
+    return build_plan(graph, workers=4, slots=20, program=program.digest, directions="both")
+
+
+def taken(folder, program, layout, network, *, check):
+    """Whether `controller install` would begin to write to a switch."""
+    try:
+        with trusted_plan(folder, lambda _: None, check=check) as where:
+            loaded = load_plan(where)
+            check_fit(loaded, program, layout, network)
+            desired_state(loaded, layout, network, DEFAULT_ECN_THRESHOLD)
+    except SwitchGNNError:
+        return False
+    return True
+
+
+def test_altered_plans_are_refused(plan, program, layout, network, tmp_path):
+    """Their digests are right; without the check most of them would be installed."""
+    write_plan(plan, tmp_path / "right")
+    assert taken(tmp_path / "right", program, layout, network, check=True)
+    number, before, after = 0, 0, []
+    for name, alter in ALTERATIONS.items():
+        for seed in range(TIMES):
+            content = content_of(plan)
+            alter(content, random.Random(seed))
+            write_content(content, tmp_path / "altered")
+            number += 1
+            before += taken(tmp_path / "altered", program, layout, network, check=False)
+            if taken(tmp_path / "altered", program, layout, network, check=True):
+                after.append((name, seed))
+    assert before > number / 2
+    assert after == []
+
+
+def test_the_command_says_that_it_checks_and_writes_nothing(plan, tmp_path, fake):
+    folder = tmp_path / "altered"
+    content = content_of(plan)
+    ALTERATIONS["a contribution moved"](content, random.Random(0))
+    write_content(content, folder)
+    folder.chmod(0o777)
+    run = CliRunner()
+    for command in ("install", "watch"):
+        result = run.invoke(app, [command, str(folder), "--address", fake.address])
+        assert isinstance(result.exception, PlanRefusedError)
+        assert "was installed: " in str(result.exception)
+        assert f"Checking the plan {folder} first: others may write to {folder}." in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+    assert not fake.pushes
+    result = run.invoke(app, ["install", str(folder), "--address", fake.address, "--no-check"])
+    assert result.exit_code == 0, result.output
+    assert fake.pushes == 1
+
+
+def test_the_sentence_names_the_folder_of_the_user(plan, tmp_path):
+    write_plan(plan, tmp_path / "plan")
+    (tmp_path / "plan" / "worker-000.npz").write_bytes(b"")
+    with pytest.raises(PlanRefusedError) as error:
+        said_of(tmp_path / "plan", check=True)
+    assert f"{tmp_path}/plan/worker-000.npz was changed" in one_sentence(error)

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody may do to a plan: mistakes planted in its content, one place each.
+
+A content is what `tests.planner.forgery.content_of` returns. Each alteration takes one and a
+random number generator, and changes it.
+"""
+
+import numpy as np
+
+
+def contributions(switch):
+    """(entry, bank) of every addition."""
+    return np.argwhere(switch["entry_expected"] > 0)
+
+
+def drop(switch, entry, bank):
+    """Take a contribution out of the switch."""
+    switch["entry_expected"][entry, bank] = 0
+    switch["entry_slot"][entry, bank] = 0
+
+
+def double(content, entry, bank):
+    """A pass more for one source; the counts of slot, result and worker are raised to match."""
+    switch = content["switch"]
+    block, slot = switch["entry_block"][entry], switch["entry_slot"][entry, bank]
+    raise_count(content, block, bank, slot)
+    last = entry + int(np.argmax(switch["entry_last"][entry:]))
+    switch["entry_last"][last] = False
+    for name in [name for name in switch if name.startswith("entry")]:
+        row = switch[name][last : last + 1].copy()
+        switch[name] = np.insert(switch[name], last + 1, row, axis=0)
+    switch["entry_hop"][last + 1] += 1
+    switch["entry_last"][last + 1] = True
+    only = np.arange(8) == bank
+    expected = switch["entry_expected"][entry, bank]
+    switch["entry_expected"][last + 1] = np.where(only, expected, 0)
+    switch["entry_slot"][last + 1] = np.where(only, slot, 0)
+
+
+def raise_count(content, block, bank, slot, by=1):
+    """Change what a slot expects, everywhere."""
+    switch = content["switch"]
+    hit = (switch["entry_block"] == block) & (switch["entry_slot"][:, bank] == slot)
+    hit &= switch["entry_expected"][:, bank] > 0
+    switch["entry_expected"][hit, bank] += np.int16(by).astype(np.uint16)
+    at = (switch["result_block"] == block) & (switch["result_bank"] == bank)
+    at &= switch["result_slot"] == slot
+    switch["result_expected"][at] += np.int16(by).astype(np.uint16)
+    vertex = int(switch["result_vertex"][at][0])
+    part = content["workers"][int(switch["result_worker"][at][0])]
+    rows = slice(part["receive_indptr"][block - 1], part["receive_indptr"][block])
+    row = rows.start + int(np.searchsorted(part["receive_vertex"][rows], vertex))
+    part["receive_count"][row] = int(part["receive_count"][row]) + by
+
+
+def exchangeable(switch):
+    """Pairs of (entry, bank) of two sources and two destinations with the same count."""
+    found = []
+    places = contributions(switch).tolist()
+    for at, (entry, bank) in enumerate(places):
+        for other, same in places[:at]:
+            alike = all(
+                (
+                    bank == same,
+                    switch["entry_block"][other] == switch["entry_block"][entry],
+                    switch["entry_expected"][other, bank] == switch["entry_expected"][entry, bank],
+                    switch["entry_slot"][other, bank] != switch["entry_slot"][entry, bank],
+                    switch["entry_source"][other] != switch["entry_source"][entry],
+                )
+            )
+            if alike:
+                found.append((entry, other, bank))
+    return found
+
+
+def exchange(switch, one, other, bank):
+    """Let two sources exchange a destination, so that every count stays right."""
+    column = switch["entry_slot"][:, bank]
+    column[[one, other]] = column[[other, one]]
+
+
+def swap_owners(content):
+    """Give two workers a vertex of each other."""
+    one = np.flatnonzero(content["assignment"] == 0)[0]
+    other = np.flatnonzero(content["assignment"] == 1)[0]
+    content["assignment"][[one, other]] = 1, 0
+
+
+def change_packets(content, worker, *, twice):
+    """Let a worker send its first packet twice, or not at all."""
+    part = content["workers"][worker]
+    for name in ("send_source", "send_row"):
+        rows = part[name]
+        part[name] = np.insert(rows, 0, rows[0]) if twice else rows[1:]
+    part["send_row_indptr"] = np.arange(len(part["send_row"]) + 1)
+    block = int(np.flatnonzero(np.diff(part["send_indptr"]))[0])
+    part["send_indptr"][block + 1 :] += 1 if twice else -1
+
+
+def share_slot(switch):
+    """Put two destinations of a block into one slot."""
+    bank, slot = switch["result_bank"], switch["result_slot"]
+    same = (np.diff(switch["result_block"]) == 0) & (np.diff(bank) == 0)
+    slot[np.argmax(same) + 1] = slot[np.argmax(same)]
+
+
+def change_number(array, at):
+    """Add one, or negate a truth value."""
+    array[at] = not array[at] if array.dtype == bool else array[at] + array.dtype.type(1)
+
+
+def _any_contribution(content, chosen):
+    return chosen.choice(contributions(content["switch"]).tolist())
+
+
+def _dropped(content, chosen):
+    drop(content["switch"], *_any_contribution(content, chosen))
+
+
+def _doubled(content, chosen):
+    double(content, *_any_contribution(content, chosen))
+
+
+def _moved(content, chosen):
+    exchange(content["switch"], *chosen.choice(exchangeable(content["switch"])))
+
+
+def _miscounted(content, chosen):
+    switch = content["switch"]
+    entry, bank = _any_contribution(content, chosen)
+    block, slot = switch["entry_block"][entry], switch["entry_slot"][entry, bank]
+    raise_count(content, block, bank, slot)
+
+
+def _number(where):
+    def change(content, chosen):
+        arrays = content["switch"] if where == "switch" else chosen.choice(content["workers"])
+        array = arrays[chosen.choice([name for name, array in arrays.items() if array.size])]
+        change_number(array, np.unravel_index(chosen.randrange(array.size), array.shape))
+
+    return change
+
+
+def _predicted(content, chosen):
+    said = content["manifest"]["directions"]["forward"]["prediction"]
+    said[chosen.choice(("boundary_edges", "contributions", "entries"))] += 1
+
+
+# By what they do; each can be done again and again, in other places.
+ALTERATIONS = {
+    "a contribution dropped": _dropped,
+    "a contribution doubled": _doubled,
+    "a contribution moved": _moved,
+    "a count wrong everywhere": _miscounted,
+    "a number of the switch changed": _number("switch"),
+    "a number of a worker changed": _number("workers"),
+    "owners swapped": lambda content, _: swap_owners(content),
+    "a packet left out": lambda content, chosen: change_packets(
+        content, chosen.randrange(4), twice=False
+    ),
+    "a packet sent twice": lambda content, chosen: change_packets(
+        content, chosen.randrange(4), twice=True
+    ),
+    "a slot shared": lambda content, _: share_slot(content["switch"]),
+    "a prediction changed": _predicted,
+}

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Network namespaces: to be in one for a while, or to have one where a switch is alone.
+
+BMv2's Thrift server listens on all interfaces without a password: see docs/security.md.
+"""
+
+import ctypes
+import os
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+_CLONE_NEWNET = 0x40000000
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@contextmanager
+def in_network(path):
+    """Have this thread in a namespace; a socket stays where it was opened."""
+    with _opened("/proc/thread-self/ns/net") as here, _opened(path) as there:
+        assert _LIBC.setns(there, _CLONE_NEWNET) == 0
+        try:
+            yield
+        finally:
+            assert _LIBC.setns(here, _CLONE_NEWNET) == 0
+
+
+class OwnNetwork(NamedTuple):
+    """A namespace, by a process that holds it."""
+
+    pid: int
+
+    @property
+    def path(self):
+        return Path(f"/proc/{self.pid}/ns/net")
+
+    def add_cable(self, here, there):
+        """Connect an interface in this thread's namespace to one in that; it ends with either."""
+        pair = ["ip", "link", "add", here, "type", "veth", "peer", "name", there]
+        subprocess.run([*pair, "netns", str(self.pid)], check=True, capture_output=True)
+        _bring_up(here)
+        with in_network(self.path):
+            _bring_up(there)
+
+    def received_frames(self, interface):
+        """What the kernel has counted at an interface there."""
+        for line in Path(f"/proc/{self.pid}/net/dev").read_text().splitlines():
+            name, _, numbers = line.partition(":")
+            if name.strip() == interface:
+                return int(numbers.split()[1])
+        raise KeyError(interface)
+
+
+@contextmanager
+def own_network():
+    """A new namespace, which ends with this process at the latest."""
+    holder = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo made; exec cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with holder:
+        try:
+            assert holder.stdout.readline() == "made\n"
+            made = OwnNetwork(holder.pid)
+            with in_network(made.path):
+                subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+            yield made
+        finally:
+            holder.kill()
+
+
+def _bring_up(interface):
+    # Before it is up, so that the kernel sends nothing of its own.
+    setting = Path(f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6")
+    if setting.exists():
+        setting.write_text("1")
+    subprocess.run(["ip", "link", "set", interface, "up"], check=True)
+
+
+@contextmanager
+def _opened(path):
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        yield opened
+    finally:
+        os.close(opened)

@@ -1,0 +1,277 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is done to a file of arrays, its reader returns or says in a sentence what is wrong."""
+
+import hashlib
+import io
+import json
+import os
+import random
+import struct
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.direct import partial_schedules, read_schedule, write_schedule
+from switchgnn.planner import build_plan, read_switch_part, read_worker_part, write_plan
+from switchgnn.planner.check.plan import check_plan
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.given import load_assignment
+from switchgnn.planner.partition.shards import read_shard, write_shards
+from switchgnn.planner.plan.files import read_assignment
+from switchgnn.training import load_dataset, load_files
+from switchgnn.training.data.dataset_file import read_dataset, write_dataset
+from switchgnn.training.partition_files import read_partition, write_partitions
+
+TRIES = 1_000 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 40
+MOST_MEMORY = 64 << 20
+# What stands in the headers of a zip archive and of an array, and what may cause trouble there.
+NUMBERS = (0, 1, 2, 8, 12, 99, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF)
+SHAPES = ("()", "(0,)", "(1,)", "(-1,)", "(1, 1)", "(4611686018427387904,)", "(0, 99999999999)")
+TYPES = ("<i8", "<i4", ">i8", "|i1", "<u8", "<u4", "<f8", "<f4", "|b1", "|S8", "<U2", "|O", "|V8")
+EXTREMES = (0, 1, -1, 2, 127, 1 << 15, 1 << 31, (1 << 32) - 1, (1 << 63) - 1, -(1 << 63))
+
+
+def karate_arrays():
+    graph = load_graph("karate")
+    return graph, np.arange(graph.vertices, dtype=np.int32) % 3
+
+
+class Graphs:
+    """A graph in its own form or in SciPy's, packed or not."""
+
+    def __init__(self, folder, *, packed, sparse):
+        graph, _ = karate_arrays()
+        self.file = folder / "graph.npz"
+        if sparse:
+            ones = np.ones(len(graph.indices))
+            matrix = scipy.sparse.csr_matrix((ones, graph.indices, graph.indptr))
+            scipy.sparse.save_npz(self.file, matrix, compressed=packed)
+        else:
+            save = np.savez_compressed if packed else np.savez
+            labels = np.arange(34) % 2
+            features = np.ones((34, 2), dtype=np.float32)
+            arrays = {"indptr": graph.indptr, "indices": graph.indices}
+            save(self.file, **arrays, features=features, labels=labels)
+
+    def read(self):
+        load_graph(str(self.file))
+
+
+class Plans:
+    """One file of a plan; the digests are those of the changed file."""
+
+    def __init__(self, folder, name, read):
+        self.read_part, self.times = read, 0
+        self.graph, assignment = karate_arrays()
+        plan = build_plan(self.graph, workers=3, slots=9, program="00", assignment=assignment)
+        write_plan(plan, folder / "plan")
+        self.folder, self.file = folder / "plan", folder / "plan" / name
+        self.manifest = json.loads((self.folder / "plan.json").read_text())
+
+    def read(self):
+        content = {key: value for key, value in self.manifest.items() if key != "digest"}
+        digest = hashlib.sha256(self.file.read_bytes()).hexdigest()
+        content["files"] = content["files"] | {self.file.name: digest}
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        content["digest"] = hashlib.sha256(canonical.encode()).hexdigest()
+        (self.folder / "plan.json").write_text(json.dumps(content))
+        self.times += 1
+        if self.times % 4:
+            self.read_part(self.folder)
+        else:
+            check_plan(self.folder, self.graph)
+
+
+class Files:
+    """A file that a function writes and another one reads."""
+
+    def __init__(self, file, write, read):
+        write()
+        self.file, self.read = file, read
+
+
+def schedules(folder):
+    graph, assignment = karate_arrays()
+    schedule, file = partial_schedules(graph, assignment, 3)[1], folder / "schedule.npz"
+
+    def use():
+        read = read_schedule(file)
+        for sums, rows in ((read.send, len(read.vertices)), (read.add, read.in_indptr[-1])):
+            sums.apply(np.ones((rows, 1), dtype=np.float32))
+
+    return Files(file, lambda: write_schedule(schedule, file), use)
+
+
+def partitions(folder):
+    _, assignment = karate_arrays()
+    target = folder / "parts"
+    return Files(
+        target / "partition-001.npz",
+        lambda: write_partitions(load_dataset("karate"), assignment, target),
+        lambda: read_partition(target, 1),
+    )
+
+
+def shards(folder):
+    target = folder / "shards"
+    return Files(
+        target / "shard-001.npz",
+        lambda: write_shards(karate_arrays()[0], 2, target),
+        lambda: read_shard(target, 1),
+    )
+
+
+def datasets(folder):
+    file = folder / "data.npz"
+    return Files(
+        file, lambda: write_dataset(load_dataset("karate"), file), lambda: read_dataset(file)
+    )
+
+
+def assignments(folder):
+    file = folder / "given.npy"
+    return Files(file, lambda: np.save(file, karate_arrays()[1]), lambda: load_assignment(file))
+
+
+def features(folder):
+    edges, file, labels = folder / "e.txt", folder / "f.npy", folder / "l.npy"
+    edges.write_text("0 1\n1 2\n2 3\n")
+    np.save(labels, np.array([0, 1, 0, 1]))
+    return Files(
+        file, lambda: np.save(file, np.ones((4, 3))), lambda: load_files(edges, file, labels)
+    )
+
+
+KINDS = {
+    "graph": lambda folder: Graphs(folder, packed=False, sparse=False),
+    "graph, packed": lambda folder: Graphs(folder, packed=True, sparse=False),
+    "sparse matrix": lambda folder: Graphs(folder, packed=True, sparse=True),
+    "switch's part": lambda folder: Plans(folder, "switch.npz", read_switch_part),
+    "worker's part": lambda folder: Plans(
+        folder, "worker-001.npz", lambda plan: read_worker_part(plan, 1)
+    ),
+    "plan's assignment": lambda folder: Plans(folder, "assignment.npy", read_assignment),
+    "schedule": schedules,
+    "partition": partitions,
+    "shard": shards,
+    "data set": datasets,
+    "assignment": assignments,
+    "features": features,
+}
+
+
+def flip_bytes(data, chosen):
+    for _ in range(chosen.choice((1, 1, 2, 8))):
+        data[chosen.randrange(len(data))] = chosen.randrange(256)
+
+
+def cut_or_repeat(data, chosen):
+    start = chosen.randrange(len(data))
+    end = chosen.choice((len(data), start + chosen.randrange(100)))
+    if chosen.random() < 0.5:
+        del data[start:end]
+    else:
+        data[start:start] = data[start:end]
+
+
+def write_number(data, chosen):
+    """Put a number anywhere, or into a header of the archive."""
+    fmt = chosen.choice("BHI")
+    headers = [at for at in range(len(data)) if data[at : at + 2] == b"PK"]
+    start = chosen.choice(headers) + 4 if headers else chosen.randrange(len(data))
+    at = min(start + chosen.randrange(42), len(data) - 4)
+    struct.pack_into("<" + fmt, data, at, chosen.choice(NUMBERS) % (1 << 8 * struct.calcsize(fmt)))
+
+
+def change_header(data, chosen):
+    """Put another shape or type into an array; nothing else has to move."""
+    key, values = chosen.choice(((b"'shape': ", SHAPES), (b"'descr': ", [f"'{t}'" for t in TYPES])))
+    places = [at for at in range(len(data)) if data.startswith(key, at)]
+    if places:
+        at = chosen.choice(places) + len(key)
+        value = f"{chosen.choice(values)}, ".encode()
+        data[at : at + len(value)] = value
+
+
+BYTES = (flip_bytes, cut_or_repeat, write_number, change_header)
+
+
+def change_arrays(data, chosen):
+    """Write the archive again with another array; everything about it agrees."""
+    if not data.startswith(b"PK"):
+        return to_bytes(other_array(np.load(io.BytesIO(data)), chosen))
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name, other = chosen.choice(list(members)), chosen.choice(list(members))
+    kind = chosen.randrange(8)
+    if kind == 0:
+        del members[name]
+    elif kind == 1:
+        members[f"../{name}"] = members[other]
+    elif kind == 2:
+        members[name] = members[other]
+    else:
+        members[name] = to_bytes(other_array(np.load(io.BytesIO(members[name])), chosen))
+    buffer = io.BytesIO()
+    packing = chosen.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
+    with zipfile.ZipFile(buffer, "w", packing) as archive:
+        for each, content in members.items():
+            archive.writestr(each, content)
+    return buffer.getvalue()
+
+
+def to_bytes(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def other_array(array, chosen):
+    """An array with other numbers, of another type, or of another shape."""
+    kind = chosen.randrange(6)
+    if kind < 3 and array.size and array.dtype.kind in "iufb":
+        made = array.copy().reshape(-1)
+        with np.errstate(over="ignore"):
+            for _ in range(chosen.choice((1, 1, 5))):
+                made[chosen.randrange(made.size)] = np.array(chosen.choice(EXTREMES)).astype(
+                    array.dtype
+                )
+        return made.reshape(array.shape)
+    if kind == 3:
+        return array[chosen.randrange(2) :] if array.ndim else array.reshape(1)
+    if kind == 4:
+        return array.astype(chosen.choice(TYPES[:9])) if array.dtype.kind in "iufb" else array
+    single = array.reshape(-1)[0] if array.size else array
+    return chosen.choice((single, array[None], array.reshape(-1)[:0]))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_errors_of_ours(kind, tmp_path):
+    subject, chosen = KINDS[kind](tmp_path), random.Random(kind)
+    subject.read()
+    right, refused = subject.file.read_bytes(), 0
+    tracemalloc.start()
+    try:
+        for number in range(TRIES):
+            data = bytearray(right)
+            if number % 2:
+                chosen.choice(BYTES)(data, chosen)
+            else:
+                data = change_arrays(bytes(data), chosen)
+            subject.file.write_bytes(data)
+            try:
+                subject.read()
+            except SwitchGNNError as error:
+                refused += 1
+                assert "\n" not in str(error)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert refused > TRIES / 5
+    assert peak < MOST_MEMORY

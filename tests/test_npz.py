@@ -1,0 +1,308 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays from anybody: what is not as expected is refused in a sentence, before it costs memory."""
+
+import io
+import os
+import struct
+import tracemalloc
+import warnings
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+
+from switchgnn.npy import ArrayKind, ArraysError, read_npy
+from switchgnn.npz import read_npz
+from switchgnn.zip_archive import PACKED, UnpackLimit
+from tests.planner.helpers import one_sentence
+
+NUMBERS = ArrayKind(("i", "f"), (0, 1, 2))
+MEBIBYTE = 1 << 20
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def npz(method=zipfile.ZIP_STORED, **members):
+    """An archive of members that need not be arrays."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return buffer.getvalue()
+
+
+def header(text, version=(1, 0)):
+    size = struct.pack("<H" if version == (1, 0) else "<I", len(text))
+    return b"\x93NUMPY" + bytes(version) + size + text.encode()
+
+
+def described(descr="'<i8'", shape="(3,)", more="", version=(1, 0)):
+    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, {more}}}\n"
+    return header(text, version) + bytes(24)
+
+
+def refused(data, kinds=None, **options):
+    with pytest.raises(ArraysError) as error:
+        read_npz(data, {"a": NUMBERS} if kinds is None else kinds, where="x", remedy="y", **options)
+    message = one_sentence(error)
+    assert message.startswith("x is refused: ")
+    assert message.endswith("; y")
+    return message
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(3),
+        np.arange(6, dtype=">i2"),
+        np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+        np.zeros((0, 5)),
+        np.arange(MEBIBYTE, dtype=np.int64),
+    ],
+)
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_arrays_come_back(tmp_path, array, save):
+    save(tmp_path / "x.npz", a=array)
+    np.save(tmp_path / "x.npy", array)
+    one = read_npz(tmp_path / "x.npz", {"a": NUMBERS}, remedy="", limit=PACKED)["a"]
+    other = read_npy(tmp_path / "x.npy", NUMBERS, remedy="")
+    for read in (one, other):
+        assert read.dtype == array.dtype
+        assert np.array_equal(read, array)
+        assert read.flags.writeable
+
+
+def test_text_comes_back():
+    kind = ArrayKind(("U", "S"), (0, 1))
+    for array in (np.array("name"), np.array(["é", ""]), np.array(b"csr")):
+        assert np.array_equal(read_npy(npy(array), kind, remedy=""), array)
+
+
+def test_optional_and_other_arrays():
+    data = npz(a=npy(np.arange(3)), more=b"what is not read may be anything")
+    kinds = {"a": NUMBERS, "b": ArrayKind(("i",), optional=True)}
+    assert list(read_npz(data, kinds, remedy="", others=True)) == ["a"]
+    assert "'more.npy', which does not belong there" in refused(data, kinds)
+    assert "no array b" in refused(data, {"a": NUMBERS, "b": NUMBERS}, others=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (described(shape="(3.0,)"), "cannot be understood"),
+        (described(shape="(-1, 3)"), "its shape is (-1, 3)"),
+        (described(shape="(True,)"), "its shape is (True,)"),
+        (described(shape="(4,)"), "promises 32 bytes of data, but it has 24"),
+        (described(shape="(2,)"), "promises 16 bytes of data, but it has 24"),
+        (described(shape="(4611686018427387904,)"), "promises 36,893,488,147,419,103,232 bytes"),
+        (described(shape="(99999999999, 0)")[:-24], "no elements, but a shape"),
+        (described(shape="()"), "promises 8 bytes"),
+        (described(descr="'O'"), "could run code"),
+        (described(descr="[('a', 'O')]"), "could run code"),
+        (described(descr="[('a', '<i8')]"), "not a single value or a row or a table of"),
+        (described(descr="'<i9'"), "cannot be understood"),
+        (described(descr="'<U0'"), "items of no size"),
+        (described(descr="'<U2147483647'"), "cannot be understood"),
+        (described(descr="'<U6'", shape="(1,)"), "not a single value"),
+        (described(shape="(1, 1, 3)"), "not a single value or a row or a table of"),
+        (described(more="'more': 1"), "cannot be understood"),
+        (described(more="(" * 900), "cannot be understood"),
+        (described(more="-" * 900 + "1"), "cannot be understood"),
+        (described(more="\x00"), "cannot be understood"),
+        (described(more=" " * 1024), "header has"),
+        (described(version=(2, 0), more=" " * 1024), "header has"),
+        (header("", (2, 0))[:-4] + b"\xff\xff\xff\xff", "header has 4,294,967,295 bytes"),
+        (described(version=(3, 0)), "version 3.0"),
+        (header("{"), "cannot be understood"),
+        (header("x" * 9)[:-3], "ends too early"),
+        (b"\x93NUMPY", "ends too early"),
+        (b"", "not an array of NumPy"),
+        (b"\x80\x04K\x01.", "not an array of NumPy"),
+    ],
+)
+def test_strange_arrays_are_refused(data, part):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert part in refused(npz(a=data))
+    with pytest.raises(ArraysError) as error:
+        read_npy(data, NUMBERS, where="x", remedy="y")
+    assert part in one_sentence(error)
+
+
+def test_truth_and_text_are_what_they_should_be():
+    truth = npy(np.array([True, False]))
+    assert read_npy(truth, ArrayKind(("b",)), remedy="").tolist() == [True, False]
+    text = npy(np.array(["ab"]))
+    for data, kind in (
+        (truth[:-1] + b"\x02", "b"),
+        (text[:-4] + struct.pack("<I", 0x110000), "U"),
+        (text[:-4] + struct.pack("<I", 0xD800), "U"),
+    ):
+        with pytest.raises(ArraysError, match="is refused"):
+            read_npy(data, ArrayKind((kind,)), where="x", remedy="y")
+
+
+DIRECTORY, LOCAL = b"PK\x01\x02", b"PK\x03\x04"
+GOOD = npz(zipfile.ZIP_DEFLATED, a=npy(np.arange(1000)))
+
+
+def changed(data, at_directory, at_local, fmt, value):
+    """The archive with another number in its directory, and before its only member."""
+    made = bytearray(data)
+    struct.pack_into(fmt, made, data.index(DIRECTORY) + at_directory, value)
+    if at_local is not None:
+        struct.pack_into(fmt, made, data.index(LOCAL) + at_local, value)
+    return bytes(made)
+
+
+def test_encrypted_members_and_unknown_methods_are_refused():
+    assert "array a: it is encrypted" in refused(changed(GOOD, 8, 6, "<H", 1), limit=PACKED)
+    assert "strong" in refused(changed(GOOD, 8, 6, "<H", 64), limit=PACKED)
+    for method in (1, 6, 9, 12, 14, 93, 99):
+        message = refused(changed(GOOD, 10, 8, "<H", method), limit=PACKED)
+        assert f"packed by method {method}; only deflate is read" in message
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        assert "only deflate" in refused(npz(method, a=npy(np.zeros(9))), limit=PACKED)
+
+
+def test_damaged_packing_is_refused():
+    start = GOOD.index(b"a.npy") + len(b"a.npy")
+    for at in range(start, start + 40, 7):
+        data = bytearray(GOOD)
+        data[at] ^= 0xFF
+        assert "array a: " in refused(bytes(data), limit=PACKED)
+    assert "CRC" in refused(changed(GOOD, 16, 14, "<I", 1), limit=PACKED)
+
+
+def test_names_that_come_twice_are_refused():
+    data = npz(a=npy(np.arange(3)), b=npy(np.arange(3)))
+    assert "'a.npy' twice" in refused(data.replace(b"b.npy", b"a.npy"))
+
+
+@pytest.mark.parametrize("name", ["../a.npy", "/a.npy", "a", "a.npy.npy", "b/a.npy", "a.NPY"])
+def test_other_names_are_refused(name):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.npy", npy(np.arange(3)))
+        archive.writestr(name, npy(np.arange(3)))
+    assert "does not belong there" in refused(buffer.getvalue())
+
+
+def test_what_is_no_archive_is_refused(tmp_path):
+    for data in (b"", b"PK", b"\x80\x04K\x01.", npy(np.arange(3)), GOOD[:-30]):
+        assert "not an archive" in refused(data)
+    with pytest.raises(ArraysError, match="it is an archive"):
+        read_npy(GOOD, NUMBERS, where="x", remedy="y")
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "pipe", tmp_path / "folder", tmp_path / "none"):
+        for read, kinds in ((read_npz, {"a": NUMBERS}), (read_npy, NUMBERS)):
+            with pytest.raises(ArraysError) as error:
+                read(path, kinds, remedy="y")
+            assert f"cannot read {path}" in one_sentence(error)
+
+
+def peak(call):
+    """The most bytes that Python and NumPy held at once during a call."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(scope="module")
+def bomb():
+    """An archive of 3 MB that unpacks to 3 GB, all of whose claims are true."""
+    size = 3 << 30
+    text = f"{{'descr': '|i1', 'fortran_order': False, 'shape': ({size},), }}\n"
+    start, zeros = header(text), bytes(64 * MEBIBYTE)
+    packer = zlib.compressobj(9, wbits=-15)
+    first = packer.compress(start) + packer.flush(zlib.Z_FULL_FLUSH)
+    # A piece that refers to nothing before it can be repeated.
+    piece = packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH)
+    pieces = size // len(zeros)
+    check = zlib.crc32(start)
+    for _ in range(pieces):
+        check = zlib.crc32(zeros, check)
+    return first + piece * pieces + packer.flush(), len(start) + size, check
+
+
+def archive_of(packed, size, check):
+    """An archive of one member, with those claims about its size and checksum."""
+    fields = (20, 0, 8, 0, 0, check, len(packed), size, 5)
+    local = LOCAL + struct.pack("<HHHHHIIIHH", *fields, 0) + b"a.npy"
+    entry = DIRECTORY + struct.pack("<HHHHHHIIIHHHHHII", 20, *fields, 0, 0, 0, 0, 0, 0) + b"a.npy"
+    at = len(local) + len(packed)
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), at, 0)
+    return local + packed + entry + end
+
+
+@pytest.mark.whole
+def test_three_megabytes_do_not_unpack_to_three_gigabytes(bomb):
+    data = archive_of(*bomb)
+    assert len(data) < 4_000_000
+    for limit in (PACKED, UnpackLimit(0, 1)):
+        assert peak(lambda limit=limit: refused(data, limit=limit)) < MEBIBYTE
+        assert "would unpack to 3,221,225" in refused(data, limit=limit)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("a.npy") as member:
+        assert len(member.read(100)) == 100
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_member_that_is_more_than_its_directory_says(more):
+    """With the checksum of what is promised, or of one byte more."""
+    text = "{'descr': '|i1', 'fortran_order': False, 'shape': (1000,), }\n"
+    small = header(text) + bytes(1000)
+    packer = zlib.compressobj(9, wbits=-15)
+    packed = packer.compress(small + bytes(64 * MEBIBYTE)) + packer.flush()
+    data = archive_of(packed, len(small), zlib.crc32(small + bytes(more)))
+    assert peak(lambda: refused(data, limit=PACKED)) < 8 * MEBIBYTE
+    assert ("CRC", "more than the archive's directory says")[more] in refused(data, limit=PACKED)
+
+
+def test_a_header_that_promises_more_than_the_directory_costs_nothing():
+    data = npz(zipfile.ZIP_DEFLATED, a=described(shape="(4000000000,)"))
+    assert peak(lambda: refused(data, limit=PACKED)) < 8 * MEBIBYTE
+
+
+def test_members_may_not_share_their_data():
+    """Each is as large as the archive; together they are larger."""
+    array = npy(np.zeros(MEBIBYTE, dtype=np.int8))
+    data = bytearray(npz(a=array, b=array))
+    second = data.rindex(DIRECTORY)
+    struct.pack_into("<I", data, second + 42, 0)
+    kinds = {"a": NUMBERS, "b": NUMBERS}
+    refused(bytes(data), kinds)
+    refused(bytes(data).replace(b"b.npy", b"a.npy"), kinds)
+
+
+def test_a_large_directory_is_not_read():
+    members = {f"{'x' * 200}{number}": b"" for number in range(5000)}
+    data = npz(a=npy(np.arange(3)), **members)
+    assert peak(lambda: refused(data, others=True)) < 8 * MEBIBYTE
+    assert "directory has more than" in refused(data, others=True)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2])
+def test_words_and_classes_may_be_packed(tmp_path, share):
+    """Tables of zeros and ones are packed best of what is real."""
+    rng = np.random.default_rng(0)
+    features = (rng.random((500, 2000)) < share).astype(np.float32)
+    arrays = {"a": features, "b": np.eye(1500, dtype=np.float32)}
+    np.savez_compressed(tmp_path / "x.npz", **arrays)
+    kinds = {"a": NUMBERS, "b": NUMBERS}
+    read = read_npz(tmp_path / "x.npz", kinds, remedy="", limit=PACKED)
+    assert all(np.array_equal(read[name], array) for name, array in arrays.items())
+    with pytest.raises(ArraysError, match="would unpack to"):
+        read_npz(tmp_path / "x.npz", kinds, remedy="", limit=UnpackLimit(0, 2))
