@@ -17,6 +17,9 @@ from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.wire.header import Kind
 
 _NAMED_AT_MOST = 10
+# After so many seconds without progress, or a quarter of the patience, the last `done` is repeated: a switch that was restarted
+# may have forgotten it, and one that was installed anew says so in its answer.
+_QUIET = 1.0
 
 
 class BlockExchange:
@@ -72,7 +75,8 @@ class BlockExchange:
         self, place: tuple[int, int, int], sender: FeatureSender, receiver: SumReceiver
     ) -> None:
         now = time.monotonic()
-        deadline = now + self._pace.patience
+        quiet = min(_QUIET, self._pace.patience / 4)
+        deadline, quiet_until = now + self._pace.patience, now + quiet
         for kept in self._inbox.take_kept():
             self._take(place, kept, sender, receiver, now)
         while not (sender.done and receiver.done):
@@ -82,13 +86,15 @@ class BlockExchange:
             now = time.monotonic()
             while packet is not None:
                 if self._take(place, packet, sender, receiver, now):
-                    deadline = now + self._pace.patience
+                    deadline, quiet_until = now + self._pace.patience, now + quiet
                 packet = self._inbox.receive(0.0)
             if now > deadline:
                 raise ExchangeTimeoutError(self._complaint(place, sender, receiver))
             sender.repeat_what_is_late(now)
-            if sender.done and receiver.ask_for_what_is_late(now):
+            asked = sender.done and receiver.ask_for_what_is_late(now)
+            if asked or now > quiet_until:
                 self._barrier.repeat_last()
+                quiet_until = now + quiet
 
     def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
         timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)

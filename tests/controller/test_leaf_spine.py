@@ -179,13 +179,13 @@ def test_all_switches_or_none(plans, fake, other_fake, program, layout):
     assert all(same(layout, *pair) for pair in zip(before, after, strict=True))
 
 
-def test_a_restarted_switch_alone_gets_a_new_session(plans, fake, other_fake, program):
+def test_a_restarted_switch_joins_the_session_of_the_others(plans, fake, other_fake, program):
     both = [fake.address, other_fake.address]
     install_each(shares(plans, both), program=program)
     fake.restart()
     report = install_each(shares(plans, both), program=program)
     assert [switch.changed for switch in report.switches] == [True, False]
-    assert report.session == 2
+    assert report.session == 1
 
 
 def test_install_from_the_command_line(tmp_path, fake, other_fake, program):

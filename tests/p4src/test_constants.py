@@ -35,7 +35,14 @@ def test_numbers():
 
 
 def header_bytes(name):
-    types = {"vertex_t": 32, "count_t": 16, "kind_t": 4, "lanes_t": 1024, "worker_set_t": 128}
+    types = {
+        "vertex_t": 32,
+        "session_t": 8,
+        "count_t": 16,
+        "kind_t": 4,
+        "lanes_t": 1024,
+        "worker_set_t": 128,
+    }
     body = re.search(rf"header {name} \{{(.*?)^\}}", HEADERS, re.DOTALL | re.MULTILINE).group(1)
     fields = re.findall(r"^\s*(bit<\d+>|\w+_t)\s+\w+;", body, re.MULTILINE)
     bits = [types[f] if f in types else int(re.search(r"\d+", f).group()) for f in fields]

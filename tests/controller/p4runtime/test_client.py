@@ -53,7 +53,7 @@ def test_ctrl_c_at_the_very_beginning_of_a_call_ends_the_client(fake, monkeypatc
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(grpc._channel, "_run_channel_spin_thread", interrupted)
+    monkeypatch.setattr("grpc._channel._run_channel_spin_thread", interrupted)
     client = P4RuntimeClient(fake.address, deadline=3)
     done = threading.Event()
 

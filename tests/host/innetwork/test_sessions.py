@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers that outlive their session, or begin it twice, end with its name."""
 
+import time
+
 import pytest
 
 from switchgnn.host.innetwork.errors import (
@@ -11,8 +13,10 @@ from switchgnn.host.innetwork.errors import (
 )
 from switchgnn.host.wire.header import LAST_ROUND
 from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import SESSION
 from tests.host.innetwork.test_exchange import (
     QUICK,
+    STEADY,
     Team,
     check_rounds,
     plan_of,
@@ -68,3 +72,22 @@ def test_a_process_that_starts_anew_in_the_middle_of_a_round_is_refused(graph):
         assert exchange._barrier._worker == worker
     again.aggregate(random_features(graph, 4))
     assert isinstance(again.errors[0], RoundMismatchError)
+
+
+def test_a_newer_session_ends_a_worker_in_the_middle_of_a_block(graph):
+    """Its features are dropped; the last barrier's `done`, said again, is what gets an answer."""
+    plan = plan_of(graph, 2)
+    installed = []
+
+    def disturb(direction, worker, frame):
+        header = unpack_header(frame)
+        if direction == "up" and header.kind is Kind.FEATURE and not installed:
+            installed.append(header)
+            team.switch.session = SESSION + 1
+        return [frame]
+
+    team = Team(plan, pace=STEADY, disturb=disturb)
+    began = time.monotonic()
+    team.aggregate(random_features(graph, 4))
+    assert {type(error) for error in team.errors.values()} == {SessionMismatchError}
+    assert time.monotonic() - began < STEADY.patience / 2
