@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The protocol of docs/protocol.md: one round of two blocks or another number of either, three
- * workers, a switch and a network that loses, delays, repeats and reorders. With LEAF_SPINE that of docs/leaf-spine.md:
- * two leaves and a spine in place of the switch. README.md says how to run it.
+/* The protocol of docs/protocol.md: one round of two blocks, or more rounds of other plans, three
+ * workers, a switch and a network that loses, delays, repeats and reorders. With LEAF_SPINE
+ * that of docs/leaf-spine.md: two leaves and a spine in place of the switch. README.md says how
+ * to run it.
  *
  * Timers fire for all workers together, and only when no packet is flying: a timer that
  * fires too early is the same as a packet that is late, and those are tried. So without
@@ -32,7 +33,8 @@
 #endif
 
 /* Used within a step only, so they are no part of the state. */
-hidden byte tag, block, source, slot, vertex, worker, number, accepted_count, complete, first, foreign;
+hidden byte tag, block, source, slot, vertex, worker, number, accepted_count, complete, first;
+hidden byte foreign;   /* 1: the packet is of another session than who gets it */
 #ifdef LEAF_SPINE
 hidden byte leaf, part, carried;
 hidden int content;

@@ -55,7 +55,8 @@
                            : ((worker) == 0 -> 2 : ((worker) == 2 -> 1 : 0))) << VERTEX(block, 0))
 
 /* What the sum of a vertex must be. */
-#define BOTH_OF(vertex, source, other) PAYLOAD(BLOCK(vertex), source) + PAYLOAD(BLOCK(vertex), other)
+#define BOTH_OF(vertex, source, other) \
+    PAYLOAD(BLOCK(vertex), source) + PAYLOAD(BLOCK(vertex), other)
 #define EXACT(vertex) (PLANNED_VERTEX(vertex) == 0 -> BOTH_OF(vertex, 2, 3) : \
                       (PLANNED_VERTEX(vertex) == 1 -> PAYLOAD(BLOCK(vertex), 2) : \
                       (PLANNED_VERTEX(vertex) == 2 -> BOTH_OF(vertex, 0, 1) : \

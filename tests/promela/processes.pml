@@ -4,16 +4,18 @@
 /* Sessions, and workers that are started anew.
  *
  * With NEW_SESSION the controller installs again, once, at any moment, at the latest when all
- * workers are through. The switch then has the next session, and its registers are as they were. Each
- * worker is started anew at any later moment, and until then its old process goes on. What was
- * under way stays under way. The number of a packet has its session, as its header has: the
+ * workers are through. The switch then has the next session, and its registers are as they
+ * were. Each worker is started anew at any later moment, and until then its old process goes
+ * on. What was under way stays under way. The number of a packet has its session, as its header has: the
  * switch and the workers drop what is of another one, but a DONE is answered.
  *
  * With SECOND_PROCESS one worker, any one, is started again in the same session, once, at any
  * moment. What was under way of its barrier is gone by then: a process takes longer to
  * start than a packet to arrive.
  *
- * ANY_SESSION is a mistake: the kind of packet of which nobody looks at the session. */
+ * Mistakes: ANY_SESSION is the kind of packet of which nobody looks at the session; with
+ * NO_WAITING a DONE of another session is not answered; with ANY_PROCESS the switch does not
+ * tell processes apart. */
 
 byte session;   /* of the switch, from 0 */
 byte second;    /* workers that have a second process in their session */

@@ -141,12 +141,14 @@ inline advance_at_worker() {
     fi
 }
 
-/* An answer to the last `done`, at a barrier or behind it. Nobody is refused but a worker of an
- * earlier session and a second process. */
+/* The tag of the worker's last `done`: of the barrier that it waits at, or has passed. */
+#define ANSWERED(worker) (place[worker] - !HAS(closing, worker))
+
+/* Nobody is refused but a worker of an earlier session and a second process. */
 inline refusal_at_worker() {
     tag = id / 3; worker = id % 3;
     if
-    :: place[worker] - !HAS(closing, worker) == tag ->
+    :: ANSWERED(worker) == tag ->
         assert(SESSION_OF(tag) < session || HAS(second, worker));
         stopped = stopped | BIT(worker)
     :: else
@@ -174,10 +176,10 @@ inline withdraw_what_is_too_late() {
     };
     for (worker : 0 .. 2) {
         WITHDRAW(ADVANCE, ALL_TAGS(worker) & (BIT(3 * place[worker]) - 1));
-        WITHDRAW(REFUSAL, ALL_TAGS(worker) & (BIT(3 * (place[worker] - !HAS(closing, worker))) - 1));
+        WITHDRAW(REFUSAL, ALL_TAGS(worker) & (BIT(3 * ANSWERED(worker)) - 1));
         for (block : 1 .. VERTICES / 2) {
             if
-            :: place[worker] > TAG(block) || (place[worker] == TAG(block) && HAS(accepted, worker)) ->
+            :: place[worker] > TAG(block) - HAS(accepted, worker) ->
                 WITHDRAW(ACK, 3 << (2 * worker + 6 * (block - 1)))
             :: else
             fi
