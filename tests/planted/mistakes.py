@@ -542,8 +542,8 @@ MISTAKES = (
         "tests/promela",
         "in the model a worker says only once that it is done",
         "tests/promela/worker.pml",
-        ":: HAS(closing, worker) -> SEND(DONE, PLACE_ID(block, worker))",
-        ":: HAS(closing, worker) -> skip",
+        "HAS(closing, worker) -> send_done(tag)",
+        "HAS(closing, worker) -> skip",
         (f"{MODEL}::test_nothing_goes_wrong[LOSS=1-mode4]",),
     ),
     Mistake(

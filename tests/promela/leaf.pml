@@ -54,19 +54,19 @@ inline missing_at_leaf() {
 
 /* A leaf never says by itself that all are done: it reports, and the spine answers. */
 inline done_at_switch() {
-    block = id / 3; worker = id % 3; leaf = LEAF(worker);
+    tag = id / 3; worker = id % 3; leaf = LEAF(worker);
     if
-    :: block < done_tag[leaf] ->
+    :: tag < done_tag[leaf] ->
 #ifdef LEAF_ADVANCES
         SEND(ADVANCE, id)
 #else
-        SEND(UP_DONE, REPORT_ID(block, leaf))
+        SEND(UP_DONE, REPORT_ID(tag, leaf))
 #endif
     :: else ->
-        done_by[leaf] = (done_tag[leaf] == block -> done_by[leaf] : 0) | BIT(worker);
-        done_tag[leaf] = block;
+        done_by[leaf] = (done_tag[leaf] == tag -> done_by[leaf] : 0) | BIT(worker);
+        done_tag[leaf] = tag;
         if
-        :: done_by[leaf] == MEMBERS(leaf) -> SEND(UP_DONE, REPORT_ID(block, leaf))
+        :: done_by[leaf] == MEMBERS(leaf) -> SEND(UP_DONE, REPORT_ID(tag, leaf))
         :: else
         fi
     fi
@@ -74,6 +74,10 @@ inline done_at_switch() {
 
 inline advance_at_leaf() {
     flying[ADVANCE] = flying[ADVANCE] | (MEMBERS(id % 2) << (3 * (id / 2)))
+}
+
+inline refusal_at_leaf() {
+    flying[REFUSAL] = flying[REFUSAL] | (MEMBERS(id % 2) << (3 * (id / 2)))
 }
 
 /* All registers are 0 again, and what went around inside is gone. */
@@ -100,13 +104,14 @@ inline restart_leaf_1() {
     flying[kind] = flying[kind] & ((leaf) == 1 -> ~(of_worker_2) : (of_worker_2))
 
 inline lose_queues_of_leaf(number) {
-    LOSES(ACK, number, 7 << 6 | 7 << 15);
+    LOSES(ACK, number, 3 << 4 | 3 << 10);
     LOSES(SUM, number, BIT(2));
     LOSES(RECALL, number, BIT(2) | BIT(6));
     LOSES(MISSING, number, 15 << 8);
     LOSES(FETCH, number, 15 << 8);
     LOSES(RESENT, number, 15 << 8);
     LOSES(ADVANCE, number, BIT(2) | BIT(5) | BIT(8));
+    LOSES(REFUSAL, number, BIT(2) | BIT(5) | BIT(8));
     LOSES(PART, number, BIT(2) | BIT(6) | BIT(10) | BIT(14));
     LOSES(UP_DONE, number, 170)
 }

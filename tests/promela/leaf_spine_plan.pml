@@ -15,15 +15,12 @@
  * - The part of vertex 2 is of two contributions. Source 1 goes around in leaf 0 in
  *   block 2, so that it can be lost between two parts.
  * - In block 1 worker 0 needs nobody behind the other leaf, and its neighbour worker 1
- *   does: so one of a leaf may be through a barrier that the other waits at.
- *
- * Tags: 0 the opening of the round, 1 and 2 its blocks, 3 the opening of the next. */
+ *   does: so one of a leaf may be through a barrier that the other waits at. */
 
 #define SLOTS 5
 #define FIRST_OF_SPINE 3
 #define WORKERS 3
 #define ALL 7
-#define NEXT_ROUND 3
 
 #define LEAVES 2
 #define BOTH 3

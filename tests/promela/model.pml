@@ -1,21 +1,24 @@
 /* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The protocol of docs/protocol.md: one round of two blocks, three workers, a switch
- * and a network that loses, delays, repeats and reorders. With LEAF_SPINE that of docs/leaf-spine.md:
- * two leaves and a spine in place of the switch. README.md says how to run it.
+/* The protocol of docs/protocol.md: one round of two blocks, or more rounds of other plans, three
+ * workers, a switch and a network that loses, delays, repeats and reorders. With LEAF_SPINE
+ * that of docs/leaf-spine.md: two leaves and a spine in place of the switch. README.md says how
+ * to run it.
  *
  * Timers fire for all workers together, and only when no packet is flying: a timer that
  * fires too early is the same as a packet that is late, and those are tried. So without
  * faults nothing is ever repeated in vain, and a run that goes in circles is one in
  * which repeating helps nobody: it takes no fairness between workers to find it. */
 
+#include "rounds.pml"
 #ifdef LEAF_SPINE
 #include "leaf_spine_plan.pml"
 #else
 #include "plan.pml"
 #endif
 #include "network.pml"
+#include "processes.pml"
 #include "worker.pml"
 #include "slots.pml"
 #ifdef LEAF_SPINE
@@ -30,13 +33,16 @@
 #endif
 
 /* Used within a step only, so they are no part of the state. */
-hidden byte block, source, slot, vertex, worker, number, accepted_count, complete, first;
+hidden byte tag, block, source, slot, vertex, worker, number, accepted_count, complete, first;
+hidden byte foreign;   /* 1: the packet is of another session than who gets it */
 #ifdef LEAF_SPINE
 hidden byte leaf, part, carried;
 hidden int content;
 #endif
 
-#define ARRIVAL(kind, what_happens) \
+#define INSIDE(kind, what_happens) what_happens()
+
+#define ARRIVAL(kind, at_whom, what_happens) \
     atomic { \
         UNDER_WAY(kind) -> \
         pick(kind); \
@@ -44,7 +50,7 @@ hidden int content;
         :: arrives -> \
             d_step { \
                 printf(#kind); printf(" %d arrives\n", id); \
-                what_happens(); withdraw_what_is_too_late(); arrives = false \
+                at_whom(kind, what_happens); withdraw_what_is_too_late(); arrives = false \
             } \
         :: else -> printf(#kind); printf(" %d is lost or late\n", id) \
         fi; \
@@ -56,34 +62,83 @@ active proctype Network() {
     bool arrives;
 end:
     do
-    :: ARRIVAL(FEATURE, feature_at_switch)
-    :: ARRIVAL(LOOPING, feature_at_second_slot)
-    :: ARRIVAL(ACK, ack_at_worker)
-    :: ARRIVAL(SUM, sum_at_worker)
-    :: ARRIVAL(RECALL, recall_at_switch)
-    :: ARRIVAL(MISSING, missing_at_worker)
-    :: ARRIVAL(FETCH, fetch_at_switch)
-    :: ARRIVAL(RESENT, resent_at_worker)
-    :: ARRIVAL(DONE, done_at_switch)
-    :: ARRIVAL(ADVANCE, advance_at_worker)
+    :: ARRIVAL(FEATURE, AT_SWITCH, feature_at_switch)
+    :: ARRIVAL(LOOPING, INSIDE, feature_at_second_slot)
+    :: ARRIVAL(ACK, AT_WORKER, ack_at_worker)
+    :: ARRIVAL(SUM, AT_WORKER, sum_at_worker)
+    :: ARRIVAL(RECALL, AT_SWITCH, recall_at_switch)
+    :: ARRIVAL(MISSING, AT_WORKER, missing_at_worker)
+    :: ARRIVAL(FETCH, AT_SWITCH, fetch_at_switch)
+    :: ARRIVAL(RESENT, AT_WORKER, resent_at_worker)
+#ifdef SECOND_PROCESS
+    :: ARRIVAL(DONE, AT_SWITCH, done_of_first)
+    :: ARRIVAL(SECOND_DONE, AT_SWITCH, done_of_second)
+#else
+    :: ARRIVAL(DONE, AT_SWITCH, done_at_switch)
+#endif
+    :: ARRIVAL(ADVANCE, AT_WORKER, advance_at_worker)
+    :: ARRIVAL(REFUSAL, AT_WORKER, refusal_at_worker)
 #ifdef LEAF_SPINE
-    :: ARRIVAL(PART, part_at_spine)
-    :: ARRIVAL(UP_DONE, done_at_spine)
-    :: ARRIVAL(DOWN_ADVANCE, advance_at_leaf)
-    :: ARRIVAL(DOWN_RECALL, recall_at_leaf)
-    :: ARRIVAL(DOWN_MISSING, missing_at_leaf)
+    :: ARRIVAL(PART, INSIDE, part_at_spine)
+    :: ARRIVAL(UP_DONE, INSIDE, done_at_spine)
+    :: ARRIVAL(DOWN_ADVANCE, INSIDE, advance_at_leaf)
+    :: ARRIVAL(DOWN_RECALL, INSIDE, recall_at_leaf)
+    :: ARRIVAL(DOWN_MISSING, INSIDE, missing_at_leaf)
+    :: ARRIVAL(DOWN_REFUSAL, INSIDE, refusal_at_leaf)
 #endif
     od
 }
 
-/* Ends when all workers are through both blocks: every other end is an error. */
+/* Ends when all workers are through the last round: every other end is an error. */
 active proctype Clock() {
     flying[DONE] = ALL;
     do
-    :: d_step { QUIET && !FINISHED -> timers_fire(); printf("timers fire\n") }
+    :: d_step { QUIET && !FINISHED && !INSTALL_DUE -> timers_fire(); printf("timers fire\n") }
     :: QUIET && FINISHED -> break
     od
 }
+
+#ifdef NEW_SESSION
+/* At any moment. */
+active proctype Install() {
+end:
+    d_step { true -> session = 1; withdraw_what_is_too_late(); printf("a new session\n") }
+}
+
+#define STARTED(number) \
+    :: d_step { \
+        IS_OLD(number) -> \
+        worker = number; start_process(); withdraw_what_is_too_late(); \
+        printf("worker %d starts anew\n", worker) \
+    }
+
+active proctype Starts() {
+end:
+    do
+    STARTED(0)
+    STARTED(1)
+    STARTED(2)
+    od
+}
+#endif
+
+#ifdef SECOND_PROCESS
+#define STARTED_AGAIN(number) \
+    :: d_step { \
+        !FINISHED -> \
+        worker = number; start_second_process(); withdraw_what_is_too_late(); \
+        printf("worker %d starts again\n", worker) \
+    }
+
+active proctype Starts() {
+end:
+    if
+    STARTED_AGAIN(0)
+    STARTED_AGAIN(1)
+    STARTED_AGAIN(2)
+    fi
+}
+#endif
 
 #define RESTART(who, forgets, loses) \
     :: d_step { true -> forgets; printf(who); printf(" restarts\n") } \

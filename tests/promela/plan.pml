@@ -15,25 +15,34 @@
  * - Worker 2 sends a group of two in block 1; only the last of a group asks for an ACK.
  * - Workers 0 and 1 send nothing in block 1, and each waits for worker 2.
  *
- * Tags: 0 the opening of the round, 1 and 2 its blocks, 3 the opening of the next. */
+ * ONE_BLOCK has what is block 2 here. What follows is about blocks and vertices that are
+ * numbered on over rounds and sessions; the same block of the plan comes again in each. */
 
 #define SLOTS 2
 #define WORKERS 3
 #define ALL 7
-#define NEXT_ROUND 3
+
+#ifdef ONE_BLOCK
+#define PLANNED(block) 2
+#define PLANNED_VERTEX(vertex) (2 + (vertex) % 2)
+#else
+#define PLANNED(block) (2 - (block) % 2)
+#define PLANNED_VERTEX(vertex) ((vertex) % 4)
+#endif
 
 #define BLOCK(vertex) (1 + (vertex) / 2)
 #define SLOT(vertex) ((vertex) % 2)
 #define VERTEX(block, slot) (2 * ((block) - 1) + (slot))
-#define HOME(vertex) ((vertex) == 3 -> 0 : (vertex))
-#define SOURCES(vertex) ((vertex) == 0 -> 12 : ((vertex) == 1 -> 4 : ((vertex) == 2 -> 3 : 6)))
-#define EXPECTED(vertex) ((vertex) == 1 -> 1 : 2)
+#define HOME(vertex) (PLANNED_VERTEX(vertex) % 3)
+#define SOURCES(vertex) (PLANNED_VERTEX(vertex) == 0 -> 12 : (PLANNED_VERTEX(vertex) == 1 -> 4 : \
+                        (PLANNED_VERTEX(vertex) == 2 -> 3 : 6)))
+#define EXPECTED(vertex) (PLANNED_VERTEX(vertex) == 1 -> 1 : 2)
 #define OWNER(source) ((source) == 3 -> 2 : (source))
 
 /* What a worker sends in a block, how many those are, and the last of them. */
-#define SENDS(worker, block) ((block) == 2 -> BIT(worker) : ((worker) == 2 -> 12 : 0))
-#define GROUP_SIZE(block) ((block) == 1 -> 2 : 1)
-#define LAST_OF_GROUP(worker, block) ((block) == 1 -> 3 : (worker))
+#define SENDS(worker, block) (PLANNED(block) == 2 -> BIT(worker) : ((worker) == 2 -> 12 : 0))
+#define GROUP_SIZE(block) (PLANNED(block) == 1 -> 2 : 1)
+#define LAST_OF_GROUP(worker, block) (PLANNED(block) == 1 -> 3 : (worker))
 #define ASKS(block, source) ((source) == LAST_OF_GROUP(source, block))
 
 /* The slots that a source visits: the first one, and whether the other one follows. */
@@ -42,14 +51,16 @@
 
 /* The vertices whose sums a worker awaits in a block. */
 #define AWAITS(worker, block) \
-    ((block) == 1 -> ((worker) == 2 -> 0 : BIT(worker)) \
-                   : ((worker) == 0 -> 8 : ((worker) == 2 -> 4 : 0)))
+    ((PLANNED(block) == 1 -> ((worker) == 2 -> 0 : BIT(worker)) \
+                           : ((worker) == 0 -> 2 : ((worker) == 2 -> 1 : 0))) << VERTEX(block, 0))
 
 /* What the sum of a vertex must be. */
-#define EXACT(vertex) ((vertex) == 0 -> PAYLOAD(1, 2) + PAYLOAD(1, 3) : \
-                      ((vertex) == 1 -> PAYLOAD(1, 2) : \
-                      ((vertex) == 2 -> PAYLOAD(2, 0) + PAYLOAD(2, 1) : \
-                                        PAYLOAD(2, 1) + PAYLOAD(2, 2))))
+#define BOTH_OF(vertex, source, other) \
+    PAYLOAD(BLOCK(vertex), source) + PAYLOAD(BLOCK(vertex), other)
+#define EXACT(vertex) (PLANNED_VERTEX(vertex) == 0 -> BOTH_OF(vertex, 2, 3) : \
+                      (PLANNED_VERTEX(vertex) == 1 -> PAYLOAD(BLOCK(vertex), 2) : \
+                      (PLANNED_VERTEX(vertex) == 2 -> BOTH_OF(vertex, 0, 1) : \
+                                                      BOTH_OF(vertex, 1, 2))))
 
 /* How many contributions a slot awaits in a block, and what they must be together. */
 #define WANTED(block, slot) EXPECTED(VERTEX(block, slot))

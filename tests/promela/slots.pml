@@ -9,8 +9,13 @@
  * that a source that is counted twice, or one of another block, is another number. */
 #define PAYLOAD(block, source) (1 << (2 * (4 * ((block) - 1) + (source))))
 
+/* barrier.p4: the maximum is that of the newest round. The answer to an opening that is before
+ * `newest` names that round, and the worker ends with an error. */
+#define TELLS_NO_MORE(newest) (IS_OPENING(tag) && OPENING_OF(newest) > tag)
+
 #define RELEASED 3   /* counts add up to this and no further; no vertex expects it */
 
+/* A slot's tag is that of a block: the block stands for it. */
 byte last_tag[4];                               /* seen.p4, of each source */
 byte group_tag[WORKERS], group_count[WORKERS];  /* accepted.p4 */
 byte slot_tag[SLOTS], slot_count[SLOTS];        /* aggregator.p4 */
@@ -86,7 +91,7 @@ inline send_sum() {
 }
 
 inline contribute() {
-    touch(1, PAYLOAD(block, source));
+    touch(1, PAYLOAD(BLOCK_SENT(block), source));
     if
     :: complete -> completed()
     :: else
@@ -121,8 +126,9 @@ inline feature_at_switch() {
         :: first && LOOPS(block, source) -> SEND(LOOPING, id)
         :: else ->
             if
-            :: ASKS(block, source) -> SEND(ACK, ACK_ID(block, worker, accepted_count))
-            :: else
+            :: ASKS(block, source) && accepted_count > 0 ->
+                SEND(ACK, ACK_ID(block, worker, accepted_count))
+            :: else    /* none of a later group: its sender is past this one */
             fi
         fi
     fi
@@ -139,7 +145,7 @@ inline feature_at_second_slot() {
 }
 
 inline recall_at_switch() {
-    vertex = id % 4; block = BLOCK(vertex); slot = SLOT(vertex);
+    vertex = id % VERTICES; block = BLOCK(vertex); slot = SLOT(vertex);
     touch(0, 0);
     if
     :: complete -> send_sum()
@@ -147,8 +153,12 @@ inline recall_at_switch() {
     fi
 }
 
-/* The owner answers wherever it waits, but before the opening of the round is over it
- * has no fixed-point features. */
+/* The owner answers wherever it waits, but for its own round only, and before the opening of
+ * the round is over it has no fixed-point features. */
+#define SERVES(worker, tag) \
+    (place[worker] > OPENING_OF(tag) && place[worker] <= OPENING_OF(tag) + TAGS_OF_A_ROUND \
+     && !HAS(stopped, worker))
+
 inline fetch_at_switch() {
     block = BLOCK(id / 4); slot = SLOT(id / 4); source = id % 4;
     if
@@ -157,7 +167,7 @@ inline fetch_at_switch() {
     fi;
     fetched = fetched | BIT(id / 4);
     if
-    :: place[OWNER(source)] > 0 -> SEND(RESENT, id)
+    :: SERVES(OWNER(source), TAG(block)) -> SEND(RESENT, id)
     :: else
     fi
 }

@@ -44,32 +44,33 @@ inline not_complete() {
 }
 
 /* Nobody is told to leave the next opening: there the model ends. */
-inline advance(tag, leaves) {
+inline advance(leaves) {
     if
-    :: (tag) != NEXT_ROUND -> flying[DOWN_ADVANCE] = flying[DOWN_ADVANCE] | ((leaves) << (2 * (tag)))
+    :: !IS_LAST(tag) -> flying[DOWN_ADVANCE] = flying[DOWN_ADVANCE] | ((leaves) << (2 * tag))
     :: else
     fi
 }
 
 inline done_at_spine() {
-    block = id / 2; leaf = id % 2;
+    tag = id / 2; leaf = id % 2;
     if
-    :: block < done_tag[SPINE] -> advance(block, BIT(leaf))
+    :: tag < done_tag[SPINE] && TELLS_NO_MORE(done_tag[SPINE]) -> SEND(DOWN_REFUSAL, id)
+    :: tag < done_tag[SPINE] && !TELLS_NO_MORE(done_tag[SPINE]) -> advance(BIT(leaf))
     :: else ->
-        number = (done_tag[SPINE] == block -> done_by[SPINE] : 0);
-        done_tag[SPINE] = block;
+        number = (done_tag[SPINE] == tag -> done_by[SPINE] : 0);
+        done_tag[SPINE] = tag;
 #ifdef SPINE_COUNTS
         done_by[SPINE] = (number + 1 > LEAVES -> LEAVES : number + 1);
         if
-        :: number >= LEAVES -> advance(block, BIT(leaf))
-        :: number == LEAVES - 1 -> advance(block, BOTH)
+        :: number >= LEAVES -> advance(BIT(leaf))
+        :: number == LEAVES - 1 -> advance(BOTH)
         :: else
         fi
 #else
         done_by[SPINE] = number | BIT(leaf);
         if
-        :: done_by[SPINE] == BOTH && number == BOTH -> advance(block, BIT(leaf))
-        :: done_by[SPINE] == BOTH && number != BOTH -> advance(block, BOTH)
+        :: done_by[SPINE] == BOTH && number == BOTH -> advance(BIT(leaf))
+        :: done_by[SPINE] == BOTH && number != BOTH -> advance(BOTH)
         :: else
         fi
 #endif
@@ -89,5 +90,6 @@ inline lose_queues_of_spine() {
     flying[SUM] = flying[SUM] & BIT(0);
     flying[MISSING] = flying[MISSING] & 15;
     flying[RESENT] = flying[RESENT] & 15;
-    flying[DOWN_ADVANCE] = 0; flying[DOWN_RECALL] = 0; flying[DOWN_MISSING] = 0
+    flying[DOWN_ADVANCE] = 0; flying[DOWN_RECALL] = 0; flying[DOWN_MISSING] = 0;
+    flying[DOWN_REFUSAL] = 0
 }

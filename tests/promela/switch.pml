@@ -14,32 +14,33 @@ inline not_complete() {
 }
 
 /* Nobody is told to leave the next opening: there the model ends. */
-inline advance(tag, workers) {
+inline advance(workers) {
     if
-    :: (tag) != NEXT_ROUND -> flying[ADVANCE] = flying[ADVANCE] | ((workers) << (3 * (tag)))
+    :: !IS_LAST(tag) -> flying[ADVANCE] = flying[ADVANCE] | ((workers) << (3 * tag))
     :: else
     fi
 }
 
 inline done_at_switch() {
-    block = id / 3; worker = id % 3;
+    tag = id / 3; worker = id % 3;
     if
-    :: block < done_tag -> advance(block, BIT(worker))
+    :: tag < done_tag && TELLS_NO_MORE(done_tag) -> SEND(REFUSAL, id)
+    :: tag < done_tag && !TELLS_NO_MORE(done_tag) -> advance(BIT(worker))
     :: else ->
-        number = (done_tag == block -> done_by : 0);
-        done_tag = block;
+        number = (done_tag == tag -> done_by : 0);
+        done_tag = tag;
 #ifdef BARRIER_COUNTS
         done_by = number + 1;
         if
-        :: done_by == WORKERS -> advance(block, ALL)
-        :: done_by > WORKERS -> advance(block, BIT(worker)); done_by = WORKERS
+        :: done_by == WORKERS -> advance(ALL)
+        :: done_by > WORKERS -> advance(BIT(worker)); done_by = WORKERS
         :: else
         fi
 #else
         done_by = number | BIT(worker);
         if
-        :: done_by == ALL && number == ALL -> advance(block, BIT(worker))
-        :: done_by == ALL && number != ALL -> advance(block, ALL)
+        :: done_by == ALL && number == ALL -> advance(BIT(worker))
+        :: done_by == ALL && number != ALL -> advance(ALL)
         :: else
         fi
 #endif
@@ -61,5 +62,5 @@ inline restart() {
 /* What was about to leave is gone as well. */
 inline lose_queues() {
     flying[ACK] = 0; flying[SUM] = 0; flying[MISSING] = 0;
-    flying[RESENT] = 0; flying[ADVANCE] = 0
+    flying[RESENT] = 0; flying[ADVANCE] = 0; flying[REFUSAL] = 0
 }

@@ -19,13 +19,20 @@ NOT_EXACT = "slot_value[slot]=="
 NOT_PURE = "slot_value[slot]& ~"
 AFTER_FETCH = "!(((fetched>>"
 MIXTURE = "raw[vertex]==0"
-TOO_EARLY = "place[0]>block"
+TOO_EARLY = "place[0]>tag"
 FALSE_PROMISE = "last_tag[source]>=block"
+REFUSED = "<session)||((second"
+OF_ANOTHER_SESSION = "!(foreign)"
+TAKES_PART_TWICE = "!(first_known)"
 CIRCLE = "acceptance cycle"
 
 # Only that nothing goes wrong; or also that every run comes to its end.
 SAFE = ("-DNOCLAIM", "-DSAFETY")
 ENDS = ()
+
+
+def full(*values):
+    return pytest.param(*values, marks=pytest.mark.full)
 
 
 @dataclass
@@ -88,6 +95,10 @@ def check(folder, switches, mode, *, seconds=110, optimised=False):
         ("LEAF_SPINE LOSS=1", ENDS),
         ("LEAF_SPINE REPEAT=1", ENDS),
         ("LEAF_SPINE RESTARTS=1 LEAVES_ONLY", ENDS),
+        ("NO_BLOCKS ROUNDS=2 LOSS=2", ENDS),
+        ("ONE_BLOCK ROUNDS=2 LOSS=1", ENDS),
+        ("ONE_BLOCK NEW_SESSION", ENDS),
+        ("ONE_BLOCK SECOND_PROCESS", ENDS),
     ],
 )
 def test_nothing_goes_wrong(tmp_path, faults, mode):
@@ -112,6 +123,23 @@ def test_nothing_goes_wrong(tmp_path, faults, mode):
         ("LEAF_SPINE RESTARTS=1", ENDS),
         ("LEAF_SPINE LOSS=2", SAFE),
         ("LEAF_SPINE LOSS=1 REPEAT=1", SAFE),
+        ("NO_BLOCKS ROUNDS=2 LOSS=1 LATE=1", ENDS),
+        ("NO_BLOCKS ROUNDS=2 RESTARTS=1 LOSS=1", ENDS),
+        ("NO_BLOCKS ROUNDS=4 LOSS=2", ENDS),
+        ("LEAF_SPINE NO_BLOCKS ROUNDS=2 LATE=1", ENDS),
+        ("ONE_BLOCK ROUNDS=2 LATE=1", ENDS),
+        ("ONE_BLOCK ROUNDS=2 RESTARTS=1", ENDS),
+        ("ONE_BLOCK ROUNDS=3 LOSS=1", ENDS),
+        ("ROUNDS=2 LOSS=1", ENDS),
+        ("ROUNDS=2 REPEAT=1", ENDS),
+        ("NO_BLOCKS NEW_SESSION LOSS=1", ENDS),
+        ("ONE_BLOCK NEW_SESSION TOO_LATE_TRIED", ENDS),
+        ("ONE_BLOCK NEW_SESSION LOSS=1", ENDS),
+        ("ONE_BLOCK NEW_SESSION LATE=1", ENDS),
+        ("NEW_SESSION", ENDS),
+        ("NO_BLOCKS ROUNDS=2 SECOND_PROCESS LOSS=1 LATE=1", ENDS),
+        ("ONE_BLOCK ROUNDS=2 SECOND_PROCESS LOSS=1", ENDS),
+        ("SECOND_PROCESS LOSS=1", ENDS),
     ],
 )
 def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
@@ -119,12 +147,23 @@ def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
     assert verdict.errors == 0, verdict.output
 
 
-@pytest.mark.parametrize("faults", ["LOSS=2", "LEAF_SPINE LOSS=1"])
-def test_every_kind_of_packet_arrives(tmp_path, faults):
-    """That nothing goes wrong says little of steps that were never taken."""
-    output = check(tmp_path, faults, SAFE).output
-    never = output.split("unreached in proctype Network")[1]
-    assert "D_STEP" not in never
+@pytest.mark.parametrize(
+    ("switches", "refusals"),
+    [
+        ("LOSS=2", 1),
+        ("LEAF_SPINE LOSS=1", 2),
+        full("ONE_BLOCK NEW_SESSION LOSS=1", 0),
+        full("ONE_BLOCK SECOND_PROCESS LOSS=1", 0),
+    ],
+)
+def test_every_kind_of_packet_arrives(tmp_path, switches, refusals):
+    """That nothing goes wrong says little of steps that were never taken.
+
+    Refusals shall not come where no process is started anew.
+    """
+    output = check(tmp_path, switches, SAFE).output
+    never = output.split("unreached in proctype Network")[1].split("unreached in")[0]
+    assert never.count("D_STEP") == refusals
 
 
 @pytest.mark.parametrize(
@@ -145,12 +184,24 @@ def test_every_kind_of_packet_arrives(tmp_path, faults):
         ("LEAF_SPINE NO_PART_TAG", "REPEAT=1 LOOK_INSIDE", NOT_PURE),
         ("LEAF_SPINE PART_NEW_ID", "LOSS=1", NOT_EXACT),
         ("LEAF_SPINE PART_NEW_ID", "LOSS=1 LOOK_INSIDE", NOT_PURE),
-        pytest.param("LEAF_SPINE PART_UNFINISHED", "LOSS=2", NOT_EXACT, marks=pytest.mark.full),
+        full("LEAF_SPINE PART_UNFINISHED", "LOSS=2", NOT_EXACT),
         ("LEAF_SPINE NO_SPINE_SLOT_TAG", "", NOT_EXACT),
         ("LEAF_SPINE NO_SPINE_RELEASE", "LATE=1", AFTER_FETCH),
         ("LEAF_SPINE ONE_TOTAL", "LATE=1", MIXTURE),
         ("LEAF_SPINE SPINE_COUNTS", "REPEAT=1", TOO_EARLY),
         ("LEAF_SPINE SPINE_COUNTS", "LOSS=1", TOO_EARLY),
+        ("NO_BLOCKS ROUNDS=2 NO_CLOSING", "LOSS=1", REFUSED),
+        full("LEAF_SPINE NO_BLOCKS ROUNDS=2 NO_CLOSING", "LOSS=1", REFUSED),
+        ("ONE_BLOCK NEW_SESSION ANY_SESSION=FEATURE", "", NOT_EXACT),
+        ("ONE_BLOCK NEW_SESSION ANY_SESSION=SUM", "", OF_ANOTHER_SESSION),
+        ("NO_BLOCKS NEW_SESSION ANY_SESSION=DONE", "", TOO_EARLY),
+        ("NO_BLOCKS NEW_SESSION ANY_SESSION=ADVANCE", "", TOO_EARLY),
+        full("ONE_BLOCK NEW_SESSION ANY_SESSION=FEATURE", "LOOK_INSIDE", NOT_PURE),
+        full("ONE_BLOCK NEW_SESSION ANY_SESSION=DONE", "", TOO_EARLY),
+        full("ONE_BLOCK NEW_SESSION ANY_SESSION=ADVANCE", "", TOO_EARLY),
+        full("ONE_BLOCK NEW_SESSION ANY_SESSION=ACK", "", FALSE_PROMISE),
+        ("NO_BLOCKS ROUNDS=2 SECOND_PROCESS ANY_PROCESS", "", TAKES_PART_TWICE),
+        full("ONE_BLOCK SECOND_PROCESS ANY_PROCESS", "", TAKES_PART_TWICE),
     ],
 )
 def test_a_mistake_is_found(tmp_path, mistake, faults, error):
@@ -163,6 +214,13 @@ def test_without_release_the_values_are_still_right(tmp_path):
     """A host that never mixes does not need it; README.md says what it is for."""
     verdict = check(tmp_path, "NO_RELEASE SUM_AFTER_FETCH_ALLOWED LATE=1", ENDS)
     assert verdict.errors == 0, verdict.output
+
+
+@pytest.mark.parametrize("switches", ["NO_BLOCKS", full("ONE_BLOCK")])
+def test_without_an_answer_a_worker_never_hears_of_a_new_session(tmp_path, switches):
+    verdict = check(tmp_path, f"{switches} NEW_SESSION NO_WAITING", ENDS)
+    assert verdict.errors == 1
+    assert CIRCLE in verdict.output
 
 
 @pytest.mark.parametrize("switches", ["", "LEAF_SPINE SPINE_ONLY"])

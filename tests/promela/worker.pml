@@ -9,22 +9,25 @@ byte closing = ALL;    /* workers that are done with their tag; all begin in the
 byte accepted;         /* workers whose features of this block are accepted */
 byte have;             /* vertices whose sums are here */
 byte fetching;         /* vertices whose features are being fetched */
-byte doubt[4];         /* 1 + count of the last MISSING of each vertex; 0: none yet */
-byte raw[4];           /* fetched features that are here, for each vertex */
+byte doubt[VERTICES];  /* 1 + count of the last MISSING of each vertex; 0: none yet */
+byte raw[VERTICES];    /* fetched features that are here, for each vertex */
+byte stopped;          /* workers that have ended with an error */
 #ifdef LEAF_SPINE
 byte asked;            /* vertices whose sums have been recalled: a second time with Resend */
 #endif
 
 #define IS_DONE_WITH(worker, tag) \
-    (place[worker] > (tag) || (place[worker] == (tag) && HAS(closing, worker)))
-#define FINISHED (place[0] == NEXT_ROUND && place[1] == NEXT_ROUND && place[2] == NEXT_ROUND)
+    (place[worker] > (tag) || (place[worker] == (tag) && HAS(closing, worker)) \
+     || FIRST_PROCESS_WAS_DONE_WITH(worker, tag))
+#define ALL_AT(tag) (place[0] == (tag) && place[1] == (tag) && place[2] == (tag))
+#define FINISHED (ALL_AT(FIRST_TAG(SESSIONS) - 1) || GIVEN_UP)
 
 inline close_if_done() {
     if
     :: HAS(accepted, worker) && !HAS(closing, worker) &&
-            (AWAITS(worker, place[worker]) & ~have) == 0 ->
+            (AWAITS(worker, BLOCK_AT(place[worker])) & ~have) == 0 ->
         closing = closing | BIT(worker);
-        SEND(DONE, PLACE_ID(place[worker], worker))
+        send_done(place[worker])
     :: else
     fi
 }
@@ -53,7 +56,8 @@ inline use_sum() {
 inline sum_at_worker() {
     vertex = id; worker = HOME(vertex);
     if
-    :: place[worker] <= BLOCK(vertex) && !HAS(have, vertex) ->
+    :: place[worker] <= TAG(BLOCK(vertex)) && !HAS(have, vertex) ->
+        assert(!foreign);    /* of the worker's own session */
 #ifdef ONE_TOTAL
         assert(raw[vertex] == 0);    /* invariant 2: not a mixture */
 #endif
@@ -65,9 +69,9 @@ inline sum_at_worker() {
 /* An ACK promises that the switch has let the whole group through. A restart may
  * forget that: then the contribution is missed, and fetched. */
 inline ack_at_worker() {
-    block = 1 + id / 9; worker = (id % 9) / 3; number = id % 3;
+    block = 1 + id / 6; worker = (id % 6) / 2; number = 1 + id % 2;
     if
-    :: place[worker] == block && !HAS(accepted, worker) ->
+    :: place[worker] == TAG(block) && !HAS(accepted, worker) ->
         if
         :: number < GROUP_SIZE(block) ->
             flying[FEATURE] = flying[FEATURE] | (SENDS(worker, block) << (4 * (block - 1)))
@@ -91,7 +95,7 @@ inline fetch_what_is_missing() {
 inline missing_at_worker() {
     vertex = id / 4; worker = HOME(vertex);
     if
-    :: place[worker] == BLOCK(vertex) && !HAS(have, vertex) && !HAS(fetching, vertex) ->
+    :: place[worker] == TAG(BLOCK(vertex)) && !HAS(have, vertex) && !HAS(fetching, vertex) ->
         if
         :: doubt[vertex] == 1 + id % 4 ->
             fetching = fetching | BIT(vertex);
@@ -105,7 +109,8 @@ inline missing_at_worker() {
 inline resent_at_worker() {
     vertex = id / 4; worker = HOME(vertex);
     if
-    :: place[worker] == BLOCK(vertex) && HAS(fetching, vertex) ->
+    :: place[worker] == TAG(BLOCK(vertex)) && HAS(fetching, vertex) ->
+        assert(!foreign);
         raw[vertex] = raw[vertex] | BIT(id % 4);
         if
         :: raw[vertex] == SOURCES(vertex) -> use_sum()
@@ -117,14 +122,15 @@ inline resent_at_worker() {
 
 /* Invariant 5: nobody goes on before all are done. */
 inline advance_at_worker() {
-    block = id / 3; worker = id % 3;
+    tag = id / 3; worker = id % 3;
     if
-    :: place[worker] == block && HAS(closing, worker) ->
-        assert(IS_DONE_WITH(0, block) && IS_DONE_WITH(1, block) && IS_DONE_WITH(2, block));
-        block++;
-        place[worker] = block;
+    :: place[worker] == tag && HAS(closing, worker) ->
+        assert(IS_DONE_WITH(0, tag) && IS_DONE_WITH(1, tag) && IS_DONE_WITH(2, tag));
+        assert_only_process();
+        tag++; block = BLOCK_AT(tag);
+        place[worker] = tag;
         if
-        :: block == NEXT_ROUND -> SEND(DONE, PLACE_ID(block, worker))
+        :: block == 0 -> send_done(tag)
         :: else ->
             closing = closing & ~BIT(worker);
             flying[FEATURE] = flying[FEATURE] | (SENDS(worker, block) << (4 * (block - 1)));
@@ -135,42 +141,66 @@ inline advance_at_worker() {
     fi
 }
 
+/* The tag of the worker's last `done`: of the barrier that it waits at, or has passed. */
+#define ANSWERED(worker) (place[worker] - !HAS(closing, worker))
+
+/* Nobody is refused but a worker of an earlier session and a second process. */
+inline refusal_at_worker() {
+    tag = id / 3; worker = id % 3;
+    if
+    :: ANSWERED(worker) == tag ->
+        assert(SESSION_OF(tag) < session || HAS(second, worker));
+        stopped = stopped | BIT(worker)
+    :: else
+    fi
+}
+
 /* What no worker will heed any more, whenever it arrives, is not tried: an ADVANCE of a tag
  * that is behind its worker, the sum of a vertex that has one, and so on. That changes
  * nothing but the number of states. */
-#define WITHDRAW(kind, ids) flying[kind] = flying[kind] & ~(ids); late[kind] = late[kind] & ~(ids)
 #define ALL_OF(vertex) (15 << (4 * (vertex)))
-#define ALL_TAGS(worker) (73 << (worker))
-#define ALL_REPORTS(leaf) (85 << (leaf))
+#define TOO_LATE_FOR(vertex) (HAS(have, vertex) || place[HOME(vertex)] > TAG(BLOCK(vertex)))
+#define ALL_REPORTS(leaf) (349525 << (leaf))
 
 inline withdraw_what_is_too_late() {
 #ifndef TOO_LATE_TRIED
-    WITHDRAW(SUM, have);
-    for (vertex : 0 .. 3) {
+    for (vertex : 0 .. VERTICES - 1) {
         if
-        :: HAS(have, vertex) -> WITHDRAW(MISSING, ALL_OF(vertex)); WITHDRAW(RESENT, ALL_OF(vertex))
-        :: !HAS(have, vertex) && HAS(fetching, vertex) ->
+        :: TOO_LATE_FOR(vertex) ->
+            WITHDRAW(SUM, BIT(vertex));
+            WITHDRAW(MISSING, ALL_OF(vertex)); WITHDRAW(RESENT, ALL_OF(vertex))
+        :: !TOO_LATE_FOR(vertex) && HAS(fetching, vertex) ->
             WITHDRAW(MISSING, ALL_OF(vertex)); WITHDRAW(RESENT, raw[vertex] << (4 * vertex))
         :: else
         fi
     };
     for (worker : 0 .. 2) {
         WITHDRAW(ADVANCE, ALL_TAGS(worker) & (BIT(3 * place[worker]) - 1));
-        if
-        :: HAS(accepted, worker) && place[worker] > 0 ->
-            WITHDRAW(ACK, 7 << (3 * worker + 9 * (place[worker] - 1)))
-        :: else
-        fi;
-        if
-        :: place[worker] > 1 -> WITHDRAW(ACK, 7 << (3 * worker))
-        :: else
-        fi
+        WITHDRAW(REFUSAL, ALL_TAGS(worker) & (BIT(3 * ANSWERED(worker)) - 1));
+        for (block : 1 .. VERTICES / 2) {
+            if
+            :: place[worker] > TAG(block) - HAS(accepted, worker) ->
+                WITHDRAW(ACK, 3 << (2 * worker + 6 * (block - 1)))
+            :: else
+            fi
+        }
     };
+#ifdef NEW_SESSION
+    if
+    :: session > 0 ->
+        WITHDRAW(FEATURE, BIT(NUMBERS(FEATURE)) - 1);
+        WITHDRAW(RECALL, BIT(NUMBERS(RECALL)) - 1);
+        WITHDRAW(FETCH, BIT(NUMBERS(FETCH)) - 1)
+    :: else
+    fi;
+#endif
 #ifdef LEAF_SPINE
     /* A leaf passes it to all its workers: it is too late when the last one is ahead. */
-    block = (place[0] < place[1] -> place[0] : place[1]);
-    WITHDRAW(DOWN_ADVANCE, ALL_REPORTS(0) & (BIT(2 * block) - 1));
-    WITHDRAW(DOWN_ADVANCE, ALL_REPORTS(1) & (BIT(2 * place[2]) - 1))
+    tag = (place[0] < place[1] -> place[0] : place[1]);
+    WITHDRAW(DOWN_ADVANCE, ALL_REPORTS(0) & (BIT(2 * tag) - 1));
+    WITHDRAW(DOWN_ADVANCE, ALL_REPORTS(1) & (BIT(2 * place[2]) - 1));
+    WITHDRAW(DOWN_REFUSAL, ALL_REPORTS(0) & (BIT(2 * tag) - 1));
+    WITHDRAW(DOWN_REFUSAL, ALL_REPORTS(1) & (BIT(2 * place[2]) - 1))
 #endif
 #else
     skip
@@ -180,13 +210,14 @@ inline withdraw_what_is_too_late() {
 /* What each worker does when nothing comes any more. */
 inline timers_fire() {
     for (worker : 0 .. 2) {
-        block = place[worker];
+        tag = place[worker]; block = BLOCK_AT(tag);
         if
-        :: HAS(closing, worker) -> SEND(DONE, PLACE_ID(block, worker))
-        :: !HAS(closing, worker) && !HAS(accepted, worker) ->
+        :: TO_BE_STARTED(worker) -> start_process()
+        :: !TO_BE_STARTED(worker) && HAS(closing, worker) -> send_done(tag)
+        :: !TO_BE_STARTED(worker) && !HAS(closing, worker) && !HAS(accepted, worker) ->
             SEND(FEATURE, FEATURE_ID(block, LAST_OF_GROUP(worker, block)))
         :: else ->
-            for (vertex : 0 .. 3) {
+            for (vertex : 0 .. VERTICES - 1) {
                 if
                 :: HAS(AWAITS(worker, block) & ~have & ~fetching, vertex) ->
                     SEND(RECALL, RECALL_ID(vertex)); NOTE_ASKED
@@ -195,7 +226,7 @@ inline timers_fire() {
                 fi
             };
 #ifndef NO_DONE_AGAIN
-            SEND(DONE, PLACE_ID(block - 1, worker))
+            send_done(tag - 1)
 #endif
         fi
     }
