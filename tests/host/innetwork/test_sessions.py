@@ -11,7 +11,7 @@ from switchgnn.host.innetwork.errors import (
     RoundMismatchError,
     SessionMismatchError,
 )
-from switchgnn.host.wire.header import LAST_ROUND
+from switchgnn.host.wire.header import LAST_ROUND, Kind, unpack_header
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import SESSION
 from tests.host.innetwork.test_exchange import (
