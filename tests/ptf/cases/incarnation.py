@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""incarnation.p4: one process after another may be a worker, in later rounds only."""
+
+from switchgnn.controller import Outcome
+from switchgnn.host.wire.header import Refusal
+from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
+from tests.ptf.switchgnn_ptf.packets import (
+    WORKERS,
+    port_of,
+)
+
+
+class AnotherProcessIsRefused(BarrierTest):
+    """Where a worker has been, and until a later round; then the one before it is."""
+
+    def runTest(self) -> None:
+        for worker in WORKERS:
+            self.report(worker, block=0, incarnation=5)
+        for to in map(port_of, WORKERS):
+            self.receive(to)
+        for block, incarnation in ((0, 6), (1, 6), (0, 0)):
+            with self.counted(Outcome.WRONG_INCARNATION):
+                packet = self.report(1, block=block, incarnation=incarnation)
+                self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        self.collect(1, block=1, incarnation=5)
+        self.collect(1, block=0, round_=2, incarnation=6)
+        with self.counted(Outcome.WRONG_INCARNATION):
+            packet = self.report(1, block=1, incarnation=5)
+            self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        # A new session knows nobody.
+        self.serve(session=self.session + 1)
+        self.collect(1, block=0, incarnation=5)
