@@ -18,7 +18,7 @@ from tests.ptf.switchgnn_ptf.targets import Setting, ptf_program
 from tests.support.commands import nursery
 
 PORTS = (1, 2, 3, 4)
-_PTF_SECONDS = 100
+_PTF_SECONDS = 250
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
 
