@@ -103,6 +103,7 @@ class InNetworkExchange:
         self._manifest = manifest
         self._part = part
         self._group_size = pace.group_size
+        self._peaks: dict[Direction, float] = {}
         self._round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
@@ -161,7 +162,7 @@ class InNetworkExchange:
         fixed_point = FixedPoint.for_exchange(
             self._manifest.max_fan_in, magnitude_from_bits(largest.bits)
         )
-        self._check_scale(own, largest, fixed_point)
+        self._check_scale(direction, own, largest, fixed_point)
         lanes = _pad_to_fragments(fixed_point.encode(features))
         self._responder.serve(round_number, blocks, lanes)
         sums = np.zeros_like(lanes)
@@ -186,9 +187,15 @@ class InNetworkExchange:
         blocks = self._manifest.direction(direction).block_numbers
         return expected_traffic(self._part, blocks, width, self._group_size)
 
-    def _check_scale(self, own: int, largest: Largest, fixed_point: FixedPoint) -> None:
-        """Refuse a scale that is made for another worker's features alone."""
-        magnitude = magnitude_from_bits(own)
+    def _check_scale(
+        self, direction: Direction, own: int, largest: Largest, fixed_point: FixedPoint
+    ) -> None:
+        """Refuse a scale that is made for another worker's features alone.
+
+        Features may become small: gradients do. What counts are the largest of this worker so far.
+        """
+        self._peaks[direction] = max(self._peaks.get(direction, 0.0), magnitude_from_bits(own))
+        magnitude = self._peaks[direction]
         if magnitude and magnitude * fixed_point.scale < _HALF_A_STEP:
             raise MagnitudeError(
                 f"Round {self._round}: worker {largest.worker} reports features of up to "

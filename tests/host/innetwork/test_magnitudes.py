@@ -36,6 +36,17 @@ def test_a_magnitude_beside_which_all_others_vanish_is_refused(graph):
         assert "worker 2 reports features of up to 3e+36" in str(team.errors[worker])
 
 
+def test_features_of_a_worker_may_become_small(graph):
+    """Gradients do, late in a training: that others are large then is nobody's fault."""
+    plan = plan_of(graph, 3)
+    team = Team(plan, pace=QUICK)
+    features = random_features(graph, 4)
+    for _ in range(3):
+        team.aggregate(features)
+        assert not team.errors
+        features[plan.workers[2].vertices] *= np.float32(1e-7)
+
+
 def test_small_features_beside_large_ones_are_summed(graph):
     plan = plan_of(graph, 3)
     features = random_features(graph, 4)
