@@ -32,6 +32,7 @@ control Barrier(inout headers_t hdr,
     register<worker_set_t>(1) collected;
 
     tag_t tag;
+    worker_set_t held;
     worker_set_t before;
     worker_set_t after;
     bit<1> closed;
@@ -79,9 +80,10 @@ control Barrier(inout headers_t hdr,
 
     action look() {
         collected_tag.read(tag, 0);
-        collected.read(before, 0);
-        before = tag == meta.tag ? before : 0;
-        closed = meta.tag < tag || before == meta.members ? 1w1 : 1w0;
+        collected.read(held, 0);
+        before = tag == meta.tag ? held : 0;
+        closed = tag > meta.tag[79:32] ++ 32w0
+            || (tag == meta.tag[79:32] ++ 32w0 && held == meta.members) ? 1w1 : 1w0;
     }
 
     action advance_all() {

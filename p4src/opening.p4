@@ -4,10 +4,10 @@
 // What the switch knows of the newest round: the largest magnitude, and whose it is. All
 // scales follow from it: the bits of non-negative float32 numbers compare like integers.
 //
-// A `done` of the opening may raise it until all workers have opened the round, and nobody
-// may afterwards: who heard of another one would use another scale. Every later `done` says
-// the magnitude that its worker knows. A switch that was restarted learns it from there;
-// otherwise it must be the same. A leaf asks the switch above, which knows of all workers.
+// It may grow until all workers have opened the round, and not afterwards: who heard of
+// another one would use another scale. Every `done` of a later block says the magnitude that
+// its worker knows. A switch that was restarted in the middle of an opening learns it from
+// there; otherwise it must be the same. A leaf asks the switch above, which knows all workers.
 // Must be applied to a `done` that was let through, after Session and Worker.
 #ifndef _OPENING_
 #define _OPENING_
@@ -37,11 +37,12 @@ control Opening(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
         } else if (meta.tag[79:32] > meta.opening) {
             learn();
         } else if (meta.tag[79:32] == meta.opening) {
-            if (hdr.switchgnn.block_id == 0 || meta.above_port != 0) {
-                if (closed == 0 && hdr.barrier.magnitude > meta.largest[63:32]) {
+            if (closed == 0 || (hdr.switchgnn.block_id != 0 && meta.above_port != 0)) {
+                if (hdr.barrier.magnitude > meta.largest[63:32]) {
                     learn();
                 }
-            } else if (hdr.barrier.magnitude != meta.largest[63:32]) {
+            } else if (hdr.switchgnn.block_id != 0
+                       && hdr.barrier.magnitude != meta.largest[63:32]) {
                 meta.outcome = WRONG_MAGNITUDE;
             }
         }

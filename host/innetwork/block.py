@@ -17,7 +17,7 @@ from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.wire.header import Kind
 
 _NAMED_AT_MOST = 10
-# After so many seconds without progress, or a quarter of the patience, the last `done` is
+# Seconds; after them, or a quarter of the patience, without progress the last `done` is
 # repeated: a switch that was restarted may have forgotten it, and one that was installed anew
 # says so in its answer.
 _QUIET = 1.0

@@ -22,7 +22,7 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import switchgnn
-from tests.end_to_end.test_leftovers import descendants, interfaces
+from tests.end_to_end.test_leftovers import descendants
 from tests.support.commands import nursery
 from tests.support.markers import COMBINATIONS, some_of
 from tests.support.seeds import seeds
@@ -188,6 +188,10 @@ def test_each_leaf_has_a_worker_and_cables_have_faults():
         named |= {link for link, _ in faults.rates if link and link.startswith("l")}
         assert faults.on_cables
     assert named == {f"l{leaf}s{spine}" for leaf in range(4) for spine in range(2)}
+
+
+def interfaces():
+    return {each.name for each in Path("/sys/class/net").iterdir()}
 
 
 # Two stages on each combination; every stage and both signals without BMv2 already.

@@ -211,13 +211,14 @@ class ModelSwitch:
         if place[0] > last:
             self.incarnations[worker] = place[0], header.dst_id
         full = len(self.barrier_done) == self.workers
-        closed = place < self.barrier_place or (place == self.barrier_place and full)
+        opening = (place[0], 0, 0)
+        closed = self.barrier_place > opening or (self.barrier_place == opening and full)
         if place[0] > self.opened[0]:
             self.opened = (place[0], body.magnitude, worker)
-        elif place[0] == self.opened[0] and place[1] == 0:
-            if not closed and body.magnitude > self.opened[1]:
+        elif place[0] == self.opened[0] and not closed:
+            if body.magnitude > self.opened[1]:
                 self.opened = (place[0], body.magnitude, worker)
-        elif place[0] == self.opened[0] and body.magnitude != self.opened[1]:
+        elif place[0] == self.opened[0] and place[1] and body.magnitude != self.opened[1]:
             self._answer([worker], Kind.WAITING, place, set(), Refusal.MAGNITUDE)
             return
         if place < self.barrier_place:

@@ -131,3 +131,20 @@ class RestartKeepsTheMagnitude(BarrierTest):
         agreed = {"magnitude": 30}
         self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=agreed, block=0, magnitude=20)
         self.ask(0, Kind.WAITING, workers=0b001, answer=agreed, block=1, magnitude=30)
+
+
+class RestartBeforeAllHaveHeard(BarrierTest):
+    """Who did not hear says its own magnitude first; who did then teaches the right one."""
+
+    def runTest(self) -> None:
+        self.collect(0, block=0, magnitude=30)
+        self.collect(1, block=0, magnitude=10)
+        with self.counted(Outcome.DONE_COLLECTED):
+            self.expect_advance(self.report(2, block=0, magnitude=20), magnitude=30)
+        self.restart()
+        self.collect(2, block=0, magnitude=20)
+        self.collect(0, block=1, magnitude=30)
+        agreed = {"magnitude": 30}
+        self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=agreed, block=0, magnitude=20)
+        self.collect(1, block=1, magnitude=30)
+        self.complete(2, block=1, magnitude=30)

@@ -39,6 +39,7 @@ class EveryOutcomeOnce(SwitchTest):
     """One frame of each outcome, one after another; each counts in its own cell only."""
 
     def runTest(self) -> None:
+        self.serve(magnitude_limit=8)
         self.add_sum(900, {101: 0, 102: 1}, worker=0)
         self.add_destination(901, worker=1, slot=8, expected=1)
         good = feature(101, LANES, port=1, round_=2)
