@@ -108,12 +108,13 @@ class MininetFabric(Fabric):
 
     def _socket_addresses(self) -> list[str]:
         """Return where the switches serve P4Runtime: over TCP nobody would reach them."""
+        given = [switch.grpc_address for switch in self.site.switches]
+        if all(map(socket_path, given)):
+            return given
         folder = self._doors.enter_context(folder_for_sockets(self.folder))
         return [
-            switch.grpc_address
-            if socket_path(switch.grpc_address)
-            else socket_address(folder, switch.name)
-            for switch in self.site.switches
+            address if socket_path(address) else socket_address(folder, switch.name)
+            for address, switch in zip(given, self.site.switches, strict=True)
         ]
 
     def _open_doors(self, addresses: Sequence[str]) -> None:
