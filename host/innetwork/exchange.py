@@ -196,7 +196,8 @@ class InNetworkExchange:
         """
         self._peaks[direction] = max(self._peaks.get(direction, 0.0), magnitude_from_bits(own))
         magnitude = self._peaks[direction]
-        if magnitude and magnitude * fixed_point.scale < _HALF_A_STEP:
+        # Where all features are zero, there is no scale.
+        if magnitude and largest.bits and magnitude * fixed_point.scale < _HALF_A_STEP:
             raise MagnitudeError(
                 f"Round {self._round}: worker {largest.worker} reports features of up to "
                 f"{fixed_point.magnitude:g}. Beside them all features of worker "

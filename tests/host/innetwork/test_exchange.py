@@ -23,7 +23,6 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import graph_from_edges
-from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.graphs.reference import reference_sums
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.model_switch import ModelSwitch, undisturbed
@@ -39,11 +38,6 @@ TURNS = [
     Direction.FORWARD,
     Direction.FORWARD,
 ]
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("karate")
 
 
 def plan_of(graph, workers, slots=8, **options):

@@ -3,12 +3,10 @@
 """A worker that reports a magnitude of its own making harms nobody unnoticed."""
 
 import numpy as np
-import pytest
 
 from switchgnn.host.innetwork.errors import MagnitudeError
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.header import BarrierBody, Header, Kind, unpack_header
-from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.innetwork.test_exchange import (
     QUICK,
@@ -17,11 +15,6 @@ from tests.host.innetwork.test_exchange import (
     plan_of,
     random_features,
 )
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("karate")
 
 
 def test_a_magnitude_beside_which_all_others_vanish_is_refused(graph):
@@ -45,6 +38,14 @@ def test_features_of_a_worker_may_become_small(graph):
         team.aggregate(features)
         assert not team.errors
         features[plan.workers[2].vertices] *= np.float32(1e-7)
+
+
+def test_a_round_of_zeros_has_no_scale_to_refuse(graph):
+    team = Team(plan_of(graph, 3), pace=QUICK)
+    features = random_features(graph, 4) * np.float32(0.01)
+    for each in (features, np.zeros_like(features), features):
+        team.aggregate(each)
+        assert not team.errors
 
 
 def test_small_features_beside_large_ones_are_summed(graph):

@@ -12,7 +12,6 @@ from switchgnn.host.innetwork.errors import (
     SessionMismatchError,
 )
 from switchgnn.host.wire.header import LAST_ROUND, Kind, unpack_header
-from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import SESSION
 from tests.host.innetwork.test_exchange import (
     QUICK,
@@ -22,11 +21,6 @@ from tests.host.innetwork.test_exchange import (
     plan_of,
     random_features,
 )
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("karate")
 
 
 def test_the_last_round_of_a_session(graph):

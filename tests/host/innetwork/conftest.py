@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The graph of most tests."""
+
+import pytest
+
+from switchgnn.planner.graphs.load import load_graph
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load_graph("karate")
