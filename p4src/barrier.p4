@@ -49,11 +49,11 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
-    action refuse(count_t reason) {
+    action refuse(count_t refusal) {
         after = 0;
         answer(kind_t.WAITING);
         hdr.switchgnn.dst_id = meta.reporter;
-        hdr.switchgnn.count = reason;
+        hdr.switchgnn.count = refusal;
     }
 
     // The maximum of another round than this tag's is not for it.
@@ -108,11 +108,11 @@ control Barrier(inout headers_t hdr,
             opening.apply(hdr, meta, closed);
         }
         if (meta.outcome == WRONG_PLAN || meta.outcome == WRONG_SESSION) {
-            refuse(0);
+            refuse(REFUSAL_NONE);
         } else if (meta.outcome == WRONG_INCARNATION) {
-            refuse(1);
+            refuse(REFUSAL_INCARNATION);
         } else if (meta.outcome == WRONG_MAGNITUDE) {
-            refuse(2);
+            refuse(REFUSAL_MAGNITUDE);
         } else if (meta.outcome == AGGREGATED) {
             if (meta.tag < tag) {
                 repeat();

@@ -29,6 +29,11 @@ const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 const bit<16> SUM_LENGTH = 20 + 26 + 128;
 const bit<16> BARE_LENGTH = 20 + 26;
 
+// What Count of a WAITING says: why a `done` is not taken.
+const count_t REFUSAL_NONE        = 0;
+const count_t REFUSAL_INCARNATION = 1;
+const count_t REFUSAL_MAGNITUDE   = 2;
+
 enum bit<4> kind_t {
     FEATURE = 1,  // upwards: a feature, or a partial sum of Count of them
     SUM     = 2,  // switch to worker: a complete sum of Count contributions

@@ -18,6 +18,13 @@ def test_kinds():
     assert kinds == {kind.name: int(kind) for kind in header.Kind}
 
 
+def test_refusals():
+    found = re.findall(r"const count_t REFUSAL_(\w+)\s*= (\d+);", HEADERS)
+    assert {name: int(number) for name, number in found} == {
+        refusal.name: int(refusal) for refusal in header.Refusal
+    }
+
+
 def test_outcomes():
     found = re.findall(r"const outcome_t (\w+)\s*= (\d+);", OUTCOME)
     assert {name: int(number) for name, number in found} == {
