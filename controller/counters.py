@@ -16,6 +16,7 @@ from switchgnn.controller.p4runtime.layout import Array, Layout
 UNROUTED_COUNTER = "unrouted"
 MARKED_COUNTER = "marked"
 QUEUE_COUNTER = "port_queue"
+RELEASES_COUNTER = "releases"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Counters:
         banks: events in the slots of each bank.
         unrouted: complete sums that no result entry was for.
         marked: packets that were marked for congestion.
+        releases: how often each worker has had a slot released; on a spine each leaf.
         port_queue: packets by the length of the queue that they found at their port, in
             packets; the last also counts what is longer.
     """
@@ -37,6 +39,7 @@ class Counters:
     banks: tuple[BankEvents, ...]
     unrouted: int
     marked: int
+    releases: tuple[int, ...]
     port_queue: tuple[int, ...]
 
     def named(self) -> dict[str, int]:
@@ -69,6 +72,7 @@ def read_counters(client: P4RuntimeClient) -> Counters:
         PASSES_COUNTER,
         UNROUTED_COUNTER,
         MARKED_COUNTER,
+        RELEASES_COUNTER,
         QUEUE_COUNTER,
         *banks.event_counters,
     )
@@ -79,6 +83,7 @@ def read_counters(client: P4RuntimeClient) -> Counters:
         banks=tuple(banks.decode_events(cells[name]) for name in banks.event_counters),
         unrouted=cells[UNROUTED_COUNTER][0],
         marked=cells[MARKED_COUNTER][0],
+        releases=tuple(cells[RELEASES_COUNTER]),
         port_queue=tuple(cells[QUEUE_COUNTER]),
     )
 

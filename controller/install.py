@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from switchgnn.controller.check import check_plan
@@ -242,7 +242,8 @@ def _session_entries(
     """Choose the session, the same for all switches, and return each one's entry.
 
     It is the one that the plan has already, unless there shall be another: a switch that was
-    restarted joins it, as its registers hold nothing of it. Otherwise it is newer than all.
+    restarted joins it, as its registers hold nothing of it, not even whose turn it is. Otherwise it
+    is newer than all.
     """
     present = [target.session for target in team.targets]
 
@@ -258,7 +259,10 @@ def _session_entries(
             for here, plan in zip(present, plans, strict=True)
         )
     ):
-        return entries(serving)
+        return [
+            replace(entry, any_turn=here.any_turn if here.session == serving else 1)
+            for entry, here in zip(entries(serving), present, strict=True)
+        ]
     number = max(entry.session for entry in present) + 1
     if number > session.max_session:
         # Loading the program anew empties the registers that hold old numbers.
@@ -272,6 +276,7 @@ def _served(
 ) -> int | None:
     """Return the session in which a switch serves its plan already; None if none does."""
     for place, here in enumerate(present):
-        if here.session and here == entries(here.session)[place]:
+        own = entries(here.session)[place]
+        if here.session and here == replace(own, any_turn=here.any_turn):
             return here.session
     return None

@@ -73,6 +73,11 @@ class SwitchPlan:
         return self.part.above if self.part else 0
 
     @property
+    def hears_barriers(self) -> bool:
+        """Whether barriers pass this switch: of all spines only the first one collects them."""
+        return self.part is None or self.above > 0 or self.part.number == 0
+
+    @property
     def neighbours(self) -> int:
         """How many neighbours the switch has; those above come last."""
         return len(self.below) + self.above

@@ -3,9 +3,11 @@
 
 // The block barrier. Workers report `done`; the switch keeps one bit for each
 // and multicasts `advance` when the last comes in. Bits, not a count: a `done`
-// that the network repeats changes nothing. A `done` for a later block than the
-// one being collected proves that the earlier one is complete, so a switch that
-// was restarted finds its place by itself (invariant 5).
+// that the network repeats changes nothing. One for another tag than that whose turn it is
+// (Turn) is answered, if all have passed it, or else refused. Only a switch that does not know whose
+// turn it is takes it: there a `done` for a later block than the one being collected proves
+// that the earlier one is complete, so a switch that was restarted finds its place by
+// itself (invariant 5).
 //
 // Block 0 of a round is its opening. Its `done`s carry each worker's largest magnitude and
 // its `advance` the maximum (Opening). What is refused gets WAITING, with the reason in
@@ -24,17 +26,23 @@
 
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
-                inout standard_metadata_t standard_metadata) {
+                inout standard_metadata_t standard_metadata)
+               (register<tag_t> turn) {
     Incarnation() incarnation;
     Opening()     opening;
 
     register<tag_t>(1) collected_tag;
     register<worker_set_t>(1) collected;
+    // Block ++ fragment that come next ++ the worker that has said so first.
+    register<bit<64>>(1) following;
 
     tag_t tag;
+    bit<64> first;
+    bit<32> next;
     worker_set_t held;
     worker_set_t before;
     worker_set_t after;
+    bit<1> passed;
     bit<1> closed;
 
     action answer(kind_t kind) {
@@ -42,6 +50,7 @@ control Barrier(inout headers_t hdr,
         hdr.switchgnn.session = meta.loop.session[7:0];
         hdr.switchgnn.dst_id = meta.largest[31:0];
         hdr.switchgnn.count = 0;
+        hdr.switchgnn.feature_group = 0;
         hdr.barrier.magnitude = meta.largest[63:32];
         hdr.barrier.plan = meta.plan;
         hdr.barrier.round = meta.opening[31:0];
@@ -49,10 +58,10 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
-    action refuse(count_t refusal) {
+    action refuse(count_t refusal, bit<32> culprit) {
         after = 0;
         answer(kind_t.WAITING);
-        hdr.switchgnn.dst_id = meta.reporter;
+        hdr.switchgnn.dst_id = culprit;
         hdr.switchgnn.count = refusal;
     }
 
@@ -66,7 +75,7 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = meta.above_port;
     }
 
-    // A later tag is being collected, which proves that all are done with this one.
+    // All are done with this one.
     action repeat() {
         before = meta.members;
         after = meta.members;
@@ -76,14 +85,31 @@ control Barrier(inout headers_t hdr,
         after = before | meta.worker_bit;
         collected_tag.write(0, meta.tag);
         collected.write(0, after);
+        following.write(0, next ++ (before == 0 ? meta.reporter : first[31:0]));
     }
 
     action look() {
         collected_tag.read(tag, 0);
         collected.read(held, 0);
+        following.read(first, 0);
         before = tag == meta.tag ? held : 0;
-        closed = tag > meta.tag[79:32] ++ 32w0
-            || (tag == meta.tag[79:32] ++ 32w0 && held == meta.members) ? 1w1 : 1w0;
+        next = hdr.switchgnn.count ++ hdr.switchgnn.feature_group;
+    }
+
+    // Whether all are done with this tag, and whether all have opened its round.
+    action compare() {
+        passed = meta.turn_known == 1
+            ? (meta.tag < meta.turn ? 1w1 : 1w0)
+            : (meta.tag < tag ? 1w1 : 1w0);
+        closed = meta.turn_known == 1
+            ? (meta.turn > meta.tag[79:32] ++ 32w0 ? 1w1 : 1w0)
+            : (tag > meta.tag[79:32] ++ 32w0
+               || (tag == meta.tag[79:32] ++ 32w0 && held == meta.members) ? 1w1 : 1w0);
+    }
+
+    action next_turn() {
+        turn.write(0, meta.tag[79:56]
+            ++ (meta.tag[55:32] + (next[31:16] == 0 ? 24w1 : 24w0)) ++ next);
     }
 
     action advance_all() {
@@ -92,29 +118,46 @@ control Barrier(inout headers_t hdr,
 
     apply {
         look();
+        compare();
         if (meta.from_above == 1) {
             meta.outcome = PASSED_ON;
             standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+            if (hdr.switchgnn.kind == kind_t.ADVANCE && before == meta.members) {
+                next = first[63:32];
+                next_turn();
+            }
         } else if (meta.is_worker == 0 || hdr.switchgnn.src_id != (bit<32>) meta.worker) {
             meta.outcome = WRONG_PORT;
         } else if (hdr.barrier.plan != meta.plan) {
             meta.outcome = WRONG_PLAN;
         } else if (hdr.switchgnn.session != meta.loop.session[7:0]) {
             meta.outcome = WRONG_SESSION;
+        } else if (meta.tag > meta.turn
+                   && (meta.turn_known == 1 || hdr.switchgnn.block_id != 0)) {
+            meta.outcome = WRONG_TURN;
+            meta.opening = meta.turn[79:32];
         } else if (meta.leaves_below == 0) {
             incarnation.apply(hdr, meta);
         }
         if (meta.outcome == AGGREGATED) {
             opening.apply(hdr, meta, closed);
         }
+        if (meta.outcome == AGGREGATED && passed == 0
+                && before != 0 && first[63:32] != next) {
+            meta.outcome = WRONG_NEXT;
+        }
         if (meta.outcome == WRONG_PLAN || meta.outcome == WRONG_SESSION) {
-            refuse(REFUSAL_NONE);
+            refuse(REFUSAL_NONE, 0);
+        } else if (meta.outcome == WRONG_TURN) {
+            refuse(REFUSAL_TURN, 0);
         } else if (meta.outcome == WRONG_INCARNATION) {
-            refuse(REFUSAL_INCARNATION);
+            refuse(REFUSAL_INCARNATION, 0);
         } else if (meta.outcome == WRONG_MAGNITUDE) {
-            refuse(REFUSAL_MAGNITUDE);
+            refuse(REFUSAL_MAGNITUDE, meta.reporter);
+        } else if (meta.outcome == WRONG_NEXT) {
+            refuse(REFUSAL_NEXT, first[31:0]);
         } else if (meta.outcome == AGGREGATED) {
-            if (meta.tag < tag) {
+            if (passed == 1) {
                 repeat();
             } else {
                 collect();
@@ -123,6 +166,9 @@ control Barrier(inout headers_t hdr,
             if (after == meta.members && meta.above_port != 0) {
                 report();
             } else if (after == meta.members) {
+                if (passed == 0) {
+                    next_turn();
+                }
                 answer(kind_t.ADVANCE);
                 if (meta.outcome == DONE_COLLECTED) {
                     advance_all();

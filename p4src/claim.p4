@@ -10,6 +10,7 @@
 
 #include "headers.p4"
 #include "metadata.p4"
+#include "sizes.p4"
 #include "destination.p4"
 #include "source.p4"
 #include "ownership.p4"
@@ -25,6 +26,9 @@ control Claim(inout headers_t hdr,
     Passage()     passage;
     Recovery()    recovery;
 
+    // How often each worker has had a slot released: who does it all the time is known.
+    counter(MAX_WORKERS, CounterType.packets) releases;
+
     apply {
         // An ordinary feature names no destination. That of a fetch from above is not here.
         if ((hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1)
@@ -39,6 +43,9 @@ control Claim(inout headers_t hdr,
         // A switch above has checked what it sends.
         if (meta.outcome == AGGREGATED && meta.from_above == 0) {
             ownership.apply(hdr, meta);
+            if (meta.outcome == AGGREGATED && hdr.switchgnn.kind == kind_t.FETCH) {
+                releases.count((bit<32>) meta.worker);
+            }
         }
         if (meta.outcome == AGGREGATED) {
             passage.apply(hdr, meta, standard_metadata);

@@ -33,6 +33,8 @@ const bit<16> BARE_LENGTH = 20 + 26;
 const count_t REFUSAL_NONE        = 0;
 const count_t REFUSAL_INCARNATION = 1;
 const count_t REFUSAL_MAGNITUDE   = 2;
+const count_t REFUSAL_TURN        = 3;
+const count_t REFUSAL_NEXT        = 4;
 
 enum bit<4> kind_t {
     FEATURE = 1,  // upwards: a feature, or a partial sum of Count of them

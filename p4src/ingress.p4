@@ -18,6 +18,7 @@
 #include "worker.p4"
 #include "admission.p4"
 #include "forward.p4"
+#include "turn.p4"
 #include "barrier.p4"
 #include "notice.p4"
 #include "claim.p4"
@@ -32,12 +33,15 @@
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
+    register<tag_t>(1) turn_tag;
+
     Session()   session;
     Tier()      tier;
     Worker()    worker;
     Admission() admission;
     Forward()   forward;
-    Barrier()   barrier;
+    Turn(turn_tag) turn;
+    Barrier(turn_tag) barrier;
     Notice()    notice;
     Claim()     claim;
     Fanout()    fanout;
@@ -77,6 +81,10 @@ control SwitchIngress(inout headers_t hdr,
             admission.apply(hdr, meta, standard_metadata);
         }
         make_tag();
+        if (meta.loop.pass_number == 0 && meta.outcome == AGGREGATED
+                && hdr.switchgnn.isValid()) {
+            turn.apply(hdr, meta);
+        }
         if (meta.loop.pass_number == 0 && meta.outcome == AGGREGATED) {
             if (!hdr.switchgnn.isValid()) {
                 forward.apply(hdr, meta, standard_metadata);

@@ -28,6 +28,7 @@ struct metadata_t {
     bit<32>      plan;
     bit<32>      magnitude_limit;
     worker_set_t members;
+    bit<1>       any_turn;
     // Tier
     port_t       above_port;     // to the switch above that collects the barrier; 0: none
     bit<32>      switch_number;  // what this switch is called there
@@ -40,6 +41,9 @@ struct metadata_t {
     worker_set_t worker_bit;
     // Ingress
     tag_t        tag;
+    // Turn
+    tag_t        turn;        // the latest tag that features may have
+    bit<1>       turn_known;  // whether a barrier of this session is complete
     // Opening
     bit<48>      opening;  // session ++ round of the newest one
     bit<64>      largest;  // its largest magnitude ++ the worker that has it

@@ -31,7 +31,9 @@ const outcome_t PASSED_ON       = 19;  // between a worker and a switch above
 const outcome_t WRONG_SESSION   = 20;
 const outcome_t WRONG_INCARNATION = 21;
 const outcome_t WRONG_MAGNITUDE = 22;
-const bit<32>   OUTCOMES        = 23;
+const outcome_t WRONG_TURN      = 23;
+const outcome_t WRONG_NEXT      = 24;
+const bit<32>   OUTCOMES        = 25;
 
 control Outcome(in outcome_t found) {
     counter(OUTCOMES, CounterType.packets) outcome;

@@ -32,6 +32,8 @@ class Outcome(IntEnum):
     WRONG_SESSION = 20
     WRONG_INCARNATION = 21
     WRONG_MAGNITUDE = 22
+    WRONG_TURN = 23
+    WRONG_NEXT = 24
 
 
 COUNTER = "outcome"

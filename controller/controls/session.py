@@ -23,12 +23,14 @@ class SessionEntry:
         members: one bit for each worker of the plan.
         magnitude_limit: the largest magnitude, as the bits of a float32, that a worker may
             report.
+        any_turn: 1 where the switch may have forgotten whose turn it is, or never hears of it.
     """
 
     session: int
     plan: int
     members: int
     magnitude_limit: int
+    any_turn: int = 0
 
     @property
     def workers(self) -> int:
@@ -69,7 +71,13 @@ class Session:
         most = float(np.finfo(np.float32).max) / plan.manifest.max_fan_in
         most = most if largest_feature is None else min(largest_feature, most)
         limit = np.nextafter(np.float32(most), np.float32(0))
-        return SessionEntry(session, plan.number, sum(plan.members), int(limit.view(np.uint32)))
+        return SessionEntry(
+            session,
+            plan.number,
+            sum(plan.members),
+            int(limit.view(np.uint32)),
+            any_turn=int(not plan.hears_barriers),
+        )
 
     def encode(self, entry: SessionEntry) -> bytes:
         """Return the default action for an entry."""

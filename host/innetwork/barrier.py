@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import (
     BarrierError,
+    DisagreementError,
     ExchangeTimeoutError,
     InNetworkError,
     MagnitudeError,
@@ -32,6 +33,8 @@ from switchgnn.host.wire.header import (
 _LARGEST_FLOAT = 0x7F7FFFFF
 # What a switch says while it serves no plan.
 _NO_PLAN = 0
+# What comes behind the last block of a round: the opening of the next one.
+NEXT_ROUND = (OPENING_BLOCK, 0)
 # Numbers of sessions are compared like TCP's sequence numbers: half of them are newer.
 _NEWER = SESSION_MASK >> 1
 
@@ -83,12 +86,13 @@ class Barrier:
         self._last_place = (0, 0, 0)
         self._older: int | None = None
 
-    def open_round(self, round_number: int, magnitude: int) -> Largest:
+    def open_round(self, round_number: int, magnitude: int, following: tuple[int, int]) -> Largest:
         """Open a round together with all workers.
 
         Args:
             round_number: the round, from 1.
             magnitude: float32 bits of this worker's largest magnitude.
+            following: the first block of the round and its fragment.
 
         Returns:
             The largest magnitude over all workers.
@@ -100,10 +104,11 @@ class Barrier:
             RoundMismatchError: the switch stands in a later round, or another process has
                 been this worker in this one.
             MagnitudeError: the switch has refused a magnitude.
+            DisagreementError: another worker goes on with another block or fragment.
             BarrierError: the magnitude that came back cannot be right.
         """
         self._magnitude = magnitude
-        header, answer = self._meet(round_number, OPENING_BLOCK, 0)
+        header, answer = self._meet((round_number, OPENING_BLOCK, 0), following)
         agreed = answer.magnitude
         if not magnitude <= agreed <= _LARGEST_FLOAT:
             raise BarrierError(
@@ -114,13 +119,12 @@ class Barrier:
         self._magnitude = agreed
         return Largest(agreed, header.dst_id)
 
-    def close_block(self, round_number: int, block_id: int, fragment: int) -> None:
+    def close_block(self, place: tuple[int, int, int], following: tuple[int, int]) -> None:
         """Report a fragment of a block as done, and wait until all workers have.
 
         Args:
-            round_number: the round, from 1.
-            block_id: the block, from 1.
-            fragment: the fragment, from 0.
+            place: the round, from 1, the block, from 1, and the fragment, from 0.
+            following: the block and the fragment that come next, or NEXT_ROUND.
 
         Raises:
             ExchangeTimeoutError: the switch does not answer, or a worker is not done in time.
@@ -128,9 +132,11 @@ class Barrier:
             SessionMismatchError: it serves another install of the plan.
             RoundMismatchError: another process has been this worker.
             MagnitudeError: the switch has refused a magnitude.
+            DisagreementError: another worker goes on with another block or fragment.
             BarrierError: workers have used different scales.
         """
-        _, answer = self._meet(round_number, block_id, fragment)
+        _, answer = self._meet(place, following)
+        round_number = place[0]
         if answer.round == round_number and answer.magnitude != self._magnitude:
             raise BarrierError(
                 f"Round {round_number}: the largest magnitude has changed from "
@@ -159,9 +165,11 @@ class Barrier:
         if _place(header) == self._last_place and self._counts(header, barrier):
             self._check_refusal(header, barrier)
 
-    def _meet(self, round_number: int, block_id: int, fragment: int) -> tuple[Header, BarrierBody]:
-        place = (round_number, block_id, fragment)
-        frame = self._last = self._done(place)
+    def _meet(
+        self, place: tuple[int, int, int], following: tuple[int, int]
+    ) -> tuple[Header, BarrierBody]:
+        round_number, block_id, _ = place
+        frame = self._last = self._done(place, following)
         self._last_place = place
         missing: list[int] | None = None
         attempts = 0
@@ -188,17 +196,19 @@ class Barrier:
             if time.monotonic() > deadline:
                 raise self._timeout(place, missing)
 
-    def _done(self, place: tuple[int, int, int]) -> bytes:
+    def _done(self, place: tuple[int, int, int], following: tuple[int, int]) -> bytes:
         # Every `done` carries the magnitude: a switch that was restarted learns it again.
         body = BarrierBody(magnitude=self._magnitude, plan=self._plan_id).pack()
         header = Header(
             kind=Kind.DONE,
             src_id=self._worker,
             dst_id=self._endpoint.incarnation,
+            count=following[0],
             is_ack=True,
             round=place[0],
             block_id=place[1],
             fragment=place[2],
+            feature_group=following[1],
         )
         return self._endpoint.frame(header, body)
 
@@ -248,6 +258,19 @@ class Barrier:
                 f"Another process has been worker {self._worker} in this round of this session "
                 "already: workers that start anew need a new session, "
                 "`switchgnn controller install --new-session`."
+            )
+        if header.count == Refusal.TURN:
+            raise RoundMismatchError(
+                f"Round {header.round}, block {header.block_id}, fragment {header.fragment} is not "
+                f"the next one of the switch, which stands in round {barrier.round}: workers that "
+                "start anew need a new session, `switchgnn controller install --new-session`."
+            )
+        if header.count == Refusal.NEXT:
+            raise DisagreementError(
+                f"Round {header.round}: behind block {header.block_id}, fragment "
+                f"{header.fragment}, worker {header.dst_id} goes on with another block or fragment "
+                f"than worker {self._worker}. All workers must exchange features of the same "
+                "width, in the same direction."
             )
         if header.count == Refusal.MAGNITUDE:
             raise MagnitudeError(

@@ -29,5 +29,9 @@ class MagnitudeError(InNetworkError):
     """A worker has reported a magnitude that the others cannot work with."""
 
 
+class DisagreementError(InNetworkError):
+    """Workers exchange features of different widths, or in different directions."""
+
+
 class BarrierError(InNetworkError):
     """The barrier's answers contradict what this worker knows."""

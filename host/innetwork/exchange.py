@@ -4,12 +4,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.errors import FeatureError
-from switchgnn.host.innetwork.barrier import Barrier, Largest
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Largest
 from switchgnn.host.innetwork.block import BlockExchange
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import (
@@ -158,7 +159,12 @@ class InNetworkExchange:
         own = largest_magnitude(features)
         # What would be refused of all is better said by its own worker.
         FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(own))
-        largest = self._barrier.open_round(round_number, own)
+        fragments = fragments_of(features.shape[1])
+        # Without blocks there is a barrier in their place: nobody may open the next round while
+        # another still waits for the opening of this one.
+        places = [(block, fragment) for block in blocks for fragment in range(fragments)]
+        places = [*(places or [(OPENING_BLOCK + 1, 0)]), NEXT_ROUND]
+        largest = self._barrier.open_round(round_number, own, places[0])
         fixed_point = FixedPoint.for_exchange(
             self._manifest.max_fan_in, magnitude_from_bits(largest.bits)
         )
@@ -166,18 +172,16 @@ class InNetworkExchange:
         lanes = _pad_to_fragments(fixed_point.encode(features))
         self._responder.serve(round_number, blocks, lanes)
         sums = np.zeros_like(lanes)
-        for schedule in self._schedules[blocks.start - 1 : blocks.stop - 1]:
-            for fragment in range(lanes.shape[1]):
+        for (block, fragment), following in pairwise(places):
+            if blocks:
+                schedule = self._schedules[block - 1]
                 received = self._block.run(
                     schedule, round_number, fragment, schedule.payloads(lanes[:, fragment])
                 )
                 sums[schedule.receive_row, fragment] += received
-                self._barrier.close_block(round_number, schedule.block_id, fragment)
-                if self._on_block is not None:
-                    self._on_block(round_number, schedule.block_id, fragment)
-        if not blocks:
-            # Nobody may open the next round while another still waits for the opening of this one.
-            self._barrier.close_block(round_number, OPENING_BLOCK + 1, 0)
+            self._barrier.close_block((round_number, block, fragment), following)
+            if blocks and self._on_block is not None:
+                self._on_block(round_number, block, fragment)
         self._round += 1
         width = features.shape[1]
         return FixedSums(sums.reshape(len(sums), -1)[:, :width], fixed_point)

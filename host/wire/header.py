@@ -61,6 +61,8 @@ class Refusal(IntEnum):
     NONE = 0
     INCARNATION = 1
     MAGNITUDE = 2
+    TURN = 3
+    NEXT = 4
 
 
 def fragments_of(width: int) -> int:

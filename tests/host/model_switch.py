@@ -81,6 +81,9 @@ class ModelSwitch:
         self.barrier_place = (0, 0, 0)
         self.barrier_done: set[int] = set()
         self.opened = (0, 0, 0)
+        self.turn: tuple[int, int, int] | None = None
+        self.any_turn = False
+        self.following: dict[tuple[int, int, int], tuple[tuple[int, int], int]] = {}
         self.accepted: dict[tuple, int] = {}
         self.released: set[tuple] = set()
         self.refused = 0
@@ -114,6 +117,8 @@ class ModelSwitch:
             self.barrier_place, self.barrier_done = (0, 0, 0), set()
             self.opened = (0, 0, 0)
             self.incarnations.clear()
+            self.turn, self.any_turn = None, True
+            self.following.clear()
 
     def _process(self, worker: int, frame: bytes) -> None:
         header = unpack_header(frame)
@@ -123,7 +128,9 @@ class ModelSwitch:
         if other and header.kind is not Kind.DONE:
             return
         place = (header.round, header.block_id, header.fragment)
-        if header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
+        if header.kind is not Kind.DONE and not self._has_its_turn(place):
+            self.refused += 1
+        elif header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
             if header.resend:
                 self._relay(header, frame)
             else:
@@ -132,6 +139,9 @@ class ModelSwitch:
             self._take_request(worker, header, place)
         elif header.kind is Kind.DONE and header.src_id == worker:
             self._take_done(worker, header, place, frame)
+
+    def _has_its_turn(self, place) -> bool:
+        return self.any_turn if self.turn is None else place <= self.turn
 
     def _relay(self, header, frame) -> None:
         worker, _ = self.destination[header.block_id, header.dst_id]
@@ -204,6 +214,9 @@ class ModelSwitch:
         if body.plan != self.plan or header.session != self.session & SESSION_MASK:
             self._answer([worker], Kind.WAITING, place, set())
             return
+        if not self._has_its_turn(place) and (self.turn is not None or place[1]):
+            self._answer([worker], Kind.WAITING, place, set(), Refusal.TURN)
+            return
         last, number = self.incarnations.get(worker, (0, header.dst_id))
         if number != header.dst_id and (place[1] != 0 or place[0] <= last):
             self._answer([worker], Kind.WAITING, place, set(), Refusal.INCARNATION)
@@ -213,6 +226,8 @@ class ModelSwitch:
         full = len(self.barrier_done) == self.workers
         opening = (place[0], 0, 0)
         closed = self.barrier_place > opening or (self.barrier_place == opening and full)
+        if self.turn is not None:
+            closed = self.turn > opening
         if place[0] > self.opened[0]:
             self.opened = (place[0], body.magnitude, worker)
         elif place[0] == self.opened[0] and not closed:
@@ -221,8 +236,13 @@ class ModelSwitch:
         elif place[0] == self.opened[0] and place[1] and body.magnitude != self.opened[1]:
             self._answer([worker], Kind.WAITING, place, set(), Refusal.MAGNITUDE)
             return
-        if place < self.barrier_place:
+        if place < (self.turn or self.barrier_place):
             self._answer([worker], Kind.ADVANCE, place, set(range(self.workers)))
+            return
+        next_place = (header.count, header.feature_group)
+        first, culprit = self.following.setdefault(place, (next_place, worker))
+        if first != next_place:
+            self._answer([worker], Kind.WAITING, place, set(), Refusal.NEXT, culprit)
             return
         if place > self.barrier_place:
             self.barrier_place, self.barrier_done = place, set()
@@ -230,12 +250,15 @@ class ModelSwitch:
         self.barrier_done.add(worker)
         complete = len(self.barrier_done) == self.workers
         if complete:
+            self.turn = (place[0] + (next_place[0] == 0), *next_place)
             everyone = range(self.workers) if new else [worker]
             self._answer(everyone, Kind.ADVANCE, place, self.barrier_done)
         elif not new:
             self._answer([worker], Kind.WAITING, place, self.barrier_done)
 
-    def _answer(self, workers, kind, place, done, refusal=Refusal.NONE) -> None:
+    def _answer(
+        self, workers, kind, place, done, refusal=Refusal.NONE, culprit: int | None = None
+    ) -> None:
         body = BarrierBody(
             magnitude=self.opened[1],
             plan=self.plan,
@@ -244,7 +267,7 @@ class ModelSwitch:
         )
         header = Header(
             kind=kind,
-            dst_id=self.opened[2],
+            dst_id=self.opened[2] if culprit is None else culprit,
             block_id=place[1],
             count=refusal,
             fragment=place[2],

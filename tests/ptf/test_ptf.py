@@ -30,6 +30,8 @@ NOTICED_BY = {
     "ask_no_leaf": "answer.RecallOfTheIncomplete",
     "keep_the_part": "answer.MissingBringsThePartAgain",
     "report_as_a_worker": "tier.LeafReportsWhenItsWorkersAreDone",
+    "let_anything_have_its_turn": "turn.LaterPacketsAreRefused",
+    "agree_with_all": "turn.WorkersMustAgreeOnWhatIsNext",
 }
 
 

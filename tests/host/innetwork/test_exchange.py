@@ -166,18 +166,6 @@ def test_rounds_in_both_directions_are_exact(faults, seed, send):
         assert np.array_equal(total, expected(plan, graph, features, results[0], direction))
 
 
-def test_workers_in_different_directions_get_no_sums():
-    """Nobody may take the features of the other direction for its own."""
-    plan = plan_of(one_way_graph(), 2, slots=64, directions="both")
-    # Long enough for the standstill after which features are fetched.
-    team = Team(plan, pace=replace(QUICK, patience=3.0))
-    team.aggregate(random_features(one_way_graph(), 4), directions=list(Direction))
-    assert set(team.errors) == {0, 1}
-    for error in team.errors.values():
-        assert isinstance(error, ExchangeTimeoutError)
-    assert team.total()["wrong"] > 0
-
-
 def test_a_direction_that_was_not_planned_is_refused(graph):
     team = Team(plan_of(graph, 2))
     team.aggregate(random_features(graph, 4), directions=[Direction.BACKWARD] * 2)

@@ -6,6 +6,7 @@ from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
 from tests.ptf.switchgnn_ptf.packets import (
+    NEXT_ROUND,
     PLAN,
     STRANGER_PORT,
     WORKERS,
@@ -68,10 +69,9 @@ class LateDoneForAnEarlierBlock(BarrierTest):
 
 
 class LaterDoneMovesForward(BarrierTest):
-    """A DONE for a later block proves the earlier one complete; bits are not carried over."""
+    """Where no barrier has been complete, one for a later block proves the earlier one so."""
 
     def runTest(self) -> None:
-        self.open()
         self.collect(0, block=1)
         self.collect(1, block=2)
         self.ask(1, Kind.WAITING, workers=0b010, block=2)
@@ -86,12 +86,13 @@ class BlocksMayBeSkipped(BarrierTest):
 
     def runTest(self) -> None:
         for round_, blocks in ((1, (3, 4)), (2, (1, 2)), (3, (3, 4)), (4, (4,))):
-            self.open(round_=round_)
-            for block in blocks:
-                self.collect(0, 1, round_=round_, block=block)
-                self.ask(1, Kind.WAITING, workers=0b011, round_=round_, block=block)
-                self.complete(2, round_=round_, block=block)
-                self.ask(0, Kind.ADVANCE, workers=MEMBERS, round_=round_, block=block)
+            self.open(round_=round_, following=(blocks[0], 0))
+            for block, following in zip(blocks, (*blocks[1:], 0), strict=True):
+                tag = {"round_": round_, "block": block, "following": (following, 0)}
+                self.collect(0, 1, **tag)
+                self.ask(1, Kind.WAITING, workers=0b011, **tag)
+                self.complete(2, **tag)
+                self.ask(0, Kind.ADVANCE, workers=MEMBERS, **tag)
 
 
 class FragmentsAndRoundsAreApart(BarrierTest):
@@ -99,9 +100,9 @@ class FragmentsAndRoundsAreApart(BarrierTest):
 
     def runTest(self) -> None:
         self.open()
-        for fragment in (0, 1, 0xFFFF):
-            self.collect(1, 2, block=1, fragment=fragment)
-            self.complete(0, block=1, fragment=fragment)
+        for fragment, following in ((0, (1, 1)), (1, (1, 0xFFFF)), (0xFFFF, NEXT_ROUND)):
+            self.collect(1, 2, block=1, fragment=fragment, following=following)
+            self.complete(0, block=1, fragment=fragment, following=following)
         self.open(round_=2)
         self.collect(0, 1, block=1, round_=2)
         self.complete(2, block=1, round_=2)
@@ -161,16 +162,17 @@ class RestartInTheMiddle(BarrierTest):
     """A switch that has forgotten everything finds its place by the workers' repeats."""
 
     def runTest(self) -> None:
-        self.open(round_=4)
-        self.collect(0, 1, block=3, round_=4)
+        self.open(round_=4, following=(3, 0))
+        last = {"block": 3, "round_": 4, "following": NEXT_ROUND}
+        self.collect(0, 1, **last)
         self.restart()
-        self.collect(1, block=3, round_=4)
+        self.collect(1, **last)
         first = {"largest": 1}
-        self.ask(1, Kind.WAITING, workers=0b010, answer=first, block=3, round_=4)
+        self.ask(1, Kind.WAITING, workers=0b010, answer=first, **last)
         # This one was before the restart, its ADVANCE was lost, and it is behind.
         self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=first, block=2, round_=4)
-        self.collect(0, block=3, round_=4)
-        self.complete(2, block=3, round_=4, largest=1)
+        self.collect(0, **last)
+        self.complete(2, **last, largest=1)
         self.open(round_=5)
 
 

@@ -6,6 +6,7 @@ from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Refusal
 from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
 from tests.ptf.switchgnn_ptf.packets import (
+    NEXT_ROUND,
     WORKERS,
     port_of,
 )
@@ -23,7 +24,9 @@ class AnotherProcessIsRefused(BarrierTest):
             with self.counted(Outcome.WRONG_INCARNATION):
                 packet = self.report(1, block=block, incarnation=incarnation)
                 self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
-        self.collect(1, block=1, incarnation=5)
+        last = {"block": 1, "incarnation": 5, "following": NEXT_ROUND}
+        self.collect(1, 0, **last)
+        self.complete(2, **last)
         self.collect(1, block=0, round_=2, incarnation=6)
         with self.counted(Outcome.WRONG_INCARNATION):
             packet = self.report(1, block=1, incarnation=5)

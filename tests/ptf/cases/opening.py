@@ -7,6 +7,7 @@ import itertools
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind, Refusal
 from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
+from tests.ptf.switchgnn_ptf.packets import NEXT_ROUND
 from tests.ptf.switchgnn_ptf.switch_test import MEMBERS
 
 
@@ -15,10 +16,11 @@ class MagnitudeIsTheLargest(BarrierTest):
 
     def runTest(self) -> None:
         for round_, values in enumerate(((30, 20, 10), (5, 7, 6), (1, 2, 3), (0, 0, 0)), 1):
-            self.collect(0, block=0, round_=round_, magnitude=values[0])
-            self.collect(1, block=0, round_=round_, magnitude=values[1])
+            opening = {"block": 0, "round_": round_, "following": NEXT_ROUND}
+            self.collect(0, magnitude=values[0], **opening)
+            self.collect(1, magnitude=values[1], **opening)
             with self.counted(Outcome.DONE_COLLECTED):
-                packet = self.report(2, block=0, round_=round_, magnitude=values[2])
+                packet = self.report(2, magnitude=values[2], **opening)
                 largest = {"magnitude": max(values), "largest": values.index(max(values))}
                 self.expect_advance(packet, round_=round_, **largest)
 
@@ -29,10 +31,11 @@ class MagnitudesCompareLikeFloats(BarrierTest):
     def runTest(self) -> None:
         bits = [0x00000001, 0x00800000, 0x3F800000, 0x7F7FFFFF]
         for round_, (low, high) in enumerate(itertools.pairwise(bits), 1):
-            self.collect(0, block=0, round_=round_, magnitude=high)
-            self.collect(1, block=0, round_=round_, magnitude=low)
+            opening = {"block": 0, "round_": round_, "following": NEXT_ROUND}
+            self.collect(0, magnitude=high, **opening)
+            self.collect(1, magnitude=low, **opening)
             with self.counted(Outcome.DONE_COLLECTED):
-                packet = self.report(2, block=0, round_=round_, magnitude=0)
+                packet = self.report(2, magnitude=0, **opening)
                 self.expect_advance(packet, round_=round_, magnitude=high)
 
 
@@ -57,7 +60,7 @@ class MagnitudeEndsWithItsRound(BarrierTest):
     """A large magnitude does not leak into the next round, and a late one not into it either."""
 
     def runTest(self) -> None:
-        self.open(magnitude=50)
+        self.open(magnitude=50, following=NEXT_ROUND)
         self.collect(0, block=0, round_=2, magnitude=3)
         late = {"round_": 2, "magnitude": 3}
         self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer=late, block=0, magnitude=50)
@@ -71,7 +74,6 @@ class LaterBlocksTeachTheMagnitude(BarrierTest):
     """The first DONE of a round of which the switch knows nothing says its magnitude."""
 
     def runTest(self) -> None:
-        self.open(magnitude=4)
         self.collect(0, 1, block=1, round_=2, magnitude=5)
         self.complete(2, block=1, round_=2, magnitude=5)
 

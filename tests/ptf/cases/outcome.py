@@ -31,7 +31,7 @@ LANES = random_lanes(1)
 
 def refused(asked: Packet, refusal: Refusal) -> Packet:
     """Return the word to worker 0 that its DONE is not taken."""
-    round_ = 1 if refusal is Refusal.MAGNITUDE else 0
+    round_ = 1 if refusal in (Refusal.MAGNITUDE, Refusal.NEXT) else 0
     return barrier_answer(Kind.WAITING, asked, to=1, workers=0, round_=round_, refusal=refusal)
 
 
@@ -55,7 +55,8 @@ class EveryOutcomeOnce(SwitchTest):
         wrong_magnitude = done(0, block=1, magnitude=9)
         for packet in (good, broken, collected, wrong_plan, recalled, fetched, resent, noticed):
             self.stamp(packet)
-        for packet in (passed_on, wrong_incarnation, wrong_magnitude):
+        wrong_next = done(0, block=0, following=(7, 0))
+        for packet in (passed_on, wrong_incarnation, wrong_magnitude, wrong_next):
             self.stamp(packet)
         wrong_session = resigned(good, Session=(self.session + 1) & SESSION_MASK)
         self.entries.add_distant(block=1, vertex=902, port=1, above=2)
@@ -83,6 +84,8 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.WRONG_SESSION: wrong_session,
             Outcome.WRONG_INCARNATION: wrong_incarnation,
             Outcome.WRONG_MAGNITUDE: wrong_magnitude,
+            Outcome.WRONG_TURN: feature(101, LANES, port=1),
+            Outcome.WRONG_NEXT: wrong_next,
         }
         self.assertEqual(list(Outcome), list(frames))
         answers = {
@@ -90,6 +93,7 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.WRONG_PLAN: [(1, refused(wrong_plan, Refusal.NONE))],
             Outcome.WRONG_INCARNATION: [(1, refused(wrong_incarnation, Refusal.INCARNATION))],
             Outcome.WRONG_MAGNITUDE: [(1, refused(wrong_magnitude, Refusal.MAGNITUDE))],
+            Outcome.WRONG_NEXT: [(1, refused(wrong_next, Refusal.NEXT))],
             Outcome.FORWARDED: [(2, udp)],
             Outcome.FLOODED: [(2, arp)],
             Outcome.RECALLED: [(1, missing(recalled, count=1))],
@@ -101,6 +105,8 @@ class EveryOutcomeOnce(SwitchTest):
         for outcome, frame in frames.items():
             passes = {1: 1} if outcome is Outcome.AGGREGATED else {}
             released = {0: 1} if outcome is Outcome.FETCHED else {}
+            if outcome is Outcome.WRONG_TURN:
+                self.serve(magnitude_limit=8, any_turn=0)
             with self.counted(outcome, passes=passes, released=released):
                 self.send(1, frame)
                 for answer in answers.get(outcome, []):

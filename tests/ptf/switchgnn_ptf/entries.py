@@ -57,10 +57,17 @@ class Entries:
         return session.decode(read_default(self._client, session.table)).session
 
     def set_session(
-        self, *, session: int, plan: int, members: int, magnitude_limit: int = LARGEST_FLOAT
+        self,
+        *,
+        session: int,
+        plan: int,
+        members: int,
+        magnitude_limit: int = LARGEST_FLOAT,
+        any_turn: int = 1,
     ) -> None:
+        """Serve a session; until a barrier is complete, any tag has its turn by default."""
         self._highest_session = max(self._highest_session, session)
-        self._set_session(SessionEntry(session, plan, members, magnitude_limit))
+        self._set_session(SessionEntry(session, plan, members, magnitude_limit, any_turn))
 
     def set_threshold(self, packets: int) -> None:
         congestion = Congestion(self._layout)

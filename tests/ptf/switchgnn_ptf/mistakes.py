@@ -125,6 +125,16 @@ def report_as_a_worker(compiled: Json) -> None:
             step["parameters"][1] = to
 
 
+def let_anything_have_its_turn(compiled: Json) -> None:
+    """Let Turn and Barrier take what is out of turn."""
+    _take_in_place_of(compiled, "0x17")
+
+
+def agree_with_all(compiled: Json) -> None:
+    """Let Barrier take a DONE whatever it says of what is next."""
+    _take_in_place_of(compiled, "0x18")
+
+
 MISTAKES: dict[str, Callable[[Json], None]] = {
     mistake.__name__: mistake
     for mistake in (
@@ -143,6 +153,8 @@ MISTAKES: dict[str, Callable[[Json], None]] = {
         ask_no_leaf,
         keep_the_part,
         report_as_a_worker,
+        let_anything_have_its_turn,
+        agree_with_all,
     )
 }
 
@@ -156,6 +168,15 @@ def with_mistake(program: Program, name: str) -> Program:
     if after == before:
         raise ValueError(f"The compiled program has changed: {name} no longer finds its place.")
     return replace(program, json=after.encode(), digest=name.encode().hex().ljust(64, "0"))
+
+
+def _take_in_place_of(compiled: Json, outcome: str) -> None:
+    """Let what has this outcome stay AGGREGATED."""
+    for action in compiled["actions"]:
+        for step in action["primitives"]:
+            to, value = (step["parameters"] * 2)[:2] if step["op"] == "assign" else ({}, {})
+            if "_outcome" in str(to.get("value")) and value.get("value") == outcome:
+                value["value"] = "0x00"
 
 
 def _action(compiled: Json, name: str) -> Json:

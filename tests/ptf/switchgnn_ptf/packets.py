@@ -23,6 +23,7 @@ WORKERS = (0, 1, 2)
 STRANGER_PORT = 4  # wired, but no worker is behind it
 NETWORK = star_network(len(PORTS))
 PLAN = 0xC0FFEE01
+NEXT_ROUND = (0, 0)  # what comes behind the last block of a round
 RELEASED = 0xFFFF  # the count of a slot that was given back
 
 # What a worker sends differs on purpose from what the switch must set.
@@ -89,14 +90,21 @@ def done(
     magnitude: int = 0,
     plan: int = PLAN,
     incarnation: int = 0,
+    following: tuple[int, int] | None = None,
     port: int | None = None,
 ) -> Packet:
-    """Return the DONE frame of a worker, sent from its own port unless told otherwise."""
+    """Return the DONE frame of a worker, sent from its own port unless told otherwise.
+
+    ``following`` is what comes next: a block and its fragment, by default the next block.
+    """
+    next_block, next_fragment = following or (block + 1, 0)
     header = SwitchGNN(
         Kind=Kind.DONE,
         Src_id=worker,
         Dst_id=incarnation,
         Block_id=block,
+        Count=next_block,
+        Feature_group=next_fragment,
         Round=round_,
         Fragment=fragment,
     )
@@ -201,7 +209,7 @@ def barrier_answer(
     header = asked[SwitchGNN].copy()
     header.remove_payload()
     header.Kind, header.Checksum, header.ECN = int(kind), None, ecn
-    header.Dst_id, header.Count = largest, int(refusal)
+    header.Dst_id, header.Count, header.Feature_group = largest, int(refusal), 0
     body = Barrier(magnitude=magnitude, plan=plan, round=round_, workers=workers)
     return _from_switch(to) / header / body
 

@@ -108,11 +108,16 @@ class SwitchTest(BaseTest):
         session: int | None = None,
         plan: int = PLAN,
         magnitude_limit: int = LARGEST_FLOAT,
+        any_turn: int = 1,
     ) -> None:
         """Make the switch serve a plan, under a new session number if one is given."""
         self.session = self.session if session is None else session
         self.entries.set_session(
-            session=self.session, plan=plan, members=MEMBERS, magnitude_limit=magnitude_limit
+            session=self.session,
+            plan=plan,
+            members=MEMBERS,
+            magnitude_limit=magnitude_limit,
+            any_turn=any_turn,
         )
 
     def add_source(self, vertex: int, *, worker: int) -> None:

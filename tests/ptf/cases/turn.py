@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""turn.p4: what is for a later tag than the next one is refused, whatever it is."""
+
+from scapy.packet import Packet
+
+from switchgnn.controller import Outcome
+from switchgnn.host.wire.header import Kind, Refusal
+from tests.ptf.cases.tier import answer_from_above, report
+from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
+from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest
+from tests.ptf.switchgnn_ptf.packets import (
+    NEXT_ROUND,
+    done,
+    feature,
+    fetch,
+    port_of,
+    random_lanes,
+    recall,
+)
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
+
+SOURCES = {101: 0, 102: 1}
+LATER = ({"fragment": 1}, {"block": 2}, {"round_": 2})
+
+
+def packets_of(tag: dict[str, int]) -> list[tuple[int, Packet]]:
+    """Everything but a DONE that workers 0 and 2 may send under a tag."""
+    return [
+        (1, feature(101, random_lanes(7), port=1, Echo=1, **tag)),
+        (1, feature(101, random_lanes(7), port=1, Resend=1, Dst_id=900, **tag)),
+        (3, recall(900, port=3, **tag)),
+        (3, fetch(101, 900, port=3, **tag)),
+    ]
+
+
+class LaterPacketsAreRefused(BarrierTest):
+    """They change nothing: the sum of the block that has its turn comes as ever."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        self.open(following=(1, 0))
+        with self.counted(Outcome.AGGREGATED):
+            first = self.send_feature(101, worker=0)
+        for tag in LATER:
+            for port, packet in packets_of(tag):
+                with self.counted(Outcome.WRONG_TURN, passes={}, released={}):
+                    self.send(port, packet)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            self.expect_sum(900, [first, self.send_feature(102, worker=1)])
+
+
+class TheTurnGoesOn(BarrierTest):
+    """To the fragment, the block and the round that the workers name, each when all are done."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        self.serve(any_turn=0)
+        steps = [(1, 0, 0), (1, 1, 0), (1, 1, 1), (1, 3, 0), (2, 0, 0), (2, 1, 0), (2, 1, 5)]
+        for place, next_place in zip(steps, steps[1:], strict=False):
+            round_, block, fragment = place
+            following = next_place[1:]
+            tag = {"round_": round_, "block": block, "fragment": fragment}
+            self.collect(0, 2, following=following, **tag)
+            if next_place[1] == 1:
+                later = dict(zip(("round_", "block", "fragment"), next_place, strict=True))
+                with self.counted(Outcome.WRONG_TURN, passes={}):
+                    self.send(1, feature(101, random_lanes(7), port=1, **later))
+            self.complete(1, following=following, **tag)
+            if next_place[1] == 1:
+                with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+                    self.check_sum(900, SOURCES, **later)
+
+
+class NothingBeforeTheFirstOpening(BarrierTest):
+    """A switch that was not restarted knows that no block has its turn yet."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        for session in (self.session, self.session + 1):
+            self.serve(session=session, any_turn=0)
+            for port, packet in packets_of({}):
+                with self.counted(Outcome.WRONG_TURN, passes={}, released={}):
+                    self.send(port, packet)
+            with self.counted(Outcome.WRONG_TURN):
+                packet = self.report(1, block=1)
+                self.expect_refusal(packet, Refusal.TURN, largest=0, round_=0)
+            self.open(following=(1, 0))
+            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+                self.check_sum(900, SOURCES)
+
+
+class DoneOutOfTurnIsRefused(BarrierTest):
+    """It moves nobody on, and its worker is told where the switch stands."""
+
+    def runTest(self) -> None:
+        self.open(round_=3, following=(2, 0))
+        self.collect(0, round_=3, block=2)
+        for tag in ({"block": 2, "fragment": 1}, {"block": 3}, {"block": 0, "round_": 4}):
+            with self.counted(Outcome.WRONG_TURN):
+                packet = self.report(1, **{"round_": 3, **tag})
+                self.expect_refusal(packet, Refusal.TURN, largest=0, round_=3)
+        self.collect(1, round_=3, block=2)
+        self.complete(2, round_=3, block=2)
+
+
+class WorkersMustAgreeOnWhatIsNext(BarrierTest):
+    """Who says something else than the first hears who that was; so it goes on with nobody."""
+
+    def runTest(self) -> None:
+        self.open()
+        self.collect(2, block=1, following=(1, 1))
+        for following in ((1, 2), (2, 0), NEXT_ROUND):
+            with self.counted(Outcome.WRONG_NEXT):
+                packet = self.report(1, block=1, following=following)
+                self.expect_refusal(packet, Refusal.NEXT, largest=2)
+        self.collect(1, block=1, following=(1, 1))
+        self.complete(0, block=1, following=(1, 1))
+
+
+class ARestartedSwitchTakesAllUntilItKnows(BarrierTest):
+    """It was told that it may have forgotten; the first complete barrier says whose turn it is."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, SOURCES)
+        last = {"block": 1, "following": NEXT_ROUND}
+        self.collect(0, 1, **last)
+        self.complete(2, **last)
+        with self.counted(Outcome.WRONG_TURN, passes={}):
+            self.send(1, feature(101, random_lanes(1), port=1, round_=2))
+
+
+class ALeafHearsItFromAbove(LeafTest):
+    """It does not say by itself whose turn it is: not when its own workers are done."""
+
+    def runTest(self) -> None:
+        self.add_part(900, SOURCES)
+        with self.counted(Outcome.DONE_COLLECTED, 3):
+            for worker in (0, 1, 2):
+                asked = done(worker, block=0, following=(1, 0))
+                self.send(port_of(worker), asked)
+            self.expect(ABOVE, report(asked))
+        early = feature(101, random_lanes(1), port=1)
+        word = answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS)
+        other = answer_from_above(Kind.ADVANCE, done(0, block=4), workers=MEMBERS)
+        waiting = answer_from_above(Kind.WAITING, asked, workers=1)
+        self.serve(any_turn=0)
+        for heard in (None, other, waiting):
+            if heard is not None:
+                self.hear(heard)
+            with self.counted(Outcome.WRONG_TURN, passes={}):
+                self.send(1, early)
+        self.hear(word)
+        with self.counted(Outcome.AGGREGATED):
+            self.send(1, early)
+        with self.counted(Outcome.WRONG_TURN, passes={}):
+            self.send(1, feature(101, random_lanes(1), port=1, fragment=1))
+
+    def hear(self, word: Packet) -> None:
+        """Let a word of the spine pass."""
+        with self.counted(Outcome.PASSED_ON):
+            self.send(ABOVE, word)
+            for worker in (0, 1, 2):
+                self.receive(port_of(worker))
+
+
+class ReleasesAreCountedForEachWorker(SwitchTest):
+    """Whoever has the switch give up its sums is known; a refused fetch is none."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES, worker=2)
+        self.add_destination(901, worker=1, slot=8, expected=1)
+        before = self.counters().releases
+        with self.counted({Outcome.FETCHED: 3, Outcome.WRONG_PORT: 1}, released={0: 3}):
+            self.send(3, fetch(101, 900, port=3), fetch(102, 900, port=3))
+            self.send(2, fetch(101, 901, port=2), fetch(101, 900, port=2))
+            for port in (1, 2, 1):
+                self.receive(port)
+        after = self.counters().releases
+        grown = [late - early for early, late in zip(before, after, strict=True)]
+        self.assertEqual([0, 1, 2], grown[:3])
+        self.assertEqual([0] * len(grown[3:]), grown[3:])
