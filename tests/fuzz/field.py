@@ -10,15 +10,18 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.controls.forward import FORWARD, Forward
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.network import mac_number
-from switchgnn.controller.p4runtime.messages import INSERT
+from switchgnn.controller.p4runtime.messages import INSERT, default_update
 from switchgnn.controller.p4runtime.rows import make_rows
+from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, SocketLink, open_link
@@ -101,6 +104,14 @@ class Field:
         self.ears = [self._open_ears(end) for end in range(self._ends)]
         self._before = self._outcomes()
         self._rx_before = self._interface_frames()
+
+    def forget_turns(self) -> None:
+        """Let the switch take what comes out of turn, as one does that was restarted."""
+        with P4RuntimeClient(self._address) as client:
+            session = Session(client.get_layout())
+            entry = session.decode(read_default(client, session.table))
+            lenient = session.encode(replace(entry, any_turn=1))
+            client.write([default_update(session.table, lenient)])
 
     def addresses(self, worker: int) -> Addresses:
         network = self.world.network

@@ -127,13 +127,28 @@ def test_a_mad_magnitude_is_refused(ground, magnitude):
     right_or_an_error(team)
 
 
-def test_a_done_ahead_does_not_split_the_scale(ground):
-    """With it the barrier opens round 1 for each worker alone, with what is known by then."""
+def test_a_done_ahead_is_refused(ground):
+    """It would open round 1 for each worker alone, with what is known by then."""
     team = Team(
         ground.world, ground.links[:WORKERS], ground.addresses, session=ground.session, pace=BRIEF
     )
     team.begin()
     largest_last(team)
+    report_done(ground, block=1, magnitude=0)
+    team.start(range(WORKERS))
+    team.join()
+    team.check()
+    assert ground.counted()["WRONG_TURN"] == 1
+
+
+def test_a_done_ahead_does_not_split_the_scale(ground):
+    """A switch that was restarted believes it, and opens the round for each worker alone."""
+    team = Team(
+        ground.world, ground.links[:WORKERS], ground.addresses, session=ground.session, pace=BRIEF
+    )
+    team.begin()
+    largest_last(team)
+    ground.forget_turns()
     report_done(ground, block=1, magnitude=0)
     team.start([VICTIM])
     # Who opens it alone hears of a magnitude that cannot be.

@@ -45,6 +45,7 @@ def test_the_check_notices_forged_features(mistake, tmp_path):
     with field(Target.EMBEDDED, world, program, tmp_path) as ground:
         team = Team(world, ground.links[:WORKERS], ground.addresses, session=ground.session)
         team.begin()
+        ground.forget_turns()  # which features that come before the opening would have to wait for
         forge_all_features(ground)
         team.start(range(WORKERS))
         team.join()

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """turn.p4: what is for a later tag than the next one is refused, whatever it is."""
 
+import itertools
+
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
@@ -57,7 +59,7 @@ class TheTurnGoesOn(BarrierTest):
         self.add_sum(900, SOURCES)
         self.serve(any_turn=0)
         steps = [(1, 0, 0), (1, 1, 0), (1, 1, 1), (1, 3, 0), (2, 0, 0), (2, 1, 0), (2, 1, 5)]
-        for place, next_place in zip(steps, steps[1:], strict=False):
+        for place, next_place in itertools.pairwise(steps):
             round_, block, fragment = place
             following = next_place[1:]
             tag = {"round_": round_, "block": block, "fragment": fragment}
