@@ -82,6 +82,7 @@ class SwitchState:
             },
             "groups": self.groups,
             "counters": self.counters.named(),
+            "releases_by_worker": list(self.counters.releases[: self.session.workers]),
             "passes_by_contributions": list(self.counters.passes.by_contributions),
         }
 
@@ -198,4 +199,7 @@ def _counters(state: SwitchState) -> Table:
     table.add_column("value", justify="right")
     for name, value in state.counters.named().items():
         table.add_row(name, f"{value:,}")
+    for worker, releases in enumerate(state.counters.releases):
+        if releases:
+            table.add_row(f"released for worker {worker}", f"{releases:,}")
     return table

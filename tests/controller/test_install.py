@@ -21,7 +21,7 @@ from switchgnn.controller.errors import (
 )
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.p4runtime.messages import default_update
-from switchgnn.controller.p4runtime.state import empty_state
+from switchgnn.controller.p4runtime.state import empty_state, read_default
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan, write_ring
 from tests.controller.states import observed, same
@@ -64,6 +64,32 @@ def test_a_new_session_is_one_update(put, fake):
     report = put(PLAN, new_session=True)
     assert report.session == 2
     assert fake.updates == updates + 1
+
+
+def turns(client, layout):
+    session = Session(layout)
+    return session.decode(read_default(client, session.table)).any_turn
+
+
+def test_a_new_session_knows_that_nobody_has_had_a_turn(put, client, layout):
+    put(PLAN)
+    assert turns(client, layout) == 0
+
+
+def test_a_restarted_switch_takes_all_turns_until_a_new_session(
+    put, fake, network, program, layout
+):
+    put(PLAN)
+    fake.restart()
+    with P4RuntimeClient(fake.address) as client:
+        share = Share(load_plan(PLAN), network, client)
+        install_each([share], program=program, session=1)
+        assert turns(client, layout) == 1
+        # Nor is that forgotten.
+        assert not install(PLAN, [client], network, program=program).changed
+        assert turns(client, layout) == 1
+        install(PLAN, [client], network, program=program, new_session=True)
+        assert turns(client, layout) == 0
 
 
 def test_another_plan_takes_a_new_session(put):

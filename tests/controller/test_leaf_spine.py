@@ -118,6 +118,13 @@ def test_a_spine_has_leaves_with_their_workers(plans, layout):
     assert ALL_STATIONS_GROUP not in Loop().groups(spine, network)
 
 
+def test_a_spine_that_hears_no_barrier_takes_all_turns(plans, layout):
+    turns = [Session(layout).entry(1, plan).any_turn for plan in plans]
+    first_spine = next(place for place, plan in enumerate(plans) if not plan.above)
+    assert turns == [int(place > first_spine) for place in range(len(plans))]
+    assert any(turns)
+
+
 def test_parts_go_up_and_sums_to_workers(plans, layout):
     leaf, network = plans[0], NETWORKS.leaves[0]
     result = Result(layout)

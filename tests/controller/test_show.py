@@ -30,6 +30,7 @@ def served(fake, client, network, program):
         ("bank7.events", 2): 6,
         ("unrouted", 0): 7,
         ("marked", 0): 8,
+        ("releases", 2): 9,
     }
     return client
 
@@ -54,6 +55,8 @@ def test_counters_by_name(served):
     assert counters.banks[7].overfull == 6
     assert counters.named()["unrouted"] == 7
     assert counters.named()["marked"] == 8
+    assert counters.releases[:4] == (0, 0, 9, 0)
+    assert show(served).as_json()["releases_by_worker"] == [0, 0, 9]
 
 
 def test_entries_of_each_table(served):

@@ -3,11 +3,12 @@
 """A watched switch gets its plan back."""
 
 import threading
+from contextlib import suppress
 
 import pytest
 
 from switchgnn.controller import Outcome, P4RuntimeClient, Watched, WatchEventKind, clear, watch
-from switchgnn.controller.errors import SwitchUnreachableError
+from switchgnn.controller.errors import SwitchUnreachableError, VerificationError
 from tests.controller.plans import make_plan
 
 PLAN = make_plan()
@@ -93,7 +94,11 @@ def test_a_switch_that_is_away_for_a_while_is_waited_for(fake, watching):
 
 
 def test_a_cleared_switch_is_installed_again(fake, watching):
-    with P4RuntimeClient(fake.address, election_id=2, deadline=3) as other:
+    with (
+        P4RuntimeClient(fake.address, election_id=2, deadline=3) as other,
+        # The watch may be so quick that not all is away when it writes again.
+        suppress(VerificationError),
+    ):
         clear(other)
     watching.wait_for(WatchEventKind.INSTALLED, times=2)
     assert len(fake.contents.groups) == 97

@@ -25,6 +25,7 @@ from switchgnn.commands.run import RunOptions, RunReport, run_job
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.nursery import fork_nursery
+from switchgnn.commands.shared.releases import too_many_releases
 from switchgnn.commands.shared.sentences import counted, strategies_line
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
@@ -266,6 +267,8 @@ def _print_report(console: Console, report: RunReport) -> None:
     if report.faults_injected:
         console.print(counted("Faults injected", report.faults_injected), soft_wrap=True)
         console.print(counted("Repairs", report.repairs), soft_wrap=True)
+    if suspicion := too_many_releases([worker.releases for worker in report.per_worker]):
+        console.print(suspicion, soft_wrap=True)
     within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
     if report.exact:
         console.print(

@@ -16,6 +16,7 @@ from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.run.reference import RoundResult, Verdict, judge
 from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
+from switchgnn.commands.shared.releases import naming_who_releases, releases_between
 from switchgnn.commands.shared.site import faults_on_cables, make_site, shares_of
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
 from switchgnn.controller import (
@@ -167,9 +168,10 @@ def _install_and_exchange(
             before = [read_counters(client) for client in clients]
             wire_before, cables_before = fabric.wire_bytes(), fabric.cable_bytes()
             foreign = background.received_bytes()
-            outcomes = run_workers(
-                fabric, tasks, lambda done, total: step("exchanging", done, total)
-            )
+            with naming_who_releases(clients, options.leaf_spine, options.workers):
+                outcomes = run_workers(
+                    fabric, tasks, lambda done, total: step("exchanging", done, total)
+                )
             foreign = background.received_bytes() - foreign
             wire_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
             after = [read_counters(client) for client in clients]
@@ -187,6 +189,7 @@ def _install_and_exchange(
         wire=wire,
         wires=wires,
         counters=_grown(before, after),
+        releases=releases_between(options.leaf_spine, options.workers, before, after),
         port_queue=tuple(map(sum, zip(*queues, strict=True))),
         background_bytes=foreign,
         entries=sum(sum(switch.entries.values()) for switch in report.switches),

@@ -59,6 +59,7 @@ class Measured:
         outcomes: the outcome of each worker.
         wire, wires: the bytes of each worker, and who counted them.
         counters, port_queue: by how much those of all switches together have grown.
+        releases: how often each worker has had a slot released.
         background_bytes: bytes that background flows delivered.
         entries, install_seconds: the size and the time of the installation.
         partial_sums: partial sums that the spines have taken.
@@ -71,6 +72,7 @@ class Measured:
     wires: str
     counters: dict[str, int]
     port_queue: tuple[int, ...]
+    releases: tuple[int, ...]
     background_bytes: int
     entries: int
     install_seconds: float
@@ -160,12 +162,14 @@ def _report_workers(
             host_bytes_up=host_up * frames * FEATURE_FRAME_BYTES,
             host_bytes_down=host_down * frames * FEATURE_FRAME_BYTES,
             seconds=outcome.seconds,
+            releases=releases,
             tally=outcome.tally,
         )
-        for worker, (outcome, wire, host_up, host_down) in enumerate(
+        for worker, (outcome, wire, releases, host_up, host_down) in enumerate(
             zip(
                 measured.outcomes,
                 measured.wire,
+                measured.releases,
                 prediction.host_packets_up,
                 prediction.host_packets_down,
                 strict=True,

@@ -18,6 +18,7 @@ class WorkerReport:
         bytes_up, bytes_down: bytes on its link.
         host_bytes_up, host_bytes_down: bytes that host-based exchange would have put there.
         seconds: from its first `done` to its last `advance`.
+        releases: slots that it had released, as the switch has counted.
         tally: all its counts, by name.
     """
 
@@ -29,6 +30,7 @@ class WorkerReport:
     host_bytes_up: int
     host_bytes_down: int
     seconds: float
+    releases: int
     tally: dict[str, int]
 
 

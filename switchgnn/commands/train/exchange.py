@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
+from switchgnn.commands.shared.releases import naming_who_releases
 from switchgnn.commands.shared.site import shares_of
 from switchgnn.commands.shared.workers import follow_workers
 from switchgnn.commands.train.job import TrainJob
@@ -83,7 +84,8 @@ def install_and_train(
             tasks = [_task(job, worker, fabric, report.session) for worker in range(job.workers)]
             counters = [read_counters(client) for client in clients]
             wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
-            finished = follow_workers(_children(fabric, nursery), tasks, recorder)
+            with naming_who_releases(clients, job.leaf_spine, job.workers):
+                finished = follow_workers(_children(fabric, nursery), tasks, recorder)
             return Measured(
                 finished=finished,
                 wires=carried(wires, fabric.wire_bytes()),
