@@ -56,7 +56,8 @@ inline missing_at_leaf() {
 inline done_at_switch() {
     tag = id / 3; worker = id % 3; leaf = LEAF(worker);
     if
-    :: tag < done_tag[leaf] ->
+    :: IS_AHEAD(leaf, tag) -> SEND(REFUSAL, id)
+    :: IS_PASSED(leaf, tag, done_tag[leaf]) ->
 #ifdef LEAF_ADVANCES
         SEND(ADVANCE, id)
 #else
@@ -73,6 +74,11 @@ inline done_at_switch() {
 }
 
 inline advance_at_leaf() {
+    tag = id / 2; leaf = id % 2;
+    if
+    :: done_tag[leaf] == tag && done_by[leaf] == MEMBERS(leaf) -> turn[leaf] = tag + 1
+    :: else
+    fi;
     flying[ADVANCE] = flying[ADVANCE] | (MEMBERS(id % 2) << (3 * (id / 2)))
 }
 
@@ -87,6 +93,7 @@ inline restart_leaf_0() {
     slot_tag[0] = 0; slot_count[0] = 0; slot_value[0] = 0;
     slot_tag[1] = 0; slot_count[1] = 0; slot_value[1] = 0;
     done_tag[0] = 0; done_by[0] = 0;
+    FORGET_TURN(0);
     flying[LOOPING] = 0; late[LOOPING] = 0;
     fetched = fetched & ~BIT(0); restarted = true
 }
@@ -95,6 +102,7 @@ inline restart_leaf_1() {
     last_tag[2] = 0; group_tag[2] = 0; group_count[2] = 0;
     slot_tag[2] = 0; slot_count[2] = 0; slot_value[2] = 0;
     done_tag[1] = 0; done_by[1] = 0;
+    FORGET_TURN(1);
     restarted = true
 }
 

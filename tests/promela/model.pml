@@ -20,6 +20,7 @@
 #include "network.pml"
 #include "processes.pml"
 #include "worker.pml"
+#include "turn.pml"
 #include "slots.pml"
 #ifdef LEAF_SPINE
 #include "leaf.pml"

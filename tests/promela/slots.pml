@@ -103,7 +103,8 @@ inline contribute() {
 inline feature_at_switch() {
     block = 1 + id / 4; source = id % 4; worker = OWNER(source); slot = FIRST_SLOT(block, source);
     if
-    :: last_tag[source] > block && !FIRST_TIME    /* stale */
+    :: !HAS_ITS_TURN(worker, block)
+    :: HAS_ITS_TURN(worker, block) && last_tag[source] > block && !FIRST_TIME    /* stale */
     :: else ->
         first = FIRST_TIME;
         last_tag[source] = (last_tag[source] > block -> last_tag[source] : block);
@@ -146,10 +147,14 @@ inline feature_at_second_slot() {
 
 inline recall_at_switch() {
     vertex = id % VERTICES; block = BLOCK(vertex); slot = SLOT(vertex);
-    touch(0, 0);
     if
-    :: complete -> send_sum()
-    :: else -> not_complete()
+    :: HAS_ITS_TURN(HOME(vertex), block) ->
+        touch(0, 0);
+        if
+        :: complete -> send_sum()
+        :: else -> not_complete()
+        fi
+    :: else
     fi
 }
 
@@ -162,12 +167,17 @@ inline recall_at_switch() {
 inline fetch_at_switch() {
     block = BLOCK(id / 4); slot = SLOT(id / 4); source = id % 4;
     if
-    :: RELEASES -> touch(RELEASED, 0)
-    :: else
-    fi;
-    fetched = fetched | BIT(id / 4);
-    if
-    :: SERVES(OWNER(source), TAG(block)) -> SEND(RESENT, id)
+    :: HAS_ITS_TURN(HOME(id / 4), block) ->
+        if
+        :: RELEASES -> touch(RELEASED, 0)
+        :: else
+        fi;
+        fetched = fetched | BIT(id / 4);
+        if
+        :: SERVES(OWNER(source), TAG(block)) && HAS_ITS_TURN(OWNER(source), block) ->
+            SEND(RESENT, id)
+        :: else
+        fi
     :: else
     fi
 }

@@ -54,23 +54,26 @@ inline advance(leaves) {
 inline done_at_spine() {
     tag = id / 2; leaf = id % 2;
     if
-    :: tag < done_tag[SPINE] && TELLS_NO_MORE(done_tag[SPINE]) -> SEND(DOWN_REFUSAL, id)
-    :: tag < done_tag[SPINE] && !TELLS_NO_MORE(done_tag[SPINE]) -> advance(BIT(leaf))
+    :: IS_AHEAD(SPINE, tag) -> SEND(DOWN_REFUSAL, id)
+    :: IS_PASSED(SPINE, tag, done_tag[SPINE]) && TELLS_NO_MORE(done_tag[SPINE]) ->
+        SEND(DOWN_REFUSAL, id)
+    :: IS_PASSED(SPINE, tag, done_tag[SPINE]) && !TELLS_NO_MORE(done_tag[SPINE]) ->
+        advance(BIT(leaf))
     :: else ->
         number = (done_tag[SPINE] == tag -> done_by[SPINE] : 0);
         done_tag[SPINE] = tag;
 #ifdef SPINE_COUNTS
         done_by[SPINE] = (number + 1 > LEAVES -> LEAVES : number + 1);
         if
-        :: number >= LEAVES -> advance(BIT(leaf))
-        :: number == LEAVES - 1 -> advance(BOTH)
+        :: number >= LEAVES -> advance(BIT(leaf)); turn[SPINE] = tag + 1
+        :: number == LEAVES - 1 -> advance(BOTH); turn[SPINE] = tag + 1
         :: else
         fi
 #else
         done_by[SPINE] = number | BIT(leaf);
         if
-        :: done_by[SPINE] == BOTH && number == BOTH -> advance(BIT(leaf))
-        :: done_by[SPINE] == BOTH && number != BOTH -> advance(BOTH)
+        :: done_by[SPINE] == BOTH && number == BOTH -> advance(BIT(leaf)); turn[SPINE] = tag + 1
+        :: done_by[SPINE] == BOTH && number != BOTH -> advance(BOTH); turn[SPINE] = tag + 1
         :: else
         fi
 #endif
@@ -82,6 +85,7 @@ inline restart_spine() {
     slot_tag[3] = 0; slot_count[3] = 0; slot_value[3] = 0;
     slot_tag[4] = 0; slot_count[4] = 0; slot_value[4] = 0;
     done_tag[SPINE] = 0; done_by[SPINE] = 0;
+    FORGET_TURN(SPINE);
     fetched = fetched & BIT(0); restarted = true
 }
 

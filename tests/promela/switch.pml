@@ -24,23 +24,24 @@ inline advance(workers) {
 inline done_at_switch() {
     tag = id / 3; worker = id % 3;
     if
-    :: tag < done_tag && TELLS_NO_MORE(done_tag) -> SEND(REFUSAL, id)
-    :: tag < done_tag && !TELLS_NO_MORE(done_tag) -> advance(BIT(worker))
+    :: IS_AHEAD(0, tag) -> SEND(REFUSAL, id)
+    :: IS_PASSED(0, tag, done_tag) && TELLS_NO_MORE(done_tag) -> SEND(REFUSAL, id)
+    :: IS_PASSED(0, tag, done_tag) && !TELLS_NO_MORE(done_tag) -> advance(BIT(worker))
     :: else ->
         number = (done_tag == tag -> done_by : 0);
         done_tag = tag;
 #ifdef BARRIER_COUNTS
         done_by = number + 1;
         if
-        :: done_by == WORKERS -> advance(ALL)
+        :: done_by == WORKERS -> advance(ALL); turn[0] = tag + 1
         :: done_by > WORKERS -> advance(BIT(worker)); done_by = WORKERS
         :: else
         fi
 #else
         done_by = number | BIT(worker);
         if
-        :: done_by == ALL && number == ALL -> advance(BIT(worker))
-        :: done_by == ALL && number != ALL -> advance(ALL)
+        :: done_by == ALL && number == ALL -> advance(BIT(worker)); turn[0] = tag + 1
+        :: done_by == ALL && number != ALL -> advance(ALL); turn[0] = tag + 1
         :: else
         fi
 #endif
@@ -55,6 +56,7 @@ inline restart() {
     slot_tag[0] = 0; slot_count[0] = 0; slot_value[0] = 0;
     slot_tag[1] = 0; slot_count[1] = 0; slot_value[1] = 0;
     done_tag = 0; done_by = 0;
+    FORGET_TURN(0);
     flying[LOOPING] = 0; late[LOOPING] = 0;
     fetched = 0; restarted = true
 }
