@@ -159,12 +159,8 @@ class InNetworkExchange:
         own = largest_magnitude(features)
         # What would be refused of all is better said by its own worker.
         FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(own))
-        fragments = fragments_of(features.shape[1])
-        # Without blocks there is a barrier in their place: nobody may open the next round while
-        # another still waits for the opening of this one.
-        places = [(block, fragment) for block in blocks for fragment in range(fragments)]
-        places = [*(places or [(OPENING_BLOCK + 1, 0)]), NEXT_ROUND]
-        largest = self._barrier.open_round(round_number, own, places[0])
+        steps = [*_steps(blocks, fragments_of(features.shape[1])), NEXT_ROUND]
+        largest = self._barrier.open_round(round_number, own, steps[0])
         fixed_point = FixedPoint.for_exchange(
             self._manifest.max_fan_in, magnitude_from_bits(largest.bits)
         )
@@ -172,15 +168,15 @@ class InNetworkExchange:
         lanes = _pad_to_fragments(fixed_point.encode(features))
         self._responder.serve(round_number, blocks, lanes)
         sums = np.zeros_like(lanes)
-        for (block, fragment), following in pairwise(places):
-            if blocks:
+        for (block, fragment), following in pairwise(steps):
+            if block in blocks:
                 schedule = self._schedules[block - 1]
                 received = self._block.run(
                     schedule, round_number, fragment, schedule.payloads(lanes[:, fragment])
                 )
                 sums[schedule.receive_row, fragment] += received
             self._barrier.close_block((round_number, block, fragment), following)
-            if blocks and self._on_block is not None:
+            if self._on_block is not None:
                 self._on_block(round_number, block, fragment)
         self._round += 1
         width = features.shape[1]
@@ -218,6 +214,16 @@ class InNetworkExchange:
             )
         if features.dtype != np.float32:
             raise FeatureError(f"Features must be float32, not {features.dtype}.")
+
+
+def _steps(blocks: range, fragments: int) -> list[tuple[int, int]]:
+    """Return the barriers behind the opening of a round: (block, fragment) for each.
+
+    Without blocks there is one in their place: nobody may open the next round while another still
+    waits for the opening of this one.
+    """
+    steps = [(block, fragment) for block in blocks for fragment in range(fragments)]
+    return steps or [(OPENING_BLOCK + 1, 0)]
 
 
 def plan_id(manifest: Manifest) -> int:
