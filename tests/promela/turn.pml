@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* turn.p4, of each switch: the tag whose turn it is. What is for a later one is dropped, and
+ * its `done` refused. A switch does not know before the first opening of its session is over; one that
+ * was restarted takes everything until it does. The worker's own switch looks: a leaf's spine gets only
+ * what has passed there. */
+
+#ifdef LEAF_SPINE
+#define SWITCHES 3
+#define SWITCH_OF(worker) LEAF(worker)
+#else
+#define SWITCHES 1
+#define SWITCH_OF(worker) 0
+#endif
+
+byte turn[SWITCHES];
+byte any_turn;   /* switches that were restarted */
+
+#define KNOWS(number) (turn[number] > FIRST_TAG(session))
+#define HAS_TURN(number, tag) (KNOWS(number) -> (tag) <= turn[number] : HAS(any_turn, number))
+#define HAS_ITS_TURN(worker, block) HAS_TURN(SWITCH_OF(worker), TAG(block))
+
+/* Of a `done`: an opening may be the first one. `held` is the tag that is being collected. */
+#define IS_PASSED(number, tag, held) (tag < (KNOWS(number) -> turn[number] : held))
+#define IS_AHEAD(number, tag) \
+    (!HAS_TURN(number, tag) && (KNOWS(number) || !IS_OPENING(tag)))
+
+#define FORGET_TURN(number) turn[number] = 0; any_turn = any_turn | BIT(number)
