@@ -1,13 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for all tests: levels, patient threads, and Ctrl-C as a terminal gives it."""
+"""What holds for all tests: levels, leftovers, speed, threads, Ctrl-C as a terminal gives it."""
 
 import os
 import signal
 
+import pytest
 from hypothesis import settings
 
-pytest_plugins = ["tests.support.levels"]
+from tests.support.speed import seconds_here
+
+pytest_plugins = ["tests.support.levels", "tests.support.leftovers"]
 
 # A busy neighbour is no mistake: an example may take as long as its test.
 settings.register_profile("patient", deadline=None)
@@ -17,6 +20,15 @@ settings.register_profile("quick", deadline=None, max_examples=25)
 
 def pytest_configure(config):
     settings.load_profile("quick" if config.getoption("--level") == "check" else "patient")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """A whole test may take longer on a slow machine, too: see `timeout` in pyproject.toml."""
+    if item.config.getoption("timeout") is None and not item.get_closest_marker("timeout"):
+        seconds = float(item.config.getini("timeout"))
+        item.add_marker(pytest.mark.timeout(seconds_here(seconds)))
+    return (yield)
 
 
 # Before anything imports PyTorch: see switchgnn/commands/train/nursery.py.

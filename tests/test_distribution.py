@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn import __version__
+from tests.support.speed import seconds_here
 
 ROOT = Path(__file__).parent.parent
 LINKED = ("controller", "host", "p4src", "topologies")
@@ -122,5 +123,5 @@ def test_it_runs_outside_the_checkout(installed, command, tmp_path):
     found = subprocess.run(where, check=True, **run).stdout
     assert found.strip() == str(installed / "switchgnn/__init__.py")
     program = [sys.executable, "-m", "switchgnn.commands", *command.split()]
-    told = subprocess.run(program, check=False, timeout=100, **run)
+    told = subprocess.run(program, check=False, timeout=seconds_here(100), **run)
     assert told.returncode == 0, told.stdout + told.stderr

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from switchgnn.commands.main import main
+from tests.support.speed import seconds_here
 
 INTERRUPTED = 130
 
@@ -35,6 +36,6 @@ def test_ctrl_c_at_once(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=seconds_here(60),
     )
     assert (done.returncode, done.stderr) == (INTERRUPTED, "")

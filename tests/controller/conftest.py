@@ -18,6 +18,7 @@ from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import socket_address
 from switchgnn.topologies.targets import Target, switch_command
 from tests.controller.fake_server import FakeSwitch
+from tests.support.speed import seconds_here
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +52,7 @@ def other_fake():
 
 @pytest.fixture
 def client(fake):
-    with P4RuntimeClient(fake.address, deadline=3) as client:
+    with P4RuntimeClient(fake.address, deadline=seconds_here(3)) as client:
         yield client
 
 
@@ -81,7 +82,7 @@ class RealSwitch:
             self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         # It is ready when it accepts a controller.
-        with P4RuntimeClient(self.address, deadline=20):
+        with P4RuntimeClient(self.address, deadline=seconds_here(20)):
             pass
 
     def stop(self):

@@ -5,6 +5,7 @@
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.change import change_between
 from switchgnn.controller.p4runtime.state import read_state
+from tests.support.speed import seconds_here
 
 
 def holds(client, layout):
@@ -19,5 +20,5 @@ def same(layout, one, other):
 
 
 def observed(address, layout):
-    with P4RuntimeClient(address, primary=False, deadline=3) as client:
+    with P4RuntimeClient(address, primary=False, deadline=seconds_here(3)) as client:
         return holds(client, layout)

@@ -25,6 +25,7 @@ from switchgnn.controller.p4runtime.state import empty_state, read_default
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan, write_ring
 from tests.controller.states import observed, same
+from tests.support.speed import seconds_here
 
 PLAN = make_plan(1)
 OTHER = make_plan(2, workers=4, sources=7, blocks=3, hops=3, results=40)
@@ -253,7 +254,7 @@ def test_a_client_for_reading_is_refused(fake, network, program):
 def shared():
     """One switch with PLAN for all examples of a property."""
     switch = FakeSwitch().start()
-    with P4RuntimeClient(switch.address, deadline=3) as client:
+    with P4RuntimeClient(switch.address, deadline=seconds_here(3)) as client:
         yield switch, client
     switch.stop()
 

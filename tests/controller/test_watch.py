@@ -10,9 +10,9 @@ import pytest
 from switchgnn.controller import Outcome, P4RuntimeClient, Watched, WatchEventKind, clear, watch
 from switchgnn.controller.errors import SwitchUnreachableError, VerificationError
 from tests.controller.plans import make_plan
+from tests.support.speed import seconds_here
 
 PLAN = make_plan()
-PATIENCE = 20  # seconds until a test gives up
 
 
 class Watching:
@@ -53,11 +53,11 @@ class Watching:
                 found[:] = [event for event in self._told if event.kind is kind]
                 return len(found) >= times
 
-            assert self._news.wait_for(enough, PATIENCE), (kind, self._told, self.error)
+            assert self._news.wait_for(enough, seconds_here()), (kind, self._told, self.error)
             return found[times - 1]
 
     def join(self):
-        self._thread.join(PATIENCE)
+        self._thread.join(seconds_here())
         assert not self._thread.is_alive()
 
     def __enter__(self):
@@ -71,7 +71,7 @@ class Watching:
 
 @pytest.fixture
 def watching(fake, network, program):
-    client = P4RuntimeClient(fake.address, deadline=1)
+    client = P4RuntimeClient(fake.address, deadline=seconds_here(1))
     with Watching([client], network, program) as watching:
         watching.wait_for(WatchEventKind.INSTALLED)
         yield watching
@@ -95,7 +95,7 @@ def test_a_switch_that_is_away_for_a_while_is_waited_for(fake, watching):
 
 def test_a_cleared_switch_is_installed_again(fake, watching):
     with (
-        P4RuntimeClient(fake.address, election_id=2, deadline=3) as other,
+        P4RuntimeClient(fake.address, election_id=2, deadline=seconds_here(3)) as other,
         # The watch may be so quick that not all is away when it writes again.
         suppress(VerificationError),
     ):
@@ -112,10 +112,10 @@ def test_counters_that_move_are_told(fake, watching):
 
 
 def test_patience_ends(fake, network, program):
-    client = P4RuntimeClient(fake.address, deadline=0.1)
-    with Watching([client], network, program, patience=0.3) as watching:
+    client, patience = P4RuntimeClient(fake.address, deadline=seconds_here(0.1)), seconds_here(0.3)
+    with Watching([client], network, program, patience=patience) as watching:
         watching.wait_for(WatchEventKind.INSTALLED)
         fake.stop()
         watching.join()
     assert isinstance(watching.error, SwitchUnreachableError)
-    assert "Gave up after 0.3 s" in str(watching.error)
+    assert f"Gave up after {patience:g} s" in str(watching.error)

@@ -10,7 +10,8 @@ from switchgnn.controller.network import star_network
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
 from tests.end_to_end.conftest import run_json, switchgnn
 from tests.support.markers import MININET_COMBINATIONS, full, needs_mininet, some_of
-from tests.support.waiting import is_alive, wait_until
+from tests.support.processes import is_alive
+from tests.support.waiting import wait_until
 
 DEFAULT_BUFFER = Path("/proc/sys/net/core/wmem_default")
 SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--rounds", "20")

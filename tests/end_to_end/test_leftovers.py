@@ -7,31 +7,15 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, covering, some_of
-from tests.support.waiting import SECONDS, is_alive, wait_until
-
-
-def descendants(pid):
-    """Process ids below `pid`, found through /proc."""
-    children = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text()
-            except OSError:
-                continue
-            children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(entry.name))
-    found, waiting = [], [pid]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
-    return found
+from tests.support.processes import all_pids, descendants, is_alive, network_of
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 
 def interfaces_of(pid, where="self"):
@@ -50,15 +34,7 @@ def interfaces_of(pid, where="self"):
 
 def networks_of(pids):
     """The network namespaces of processes, as far as they have any of their own."""
-    ours, found = Path("/proc/self/ns/net").readlink(), set()
-    for pid in pids:
-        with suppress(OSError):
-            found.add(Path(f"/proc/{pid}/ns/net").readlink())
-    return found - {ours}
-
-
-def all_processes():
-    return [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return {network_of(pid) for pid in pids} - {network_of("self"), None}
 
 
 STAGES = ["starting the switch", "installing", "exchanging"]
@@ -93,9 +69,14 @@ def test_nothing_is_left_of_cables(combination, tmp_path):
 
 
 def end_a_run(combination, stage, how, tmp_path, *options):
+    # So short that the sockets are in the run's own folder, too: nobody is left to remove that of
+    # a run that is killed, and with a longer path there would be a second one somewhere else.
+    with TemporaryDirectory() as temporary:
+        end_a_run_in(Path(temporary), combination, stage, how, tmp_path / "log", *options)
+
+
+def end_a_run_in(temporary, combination, stage, how, log, *options):
     target, fabric = combination
-    log, temporary = tmp_path / "log", tmp_path / "temporary"
-    temporary.mkdir()
     with log.open("w") as output:
         process = subprocess.Popen(
             [
@@ -121,7 +102,7 @@ def end_a_run(combination, stage, how, tmp_path, *options):
                 assert len(networks) > 1
                 assert not interfaces_of(process.pid)
             process.send_signal(how)
-            process.wait(SECONDS)
+            process.wait(seconds_here())
         finally:
             # One that does not end must not take the processor from the tests that follow.
             process.kill()
@@ -129,8 +110,8 @@ def end_a_run(combination, stage, how, tmp_path, *options):
     assert process.returncode != 0
     wait_until(lambda: not any(is_alive(child) for child in children))
     # A namespace without a name ends with its last process.
-    wait_until(lambda: not networks & networks_of(all_processes()))
+    wait_until(lambda: not networks & networks_of(all_pids()))
     wait_until(lambda: not interfaces_of(process.pid))
-    # Nobody is left to remove the folder of a run that is killed; docs/limitations.md says so.
+    # docs/limitations.md says so.
     if how is not signal.SIGKILL:
         assert list(temporary.iterdir()) == []

@@ -22,6 +22,7 @@ from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_
 from tests.support.commands import nursery
 from tests.support.markers import needs_ping
 from tests.support.networks import in_network
+from tests.support.speed import seconds_here
 
 ETH_P_ALL = 3
 IS_AT = 2
@@ -39,7 +40,7 @@ print(total, flush=True)
 """
 CLIENT = """
 import socket
-with socket.create_connection(("10.0.0.2", 5001), timeout=20) as client:
+with socket.create_connection(("10.0.0.2", 5001)) as client:
     client.sendall(bytes(300_000))
 """
 
@@ -58,7 +59,9 @@ def running(mininet_combination, tmp_path):
 @needs_ping
 def test_ping(running):
     command = running.worker_command(0, ["ping", "-c", "3", "-i", "0.2", "-W", "5", "10.0.0.2"])
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=seconds_here(60)
+    )
     assert "3 received" in result.stdout, result.stdout
     with P4RuntimeClient(running.star.grpc_address) as client:
         outcomes = read_counters(client).outcomes
@@ -76,7 +79,10 @@ def test_every_host_reaches_every_other(running):
         for ip in others:
             ping = running.worker_command(worker, ["ping", "-c", "1", "-W", "5", ip])
             assert (
-                subprocess.run(ping, capture_output=True, check=False, timeout=60).returncode == 0
+                subprocess.run(
+                    ping, capture_output=True, check=False, timeout=seconds_here(60)
+                ).returncode
+                == 0
             )
 
 
@@ -84,7 +90,7 @@ def test_tcp(running):
     with running.worker_child(1, [sys.executable, "-c", SERVER]) as server:
         assert server.stdout.readline() == "ready\n"
         client = running.worker_command(0, [sys.executable, "-c", CLIENT])
-        subprocess.run(client, check=True, timeout=60)
+        subprocess.run(client, check=True, timeout=seconds_here(60))
         assert server.stdout.readline() == "300000\n"
 
 
@@ -104,9 +110,9 @@ def test_only_the_worker_answers_for_its_address(running):
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire,
     ):
         wire.bind((running._switch_side[0], ETH_P_ALL))
-        wire.settimeout(20)
+        wire.settimeout(seconds_here())
         ping = running.worker_command(0, ["ping", "-c", "1", "-W", "5", "10.0.0.2"])
-        subprocess.run(ping, check=True, capture_output=True, timeout=60)
+        subprocess.run(ping, check=True, capture_output=True, timeout=seconds_here(60))
         while not answers or answers[-1] != ECHO:
             frame = Ether(wire.recv(2048))
             if ARP in frame and frame[ARP].op == IS_AT:

@@ -29,6 +29,7 @@ from tests.host.innetwork.test_partial_sums import (
 from tests.support.commands import nursery
 from tests.support.fabrics import Team, bed
 from tests.support.markers import TARGETS
+from tests.support.speed import pace_here
 
 WORKERS = 3
 
@@ -194,7 +195,7 @@ def exchange_once(fabric, plan, graph, features, folder, session):
                 features=folder / f"f{worker}.npy",
                 rounds=1,
                 output=folder / f"s{worker}.npz",
-                pace=Pace(patience=1.0),
+                pace=pace_here(Pace(patience=1.0)),
             )
         )
     try:

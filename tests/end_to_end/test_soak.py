@@ -23,11 +23,12 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import switchgnn
-from tests.end_to_end.test_leftovers import descendants
 from tests.support.commands import nursery
 from tests.support.markers import COMBINATIONS, some_of
+from tests.support.processes import descendants, is_alive
 from tests.support.seeds import seeds
-from tests.support.waiting import SECONDS, is_alive, wait_until
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 LOOPBACK = choose("embedded", "loopback")
 HERE = ("soak", "--target", "embedded", "--fabric", "loopback", "--minutes", "0", "--seed", "3")
@@ -234,7 +235,7 @@ def test_the_summary_comes_when_it_is_interrupted(combination, stage, how, tmp_p
             # The impatient press twice.
             if how is signal.SIGINT:
                 process.send_signal(how)
-            report = json.loads(process.communicate(timeout=SECONDS)[0])
+            report = json.loads(process.communicate(timeout=seconds_here())[0])
         finally:
             process.kill()
     assert process.returncode == 0

@@ -18,7 +18,8 @@ from tests.end_to_end.conftest import switchgnn
 from tests.support.listeners import listening, refused_to_nobody, tree_of
 from tests.support.markers import needs_root
 from tests.support.networks import in_network
-from tests.support.waiting import SECONDS, wait_until
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 KARATE = ("--graph", "karate", "--workers", "2")
 
@@ -43,7 +44,7 @@ def kept(combination, tmp_path, *options):
             wait_until(lambda: "Ctrl-C" in log.read_text() or process.poll() is not None)
             yield process, log.read_text()
             process.send_signal(signal.SIGINT)
-            process.wait(SECONDS)
+            process.wait(seconds_here())
         finally:
             process.kill()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.simulator.compile import what_is_missing
+from tests.support.speed import seconds_here
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
@@ -74,7 +75,7 @@ def run(tree, command):
         capture_output=True,
         text=True,
         check=False,
-        timeout=200,
+        timeout=seconds_here(200),
     )
     assert told.returncode == 0, f"{command}\n{told.stdout}{told.stderr}"
 

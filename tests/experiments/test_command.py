@@ -14,6 +14,7 @@ from switchgnn.commands.application import app
 from switchgnn.experiments import Store, run_points
 from switchgnn.simulator.compile import compiled_models, what_is_missing
 from tests.experiments.fake_points import point
+from tests.support.speed import seconds_here
 
 MISSING = what_is_missing()
 COMMAND = [sys.executable, "-m", "switchgnn.commands", "figures"]
@@ -28,7 +29,11 @@ def models():
 
 def figures(*arguments):
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=100
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(100),
     )
 
 

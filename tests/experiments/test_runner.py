@@ -3,9 +3,7 @@
 """What has a result is not run again; what fails does not stop the others."""
 
 import json
-import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,8 @@ from switchgnn.experiments.point import Point
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.presets import PRESETS, Situation, choose
 from tests.experiments.fake_points import VERSIONS, FakeCommand, point, result
+from tests.support.processes import is_alive, process_of
+from tests.support.waiting import wait_until
 
 POINTS = [point(workers=number) for number in (2, 3, 4)]
 
@@ -172,14 +172,6 @@ def test_one_run_at_a_time(tmp_path):
         pass
 
 
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def test_an_exception_ends_what_was_started(tmp_path):
     """A process and its child, which do not end by themselves, while another point is done."""
     pids = tmp_path / "pids"
@@ -194,27 +186,15 @@ def test_an_exception_ends_what_was_started(tmp_path):
         return FakeCommand(tmp_path)(one, plan)
 
     def interrupt(_line):
-        deadline = time.monotonic() + 20
-        while not (pids.exists() and pids.read_text().endswith(".")):
-            assert time.monotonic() < deadline
+        wait_until(lambda: pids.exists() and pids.read_text().endswith("."))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(POINTS, tmp_path, command, tell=interrupt)
     process, child = map(int, pids.read_text().rstrip(".").split())
-    assert not alive(process)
+    assert process_of(process) is None
     # Nobody of ours waits for the child: it is gone as soon as init has seen that.
-    deadline = time.monotonic() + 20
-    while alive(child) and not zombie(child):
-        assert time.monotonic() < deadline
+    wait_until(lambda: not is_alive(child))
     store = Store(tmp_path / "out", VERSIONS)
     assert [store.find(each) is not None for each in POINTS].count(True) == 1
     assert not store.work.exists()
-
-
-def zombie(pid):
-    try:
-        said = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return True
-    return said.rpartition(")")[2].split()[0] == "Z"

@@ -3,12 +3,12 @@
 """Fires shots at a switch, never more at once than its ports hold."""
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 from switchgnn.host.wire.link import Link
 from tests.fuzz.frames import Shot
 from tests.fuzz.packets import ping
+from tests.support.speed import Deadline
 
 _ECHO_SECONDS = 20.0
 # BMv2 reads a port through a ring of about 30 frames.
@@ -64,8 +64,8 @@ def echo(link: Link, ears: Link, mac: str, number: int) -> None:
     """Return when all that was sent on the link is through the switch's ingress."""
     question = ping(mac, number)
     link.send(question)
-    deadline = time.monotonic() + _ECHO_SECONDS
-    while time.monotonic() < deadline:
+    deadline = Deadline(_ECHO_SECONDS)
+    while not deadline.is_over():
         frame = ears.receive(1.0)
         if frame is not None and frame == question:
             return

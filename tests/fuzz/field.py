@@ -7,7 +7,6 @@ The embedded switch is reached over UDP, BMv2 over veth pairs into a network nam
 
 import os
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -39,6 +38,7 @@ from tests.fuzz.packets import PING_ETHERTYPE
 from tests.fuzz.world import WORKERS, World
 from tests.support.commands import nursery
 from tests.support.networks import OwnNetwork, own_network
+from tests.support.speed import Deadline
 
 STRANGER = WORKERS
 _SETTLE_SECONDS = 10.0
@@ -136,11 +136,11 @@ class Field:
 
     def counted(self) -> dict[str, int]:
         """Frames by outcome, once as many are counted as arrived, or nothing changes that."""
-        deadline = time.monotonic() + _SETTLE_SECONDS
+        deadline = Deadline(_SETTLE_SECONDS)
         while True:
             now = self._outcomes()
             delta = {name: now[name] - self._before[name] for name in now}
-            if sum(delta.values()) == self.arrived() or time.monotonic() > deadline:
+            if sum(delta.values()) == self.arrived() or deadline.is_over():
                 return delta
 
     def _close_links(self) -> None:

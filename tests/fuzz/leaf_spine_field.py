@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leaves and a spine with a plan on them, and what each of them counts."""
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link
 from tests.fuzz.world import FRAGMENTS, World, world_of
 from tests.support.leaf_spine_fabrics import LeafSpineBed, leaf_spine_bed
+from tests.support.speed import Deadline
 
 _SETTLE_SECONDS = 10.0
 Counts = dict[str, int]
@@ -98,14 +98,14 @@ class LeafSpineField:
 
     def counted(self) -> list[Counts]:
         """Frames of each switch by outcome, once as many are counted as arrived, or it is late."""
-        deadline = time.monotonic() + _SETTLE_SECONDS
+        deadline = Deadline(_SETTLE_SECONDS)
         while True:
             delta = [
                 {name: now[name] - before[name] for name in now}
                 for now, before in zip(self._outcomes(), self._before, strict=True)
             ]
             settled = [sum(counts.values()) for counts in delta] == self.arrived()
-            if settled or time.monotonic() > deadline:
+            if settled or deadline.is_over():
                 return delta
 
     def _outcomes(self) -> list[Counts]:

@@ -16,6 +16,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link
 from switchgnn.planner.graphs.reference import reference_sums
 from tests.fuzz.world import WIDTH, World
+from tests.support.speed import pace_here, seconds_here
 
 JOIN_SECONDS = 60
 PATIENT = Pace(patience=30.0)
@@ -55,7 +56,7 @@ class Team:
                 links[part.worker],
                 addresses(part.worker),
                 session=session,
-                pace=pace,
+                pace=pace_here(pace),
                 on_block=lambda *place, worker=part.worker: on_block(worker, *place),
             )
             for part in world.plan.workers
@@ -82,7 +83,7 @@ class Team:
     def join(self) -> None:
         """Wait until all who started have their sums, or an error."""
         for thread in self._threads:
-            thread.join(JOIN_SECONDS)
+            thread.join(seconds_here(JOIN_SECONDS))
             assert not thread.is_alive(), "a worker hangs"
         self._threads.clear()
         for crash in self._crash:

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames made on purpose, where chance would need long to find them."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -14,12 +12,12 @@ from tests.fuzz.field import STRANGER, field, needs_bmv2
 from tests.fuzz.packets import OFFSET_AT, VERSION_IHL_AT
 from tests.fuzz.team import BRIEF, Team
 from tests.fuzz.world import WORKERS, make_world
+from tests.support.waiting import wait_until
 
 VICTIM = 0
 MAD = WORKERS - 1
 NAN = 0x7FC00000
 MINUS_TINY = 0x80000001
-WAIT_SECONDS = 10.0
 
 
 TARGETS = [
@@ -88,7 +86,7 @@ def test_no_port_may_speak_for_the_switch(ground, disguise, kind):
     )
     team.begin()
     team.start([VICTIM])
-    wait_for(lambda: ground.links[VICTIM].traffic.frames_up)
+    wait_until(lambda: ground.links[VICTIM].traffic.frames_up)
     macs = bytes.fromhex((ground.mac(VICTIM) + ground.mac(STRANGER)).replace(":", ""))
     for number, packet in enumerate(forged(ground, kind)):
         frame = ground.addresses(STRANGER).frame(packet)
@@ -152,7 +150,7 @@ def test_a_done_ahead_does_not_split_the_scale(ground):
     report_done(ground, block=1, magnitude=0)
     team.start([VICTIM])
     # Who opens it alone hears of a magnitude that cannot be.
-    wait_for(lambda: team.errors or team.exchanges[VICTIM].tally.features_sent)
+    wait_until(lambda: team.errors or team.exchanges[VICTIM].tally.features_sent)
     team.start(range(1, WORKERS))
     team.join()
     right_or_an_error(team)
@@ -182,10 +180,3 @@ def right_or_an_error(team):
     """If all workers end without an error, all sums are right."""
     if not team.errors:
         team.check()
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)

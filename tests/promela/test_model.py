@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.speed import seconds_here
+
 MODEL = Path(__file__).parent
 ABSENT = [program for program in ("spin", "gcc") if shutil.which(program) is None]
 pytestmark = pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)}")
@@ -53,7 +55,12 @@ def check(folder, switches, mode, *, seconds=110, optimised=False):
 
     def run(*command):
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, timeout=seconds
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds_here(seconds),
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -16,6 +16,7 @@ from switchgnn.planner.plan.files import write_plan
 from tests.support.fabrics import Team, bed
 from tests.support.markers import TARGETS, some_of
 from tests.support.seeds import seeds
+from tests.support.speed import seconds_here
 
 WORKERS = 3
 
@@ -37,8 +38,8 @@ class Controller:
         client = stack.enter_context(P4RuntimeClient(bed.address))
         self.thread = threading.Thread(target=self._watch, args=(client,), daemon=True)
         self.thread.start()
-        assert self.installed.wait(20)
-        stack.callback(self.thread.join, 20)
+        assert self.installed.wait(seconds_here())
+        stack.callback(self.thread.join, seconds_here())
         stack.callback(self.stop.set)
 
     def _note(self, event):
@@ -76,18 +77,18 @@ def test_the_switch_is_killed_and_started_again(own_bed, seed):
         done = threading.Event()
 
         def kill():
-            reached.wait(60)
+            reached.wait(seconds_here(60))
             done.wait(moments.random() * 0.02)
             own_bed.kill()
             own_bed.start()
             # The switch dies with the thread that started it (PR_SET_PDEATHSIG).
-            done.wait(100)
+            done.wait(seconds_here(100))
 
         killer = threading.Thread(target=kill)
         killer.start()
         wrong = team.run(4, seed=seed)
         done.set()
-        killer.join(60)
+        killer.join(seconds_here(60))
         assert not team.errors, team.errors
         assert wrong == 0
 
@@ -115,7 +116,7 @@ def test_the_controller_is_killed(own_bed, tmp_path, seed):
     with ExitStack() as stack:
         team = Team(own_bed, stack, on_block=on_block)
         assert team.run(5) == 0
-    assert controller.wait(10) != 0
+    assert controller.wait(seconds_here(10)) != 0
 
 
 def moments_of_death():

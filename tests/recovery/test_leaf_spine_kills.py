@@ -19,6 +19,7 @@ from tests.support.fabrics import Team
 from tests.support.leaf_spine_fabrics import NO_FAULTS, leaf_spine_bed
 from tests.support.markers import MININET_TARGETS, some_of
 from tests.support.seeds import seeds
+from tests.support.speed import seconds_here
 
 WORKERS = 4
 PATIENCE = 1.0
@@ -45,10 +46,10 @@ class Controller:
         ]
         self.thread = threading.Thread(target=self._watch, args=(bed, shares), daemon=True)
         self.thread.start()
-        stack.callback(self.thread.join, 20)
+        stack.callback(self.thread.join, seconds_here())
         stack.callback(self.stop.set)
         for _ in shares:
-            assert self.installed.acquire(timeout=20)
+            assert self.installed.acquire(timeout=seconds_here())
 
     def _watch(self, bed, shares):
         watch(shares, program=bed.program, on_event=self._note, stop=self.stop, interval=0.1)
@@ -77,9 +78,9 @@ def test_any_one_switch_restarts(shared_bed, switch, faults, seed):
         running = threading.Thread(target=lambda: wrong.append(team.run(4)), daemon=True)
         running.start()
         for _ in range(seen):
-            assert reached.acquire(timeout=20)
+            assert reached.acquire(timeout=seconds_here())
         shared_bed.restart(switch)
-        running.join(100)
+        running.join(seconds_here(100))
         assert not running.is_alive()
         assert wrong == [0], (seen, team.errors)
 
@@ -104,7 +105,7 @@ def test_a_worker_dies(shared_bed, victim, after):
         started = time.monotonic()
         team.run(after + 2, stops={victim: after})
         ended = time.monotonic()
-    assert ended - max([started, *died]) < BOUND
+    assert ended - max([started, *died]) < seconds_here(BOUND)
     assert set(team.errors) == set(range(WORKERS)) - {victim}
     for error in team.errors.values():
         # From behind another leaf the whole leaf is missing: to a spine it has all its bits.
@@ -138,7 +139,7 @@ def test_the_controller_is_killed(shared_bed, tmp_path, seed):
             controller.kill()
 
     with ExitStack() as stack:
-        stack.callback(controller.wait, 10)
+        stack.callback(controller.wait, seconds_here(10))
         stack.callback(controller.kill)
         team = Team(shared_bed, stack, on_block=on_block, faults="loss=0.02,seed=9")
         assert team.run(4) == 0, team.errors

@@ -12,6 +12,7 @@ from switchgnn.simulator import NetworkOptions, SimulatorError, run_simulation
 from switchgnn.simulator import compile as compiling
 from switchgnn.simulator.compile import compiled_models, find_compiler
 from switchgnn.simulator.wheel import find_wheel
+from tests.support.speed import seconds_here
 
 from .scenes import Row, Sent, scene
 
@@ -58,7 +59,7 @@ def test_several_processes_compile_once(monkeypatch, tmp_path):
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    told = {process.communicate(timeout=100)[0] for process in started}
+    told = {process.communicate(timeout=seconds_here(100))[0] for process in started}
     assert len(told) == 1
     assert calls.read_text() == "call\n"
 

@@ -4,7 +4,6 @@
 
 import queue
 import threading
-import time
 from pathlib import Path
 
 import grpc
@@ -17,6 +16,7 @@ from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState, bind
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
+from tests.support.speed import seconds_here
 
 PROGRAMS = Path(__file__).parent / "programs"
 DEADLINE = 10.0
@@ -24,15 +24,6 @@ DEADLINE = 10.0
 
 def config_bytes(name):
     return (PROGRAMS / f"{name}.json").read_bytes()
-
-
-def wait_for(condition, what):
-    """Polls until a condition holds."""
-    end = time.monotonic() + DEADLINE
-    while not (value := condition()):
-        assert time.monotonic() < end, f"not in time: {what}"
-        time.sleep(0.002)
-    return value
 
 
 class Rig:
@@ -117,7 +108,7 @@ class Controller:
         self._requests.put(p4r.StreamMessageRequest(**update))
 
     def receive(self):
-        return self.responses.get(timeout=DEADLINE)
+        return self.responses.get(timeout=seconds_here(DEADLINE))
 
     def arbitrate(self):
         """Opens the stream and returns the status code of the answer."""

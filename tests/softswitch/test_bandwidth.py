@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from switchgnn.softswitch import QueueSettings, SoftSwitch, UdpSpec, forwarding
 from switchgnn.softswitch.replication import Replica
 from switchgnn.softswitch.traffic_manager import TrafficManager
-from tests.softswitch.harness import Rig, config_bytes, wait_for
+from tests.softswitch.harness import Rig, config_bytes
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 UNICAST, MULTICAST, TRUNCATE = 2, 3, 9
 REPORT_BYTES = 22
@@ -140,7 +142,7 @@ def test_bandwidth_holds_in_a_running_switch_that_sleeps_meanwhile():
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as spare,
     ):
         receiver.bind(("127.0.0.1", 0))
-        receiver.settimeout(5)
+        receiver.settimeout(seconds_here(5))
         spare.bind(("127.0.0.1", 0))
         local = spare.getsockname()
         spare.close()
@@ -166,5 +168,5 @@ def test_a_waiting_queue_needs_no_processor():
         for _ in range(2):
             switch.inject(1, order())
         used = time.process_time()
-        wait_for(lambda: switch.counts.unattached[2] == 2, "the second packet")
+        wait_until(lambda: switch.counts.unattached[2] == 2, "the second packet")
         assert time.process_time() - used < 0.3

@@ -23,9 +23,11 @@ from switchgnn.softswitch.p4runtime.call_limits import (
     StreamLimits,
     client_of,
 )
-from tests.softswitch.harness import DEADLINE, Controller, exact, insert, wait_for
+from tests.softswitch.harness import DEADLINE, Controller, exact, insert
 from tests.support.listeners import refused_to_nobody
 from tests.support.markers import needs_root
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 IDLE = 45
 OK = 0
@@ -54,7 +56,7 @@ def idle_streams(address, count):
 def test_idle_streams_hold_up_no_call(switch):
     address = switch.grpc_address
     with Controller(address, "tables") as before, idle_streams(address, IDLE) as calls:
-        ended = wait_for(
+        ended = wait_until(
             lambda: [each for each in calls if each.done()][IDLE - STREAMS_PER_CLIENT - 1 :],
             "all but a few are told to end",
         )
@@ -64,7 +66,7 @@ def test_idle_streams_hold_up_no_call(switch):
         before.write(insert(before.table_entry("hit_table", [exact(7)], "answer", [b"\1"])))
         assert before.read(table_entry=p4r.TableEntry())
         answer = before.stub.GetForwardingPipelineConfig(
-            p4r.GetForwardingPipelineConfigRequest(), timeout=DEADLINE
+            p4r.GetForwardingPipelineConfigRequest(), timeout=seconds_here(DEADLINE)
         )
         assert answer.config.p4_device_config
 
@@ -88,7 +90,7 @@ def test_streams_in_use_are_not_ended_for_others(switch):
                 again.send_arbitration()
                 return not isinstance(again.receive(), grpc.RpcError)
 
-        wait_for(has_room, "the place of the stream that ended")
+        wait_until(has_room, "the place of the stream that ended")
     finally:
         for each in controllers:
             each.close()

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from tests.softswitch.harness import DEADLINE, Controller
+from tests.support.speed import Deadline, seconds_here
 
 COMMAND = [sys.executable, "-m", "switchgnn.softswitch"]
 GRPC = "127.0.0.1:0"
@@ -38,7 +39,7 @@ def test_signals_end_it_cleanly(number):
             assert controller.arbitrate() == 0
             controller.set_config()
         process.send_signal(number)
-        assert process.wait(DEADLINE) == 0
+        assert process.wait(seconds_here(DEADLINE)) == 0
         # It says nothing but what an open port needs to be said of.
         assert process.stderr.read().startswith(f"Warning: all who reach {address}")
 
@@ -50,12 +51,14 @@ def test_a_socket_needs_no_warning(tmp_path):
         with Controller(address.replace(" ", "%20").replace("100%", "100%25")) as controller:
             assert controller.arbitrate() == 0
         process.terminate()
-        assert process.wait(DEADLINE) == 0
+        assert process.wait(seconds_here(DEADLINE)) == 0
         assert process.stderr.read() == ""
 
 
 def test_where_it_serves_must_be_said():
-    done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    done = subprocess.run(
+        COMMAND, capture_output=True, text=True, timeout=seconds_here(DEADLINE), check=False
+    )
     assert done.returncode == 2
     assert "--grpc" in done.stderr
 
@@ -71,7 +74,7 @@ def test_where_it_serves_must_be_said():
 )
 def test_bad_arguments_are_one_sentence_and_code_two(arguments):
     with start(*arguments) as process:
-        _, errors = process.communicate(timeout=DEADLINE)
+        _, errors = process.communicate(timeout=seconds_here(DEADLINE))
         assert process.returncode == 2
         assert len(errors.strip().splitlines()) == 1
         assert "Traceback" not in errors
@@ -84,7 +87,7 @@ def test_taken_grpc_port_is_one_sentence_and_code_two():
             [*COMMAND, "--grpc", address],
             capture_output=True,
             text=True,
-            timeout=DEADLINE,
+            timeout=seconds_here(DEADLINE),
             check=False,
         )
     assert done.returncode == 2
@@ -99,7 +102,7 @@ def test_port_bandwidth_is_in_megabits_per_second():
     ):
         for sock in (host, spare):
             sock.bind(("127.0.0.1", 0))
-        host.settimeout(DEADLINE)
+        host.settimeout(seconds_here(DEADLINE))
         there, here = spare.getsockname()[1], host.getsockname()[1]
         spare.close()
         port = f"2=udp:127.0.0.1:{there}:127.0.0.1:{here}"
@@ -113,7 +116,7 @@ def test_port_bandwidth_is_in_megabits_per_second():
             host.recv(200)
             begin = time.monotonic()
             assert len(host.recv(200)) == len(host.recv(200)) == 125
-            assert 0.15 < time.monotonic() - begin < 1.5
+            assert 0.15 < time.monotonic() - begin < seconds_here(1.5)
             process.terminate()
 
 
@@ -129,13 +132,13 @@ def test_it_ends_with_its_parent():
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:
         host, _, port = parent.stdout.readline().strip().rpartition(":")
-        socket.create_connection((host, int(port)), DEADLINE).close()
+        socket.create_connection((host, int(port)), seconds_here(DEADLINE)).close()
         parent.kill()
-        parent.wait(DEADLINE)
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
+        parent.wait(seconds_here(DEADLINE))
+    deadline = Deadline(DEADLINE)
+    while not deadline.is_over():
         try:
-            socket.create_connection((host, int(port)), 1).close()
+            socket.create_connection((host, int(port)), seconds_here(1)).close()
         except ConnectionRefusedError:
             return
         except OSError:

@@ -14,7 +14,9 @@ import pytest
 from switchgnn.errors import SwitchGNNError
 from switchgnn.softswitch import EthernetSpec, PortError, SoftSwitch, UdpSpec
 from switchgnn.softswitch.ports import parse_port
-from tests.softswitch.harness import config_bytes, wait_for
+from tests.softswitch.harness import config_bytes
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 FRAME = bytes([2, 0, 0, 0, 0, 3]) + b"x" * 60  # orders: unicast to port 3
 
@@ -22,7 +24,7 @@ FRAME = bytes([2, 0, 0, 0, 0, 3]) + b"x" * 60  # orders: unicast to port 3
 def udp_socket():
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind(("127.0.0.1", 0))
-    sock.settimeout(5)
+    sock.settimeout(seconds_here(5))
     return sock
 
 
@@ -53,14 +55,14 @@ def test_udp_ports_carry_frames_in_order(udp_switch):
     assert [frame[-1] for frame in received] == list(range(200))
     assert received[0][:2] == FRAME[:2]
     # A frame is here before it is counted.
-    wait_for(lambda: switch.counts.sent[3] == 200, "the last count")
+    wait_until(lambda: switch.counts.sent[3] == 200, "the last count")
     assert switch.counts.received[1] == 200
 
 
 def test_frames_before_a_program_are_counted(udp_switch):
     switch, one, _ = udp_switch
     one.send(FRAME)
-    wait_for(lambda: switch.counts.without_program == 1, "the frame")
+    wait_until(lambda: switch.counts.without_program == 1, "the frame")
 
 
 def test_a_closed_peer_does_not_stop_the_switch(udp_switch):
@@ -71,8 +73,8 @@ def test_a_closed_peer_does_not_stop_the_switch(udp_switch):
         one.send(FRAME)
         one.send(bytes([2, 0, 0, 0, 0, 1]) + b"back")
         assert one.recv(2000)[-4:] == b"back"
-    wait_for(lambda: switch.counts.received[1] == 10, "all frames")
-    wait_for(lambda: switch.counts.sent[3] + switch.counts.send_errors[3] == 5, "their counts")
+    wait_until(lambda: switch.counts.received[1] == 10, "all frames")
+    wait_until(lambda: switch.counts.sent[3] + switch.counts.send_errors[3] == 5, "their counts")
 
 
 def test_loading_again_starts_with_fresh_state(udp_switch):
@@ -87,7 +89,7 @@ def test_a_packet_that_recirculates_for_ever_leaves_the_switch_usable(udp_switch
     switch, one, three = udp_switch
     switch.load(config_bytes("fates"))
     one.send(bytes([5, 0, 4, 0, 0, 0]))
-    wait_for(lambda: switch.call(lambda: switch.counts.recirculated) > 1000, "many rounds")
+    wait_until(lambda: switch.call(lambda: switch.counts.recirculated) > 1000, "many rounds")
     one.send(FRAME)
     assert three.recv(2000)[:2] == FRAME[:2]
     switch.load(config_bytes("fates"))
@@ -197,7 +199,7 @@ needs_interfaces = pytest.mark.skipif(
 def ethernet_socket(interface):
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     sock.bind((interface, 3))
-    sock.settimeout(5)
+    sock.settimeout(seconds_here(5))
     return sock
 
 

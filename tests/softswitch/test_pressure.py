@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from switchgnn.softswitch import EthernetSpec, QueueSettings, SoftSwitch
 from switchgnn.softswitch.ports import SocketPort
 from switchgnn.softswitch.replication import Replica
-from tests.softswitch.harness import Rig, config_bytes, wait_for
+from tests.softswitch.harness import Rig, config_bytes
 from tests.softswitch.namespace import make_wire, needs_shaping, network_namespace, shape
+from tests.support.speed import Deadline
+from tests.support.waiting import wait_until
 
 UNICAST, MULTICAST = 2, 3
 SLOW, QUICK = 3, 4
@@ -101,7 +103,7 @@ def test_no_frame_is_lost_or_overtaken_however_often_a_port_blocks(steps, limite
             number += 1
         else:
             left += rein.writable(step)
-    wait_for(lambda: left.extend(rein.writable(100)) or len(left) == number, "all frames")
+    wait_until(lambda: left.extend(rein.writable(100)) or len(left) == number, "all frames")
     assert left == [bytes([n]) for n in range(number)]
     assert rein.rig.queues.length(SLOW) == 0
 
@@ -167,9 +169,9 @@ def listen(stack, interface):
 def receive(ends, expected, seconds=10.0):
     """Frames and arrival times by port until so many came, or the time is over."""
     got = {port: [] for port in ends}
-    end = time.monotonic() + seconds
+    deadline = Deadline(seconds)
     numbers = {sock.fileno(): port for port, sock in ends.items()}
-    while any(len(got[port]) < expected[port] for port in got) and time.monotonic() < end:
+    while any(len(got[port]) < expected[port] for port in got) and not deadline.is_over():
         for descriptor in select.select(list(numbers), [], [], 0.05)[0]:
             port = numbers[descriptor]
             got[port].append((time.monotonic(), ends[port].recv(2000)))

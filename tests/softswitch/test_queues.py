@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from switchgnn.softswitch import QueueSettings, SoftSwitch
 from switchgnn.softswitch.traffic_manager import TrafficManager
-from tests.softswitch.harness import Rig, config_bytes, wait_for
+from tests.softswitch.harness import Rig, config_bytes
+from tests.support.waiting import wait_until
 
 
 def pop_all(queues, now):
@@ -60,7 +61,7 @@ def test_paced_packets_see_the_queue_they_joined():
     rig = Rig(config_bytes("fates"), QueueSettings(rate=1e9))
     frame = bytes([0, 0, 0, 0, 0, 0])
     rig.run(1, frame)
-    assert wait_for(lambda: rig.forwarder.drain() or rig.sent, "paced packet")[0][0] == 2
+    assert wait_until(lambda: rig.forwarder.drain() or rig.sent, "paced packet")[0][0] == 2
 
 
 def test_rate_holds_in_a_running_switch():
@@ -70,7 +71,7 @@ def test_rate_holds_in_a_running_switch():
         begin = time.monotonic()
         for _ in range(packets):
             switch.inject(1, bytes(6))
-        wait_for(lambda: switch.counts.unattached[2] == packets, "all packets")
+        wait_until(lambda: switch.counts.unattached[2] == packets, "all packets")
         elapsed = time.monotonic() - begin
     assert (packets - 1) / rate * 0.9 <= elapsed
     assert switch.queues.tail_drops == {}

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from switchgnn.softswitch.stopping import STOP_SIGNALS, StopSignals
-from tests.softswitch.harness import DEADLINE, wait_for
+from tests.softswitch.harness import DEADLINE
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 COMMAND = [sys.executable, "-m", "switchgnn.softswitch"]
 
@@ -39,7 +41,7 @@ def running():
 
 
 def ended_well(process):
-    return process.wait(DEADLINE) == 0 and process.stderr.read() == ""
+    return process.wait(seconds_here(DEADLINE)) == 0 and process.stderr.read() == ""
 
 
 def sleeps(process, thread):
@@ -51,7 +53,7 @@ def test_a_signal_that_does_not_wake_the_main_thread():
     with running() as process:
         threads = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
         other = next(thread for thread in threads if thread != process.pid)
-        wait_for(lambda: sleeps(process, process.pid), "a sleeping main thread")
+        wait_until(lambda: sleeps(process, process.pid), "a sleeping main thread")
         assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGTERM) == 0
         assert ended_well(process)
 

@@ -10,13 +10,18 @@ import atexit
 import functools
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 from switchgnn.commands.train.nursery import ENVIRONMENT
 from switchgnn.topologies.nursery import Nursery
+from tests.support.leftovers import lasting
+from tests.support.speed import seconds_here
 
 _PRELOAD = (
     "switchgnn.commands.application",
@@ -27,8 +32,10 @@ _PRELOAD = (
 _TRAINING = ("switchgnn.commands.train.steps",)
 
 
-def switchgnn(*arguments, timeout=100, scratch=None, folder=None):
+def switchgnn(*arguments, seconds=100, scratch=None, folder=None):
     """Run the program in a folder; temporary files go to `scratch` if it is given.
+
+    It has so many seconds on an idle machine.
 
     Returns:
         Its exit code, output and error as subprocess.CompletedProcess.
@@ -41,11 +48,31 @@ def switchgnn(*arguments, timeout=100, scratch=None, folder=None):
             "switchgnn", words, log, pipe=True, environment=environment, folder=folder
         ) as child:
             child.stdin.close()
-            output = child.stdout.read()
-            code = child.wait(timeout)
-            if code is None:
-                raise subprocess.TimeoutExpired(words, timeout)
+            with _killed_after(seconds_here(seconds), child.pid) as killed:
+                # It ends when the program does.
+                output = child.stdout.read()
+            code = child.wait(seconds_here())
+            if killed.is_set() or code is None:
+                raise subprocess.TimeoutExpired(words, seconds, output)
         return subprocess.CompletedProcess(words, code, output, log.read_text())
+
+
+@contextmanager
+def _killed_after(seconds, pid):
+    """Kill a process when the time is over, and say so."""
+    over = threading.Event()
+
+    def kill():
+        over.set()
+        os.kill(pid, signal.SIGKILL)
+
+    timer = threading.Timer(seconds, kill)
+    timer.start()
+    try:
+        yield over
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def nursery():
@@ -57,6 +84,7 @@ def nursery():
 def _nursery(_pid):
     training = _TRAINING if importlib.util.find_spec("torch_geometric") else ()
     made = Nursery((*_PRELOAD, *training), ENVIRONMENT)
-    made.start()
+    with lasting():
+        made.start()
     atexit.register(made.stop)
     return made

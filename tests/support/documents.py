@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from tests.support.commands import switchgnn
+from tests.support.speed import seconds_here
 
 ENVIRONMENT = {
     **os.environ,
@@ -43,5 +44,5 @@ def run_in_shell(command, folder):
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=seconds_here(100),
     )

@@ -35,6 +35,7 @@ from switchgnn.topologies.targets import (
 )
 from tests.support.commands import nursery
 from tests.support.networks import own_network
+from tests.support.speed import pace_here, seconds_here
 
 JOIN_SECONDS = 100
 PATIENT = Pace(patience=30.0)
@@ -178,7 +179,7 @@ class Team:
                     bed.addresses(part.worker),
                     session=bed.session,
                     first_round=first_round,
-                    pace=pace,
+                    pace=pace_here(pace),
                     on_block=on_block,
                 )
             )
@@ -221,7 +222,7 @@ class Team:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(JOIN_SECONDS)
+            thread.join(seconds_here(JOIN_SECONDS))
             assert not thread.is_alive(), "a worker hangs"
         return results
 

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.processes import descendants
+from tests.support.speed import seconds_here
+
 _LISTEN = "0A"
 # It becomes nobody only when it has read what it needs: nobody may not read this installation.
 _NOBODY = """
@@ -26,11 +29,7 @@ except OSError as error:
 
 def tree_of(pid):
     """The process and all its descendants."""
-    found = [pid]
-    for each in found:
-        for task in Path(f"/proc/{each}/task").glob("*/children"):
-            found += map(int, task.read_text().split())
-    return found
+    return [pid, *descendants(pid)]
 
 
 def listening(pids):
@@ -47,7 +46,9 @@ def listening(pids):
 def refused_to_nobody(family, address):
     """Whether somebody without any rights on this machine cannot connect; needs root to try."""
     command = [sys.executable, "-I", "-S", "-c", _NOBODY, str(int(family)), repr(address)]
-    attempt = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    attempt = subprocess.run(
+        command, capture_output=True, text=True, timeout=seconds_here(20), check=True
+    )
     return attempt.stdout.strip() in ("PermissionError", "ConnectionRefusedError")
 
 

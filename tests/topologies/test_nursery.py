@@ -12,7 +12,9 @@ import pytest
 
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.nursery import Nursery
-from tests.support.waiting import is_alive, wait_until
+from tests.support.processes import is_alive
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 PROGRAM = """
 import os, signal, sys, time
@@ -53,7 +55,7 @@ def test_input_output_and_environment_are_its_own(nursery, tmp_path):
             child.stdin.close()
             assert child.stdout.readline().startswith(f"echo {colour} ")
             assert child.stdout.read() == "a\nb\n"
-            assert child.wait(10) == 0
+            assert child.wait(seconds_here(10)) == 0
             assert child.exit_code() == 0
     assert "COLOUR" not in os.environ
 
@@ -61,7 +63,7 @@ def test_input_output_and_environment_are_its_own(nursery, tmp_path):
 @pytest.mark.parametrize(("what", "code"), [("fail", 1), ("exit", 3)])
 def test_its_exit_code_and_last_words_are_told(nursery, tmp_path, what, code):
     with child_of(nursery, tmp_path, what) as child:
-        assert child.wait(10) == code
+        assert child.wait(seconds_here(10)) == code
         if what == "fail":
             assert child.last_words() == "ValueError: on purpose"
 
@@ -89,7 +91,7 @@ def test_one_that_does_not_listen_is_killed(nursery, tmp_path, monkeypatch):
 def test_a_killed_one_is_noticed(nursery, tmp_path):
     with child_of(nursery, tmp_path, "stay") as child:
         os.kill(child.pid, signal.SIGKILL)
-        assert child.wait(10) == -signal.SIGKILL
+        assert child.wait(seconds_here(10)) == -signal.SIGKILL
 
 
 def test_children_end_with_the_nursery(nursery, tmp_path):
@@ -98,7 +100,7 @@ def test_children_end_with_the_nursery(nursery, tmp_path):
     pid = child.pid
     nursery.stop()
     wait_until(lambda: not is_alive(pid))
-    assert child.wait(10) is not None
+    assert child.wait(seconds_here(10)) is not None
     child.stop()
     with pytest.raises(FabricError, match="stopped"):
         child_of(nursery, tmp_path, "stay").start()
@@ -117,7 +119,7 @@ with Nursery({preload}) as nursery:
         child.stdin.write("a")
         child.stdin.close()
         print(child.stdout.read(), end="")
-        print(child.wait(60), flush=True)
+        print(child.wait({seconds}), flush=True)
     nursery.stop()
     print("stopped")
 """
@@ -129,7 +131,13 @@ def parent(tmp_path, preload, what):
     (tmp_path / "planted_program.py").write_text(PROGRAM)
     path = f"{tmp_path}:{os.environ.get('PYTHONPATH') or Path.cwd()}"
     return subprocess.Popen(
-        [sys.executable, "-c", PARENT.format(preload=preload, what=what, folder=str(tmp_path))],
+        [
+            sys.executable,
+            "-c",
+            PARENT.format(
+                preload=preload, what=what, folder=str(tmp_path), seconds=seconds_here(60)
+            ),
+        ],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
         text=True,
@@ -167,7 +175,11 @@ for _ in range(100):
 print("once")
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=100
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(100),
     )
     assert (done.stdout, done.stderr, done.returncode) == ("once\n", "", 0)
 
@@ -189,6 +201,6 @@ def test_a_child_enters_the_namespace(nursery, tmp_path):
             with child_of(nursery, tmp_path, "echo", namespace=theirs) as child:
                 child.stdin.close()
                 assert child.stdout.readline().split()[-1] == str(theirs.readlink())
-                assert child.wait(10) == 0
+                assert child.wait(seconds_here(10)) == 0
         finally:
             holder.kill()

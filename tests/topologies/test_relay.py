@@ -10,6 +10,7 @@ import pytest
 from switchgnn.topologies import FabricError
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
 from switchgnn.topologies.free_ports import free_udp_addresses
+from tests.support.speed import seconds_here
 
 FRAMES = 400
 SECONDS = 5.0
@@ -52,7 +53,7 @@ def end(here, there):
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     made.bind(pair(here))
     made.connect(pair(there))
-    made.settimeout(SECONDS)
+    made.settimeout(seconds_here(SECONDS))
     return made
 
 

@@ -12,7 +12,7 @@ from switchgnn.topologies import FabricError, folder_for_sockets, socket_address
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import answers, require_free
 from switchgnn.topologies.tcp_door import TcpDoor
-from tests.support.waiting import SECONDS
+from tests.support.speed import seconds_here
 
 MUCH = bytes(range(256)) * 40_000  # more than the buffers of sockets hold
 
@@ -72,8 +72,8 @@ def test_a_socket_in_use_is_refused(tmp_path):
 def test_a_door_carries_both_ways_and_ends(tmp_path):
     path, port = tmp_path / "switch.sock", free_tcp_port()
     with echoing(path), TcpDoor(f"127.0.0.1:{port}", path):
-        stays = socket.create_connection(("127.0.0.1", port), SECONDS)
-        with socket.create_connection(("127.0.0.1", port), SECONDS) as client:
+        stays = socket.create_connection(("127.0.0.1", port), seconds_here())
+        with socket.create_connection(("127.0.0.1", port), seconds_here()) as client:
             threading.Thread(target=send_all, args=(client,), daemon=True).start()
             got = bytearray()
             while data := client.recv(1 << 16):
@@ -94,7 +94,7 @@ def test_a_door_to_nothing_ends_connections(tmp_path):
     port = free_tcp_port()
     with (
         TcpDoor(f"127.0.0.1:{port}", tmp_path / "nothing"),
-        socket.create_connection(("127.0.0.1", port), SECONDS) as client,
+        socket.create_connection(("127.0.0.1", port), seconds_here()) as client,
     ):
         assert client.recv(1) == b""
 

@@ -9,6 +9,7 @@ import scipy.sparse
 
 from switchgnn.host.transport import NO_TRAFFIC
 from switchgnn.planner.direction import Direction
+from tests.support.speed import seconds_here
 
 
 class Gathering:
@@ -25,7 +26,7 @@ class Gathering:
         self.matrix = scipy.sparse.csr_matrix((ones, (destination, source)), shape=shape)
         self.assignment = assignment
         self.workers = int(assignment.max()) + 1
-        self.barrier = threading.Barrier(self.workers, timeout=60)
+        self.barrier = threading.Barrier(self.workers, timeout=seconds_here(60))
         self.rows = None
 
     def transport(self, worker):

@@ -23,6 +23,7 @@ from switchgnn.training.layers.whole import distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
 from switchgnn.training.trainer import Trainer, TrainOptions  # noqa: E402
+from tests.support.speed import seconds_here  # noqa: E402
 from tests.training.gathering import Gathering  # noqa: E402
 from tests.training.plain_loop import train_plainly  # noqa: E402
 
@@ -54,7 +55,7 @@ class ThreadSums(Sums):
 def train_in_threads(data, workers, *, model, spoil=None, factor=1.0, dropout=0.0, seed=0):
     assignment = np.random.default_rng(5).permutation(np.arange(data.vertices) % workers)
     gathering = Gathering(data.graph, assignment, spoil=spoil)
-    shared = (threading.Barrier(workers, timeout=60), [])
+    shared = (threading.Barrier(workers, timeout=seconds_here(60)), [])
     shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
     options = TrainOptions(
         epochs=EPOCHS, weight_decay=5e-4, evaluate_every=EPOCHS, input_dropout=dropout / 2
@@ -84,7 +85,7 @@ def train_in_threads(data, workers, *, model, spoil=None, factor=1.0, dropout=0.
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(100)
+        thread.join(seconds_here(100))
     assert not errors, errors
     return [results[worker] for worker in range(workers)]
 

@@ -21,6 +21,7 @@ from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.chosen import KNOWN
 from switchgnn.planner.presets import PRESETS
+from tests.support.speed import seconds_here
 
 COMMAND = [sys.executable, "-m", "switchgnn.commands", "plan"]
 
@@ -214,7 +215,7 @@ def test_an_interrupted_plan_leaves_the_old_one(tmp_path):
         # What takes longer than a few seconds says so: then it has not nearly ended.
         assert " s  " in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == -signal.SIGINT
+        assert process.wait(timeout=seconds_here(30)) == -signal.SIGINT
     assert check_plan(folder, load_graph("karate")).workers == 3
     assert [path.name for path in tmp_path.iterdir()] == ["plan"]
 
@@ -229,7 +230,7 @@ def test_long_work_says_each_step_once(capsys, monkeypatch):
     monkeypatch.setattr("switchgnn.commands.shared.steps._QUIET_SECONDS", 0.0)
     with Steps() as steps:
         for step in ("one", "two"):
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + seconds_here(10)
             while time.monotonic() == steps._start and time.monotonic() < deadline:
                 pass
             steps.tell(step)

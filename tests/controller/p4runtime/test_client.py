@@ -28,6 +28,7 @@ from switchgnn.softswitch import SoftSwitch
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan
 from tests.support.markers import needs_root
+from tests.support.speed import seconds_here
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_ctrl_c_at_the_very_beginning_of_a_call_ends_the_client(fake, monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr("grpc._channel._run_channel_spin_thread", interrupted)
-    client = P4RuntimeClient(fake.address, deadline=3)
+    client = P4RuntimeClient(fake.address, deadline=seconds_here(3))
     done = threading.Event()
 
     def use():
@@ -63,7 +64,7 @@ def test_ctrl_c_at_the_very_beginning_of_a_call_ends_the_client(fake, monkeypatc
         done.set()
 
     threading.Thread(target=use, daemon=True).start()
-    assert done.wait(20)
+    assert done.wait(seconds_here())
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_no_socket_there(name, words, tmp_path):
 
 def test_over_a_socket_whatever_its_name(tmp_path):
     address = f"unix:{tmp_path}/a switch 100%.sock"
-    with SoftSwitch(grpc=address), P4RuntimeClient(address, deadline=3) as client:
+    with SoftSwitch(grpc=address), P4RuntimeClient(address, deadline=seconds_here(3)) as client:
         assert client.alive
         assert client.address == address
 
@@ -99,7 +100,7 @@ def test_a_socket_of_another_user(tmp_path):
 
 
 def test_opening_and_closing_twice_is_fine(fake):
-    client = P4RuntimeClient(fake.address, deadline=3)
+    client = P4RuntimeClient(fake.address, deadline=seconds_here(3))
     client.open()
     client.open()
     assert client.alive
@@ -111,12 +112,12 @@ def test_opening_and_closing_twice_is_fine(fake):
 def test_another_primary(fake):
     fake.foreign_primary = 9
     with pytest.raises(NotPrimaryError, match=f"{fake.address} is under the control of somebody"):
-        P4RuntimeClient(fake.address, deadline=3).open()
+        P4RuntimeClient(fake.address, deadline=seconds_here(3)).open()
 
 
 def test_a_higher_election_id_takes_over(fake):
     fake.foreign_primary = 9
-    with P4RuntimeClient(fake.address, election_id=10, deadline=3) as client:
+    with P4RuntimeClient(fake.address, election_id=10, deadline=seconds_here(3)) as client:
         assert client.alive
 
 
@@ -225,7 +226,9 @@ def test_an_encrypted_connection_with_certificates_on_both_sides(certificate):
     pair = [(key.read_bytes(), path.read_bytes())]
     fake = FakeSwitch(grpc.ssl_server_credentials(pair, path.read_bytes(), True)).start()
     try:
-        with P4RuntimeClient(fake.address, tls=TlsOptions(path, path, key), deadline=5) as client:
+        with P4RuntimeClient(
+            fake.address, tls=TlsOptions(path, path, key), deadline=seconds_here(5)
+        ) as client:
             assert client.get_pipeline_cookie() is None
         with pytest.raises(SwitchUnreachableError, match="without TLS"):
             P4RuntimeClient(fake.address, deadline=0.3).open()

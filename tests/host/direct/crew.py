@@ -17,6 +17,7 @@ from switchgnn.host.wire.header import KIND_AT
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.direction import Direction
+from tests.support.speed import pace_here, seconds_here
 
 JOIN_SECONDS = 60
 PATIENT = Pace(patience=20.0)
@@ -84,7 +85,7 @@ def stations(workers):
     return tuple(each.station for each in star_network(workers).neighbours)
 
 
-def on_hub(schedules, *, hub=None, faults="", **options):
+def on_hub(schedules, *, hub=None, faults="", pace=PATIENT, **options):
     """A transport for each schedule, on a hub of their own."""
     hub = hub or Hub(len(schedules))
     parsed = Faults.parse(faults)
@@ -93,7 +94,7 @@ def on_hub(schedules, *, hub=None, faults="", **options):
         link = hub.link(schedule.worker)
         if faults:
             link = FaultyLink(link, parsed, schedule.worker)
-        made.append(DirectTransport(schedule, link, hub.stations, **{"pace": PATIENT} | options))
+        made.append(DirectTransport(schedule, link, hub.stations, pace=pace_here(pace), **options))
     return made
 
 
@@ -111,7 +112,7 @@ def together(work, workers):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(JOIN_SECONDS)
+        thread.join(seconds_here(JOIN_SECONDS))
         assert not thread.is_alive(), "a worker hangs"
     if errors:
         raise errors[0]

@@ -7,9 +7,10 @@ import numpy as np
 from switchgnn.host.direct import DirectTransport
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from tests.host.direct.crew import PATIENT, Hub, together
+from tests.support.speed import pace_here
 
 
-def binned_on_hub(schedules, *, hub=None, faults="", **options):
+def binned_on_hub(schedules, *, hub=None, faults="", pace=PATIENT, **options):
     """A transport for each BinnedSchedule, on a hub of their own."""
     hub = hub or Hub(len(schedules))
     made = []
@@ -17,7 +18,7 @@ def binned_on_hub(schedules, *, hub=None, faults="", **options):
         link = hub.link(worker)
         if faults:
             link = FaultyLink(link, Faults.parse(faults), worker)
-        both = {"pace": PATIENT, "backward": schedule.backward} | options
+        both = {"pace": pace_here(pace), "backward": schedule.backward} | options
         made.append(DirectTransport(schedule.forward, link, hub.stations, **both))
     return made
 

@@ -24,6 +24,7 @@ from tests.host.direct.crew import (
     wrong,
 )
 from tests.support.seeds import seed_of, seeds
+from tests.support.speed import seconds_here
 
 HASTY = Pace(patience=0.5)
 BOTH = (Direction.FORWARD, Direction.BACKWARD)
@@ -113,7 +114,7 @@ def test_one_way_pairs_wait_for_each_other():
     for _ in range(4):
         sums = transports[1].aggregate(features[own[1]], Direction.FORWARD)
         assert len(finished) <= 4
-    thread.join(10)
+    thread.join(seconds_here(10))
     assert len(finished) == 4
     whole = np.zeros_like(features)
     whole[own[1]] = sums
@@ -149,7 +150,7 @@ def test_a_worker_that_leaves_early_is_named_at_once():
         transports[worker].close()
 
     together(work, 3)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < seconds_here(10)
 
 
 def test_another_sample_is_not_taken_for_ours():
@@ -218,7 +219,7 @@ def test_without_faults_all_leave_at_once():
     started = time.monotonic()
     together(lambda worker: transports[worker].close(), 3)
     together(lambda worker: transports[worker].close(), 3)
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < seconds_here(1.5)
 
 
 def test_marks_slow_the_sender_down():

@@ -23,6 +23,7 @@ from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import exchange, parts_of, stations, wrong
 from tests.support.fabrics import PATIENT, bed
 from tests.support.markers import TARGETS
+from tests.support.speed import pace_here
 
 WORKERS = 4
 METHODS = {"host": copy_schedules, "host-partial": partial_schedules}
@@ -53,7 +54,7 @@ def test_sums_and_frames(made, links, method):
     assignment = made.plan.assignment
     schedules = METHODS[method](made.graph, assignment, WORKERS)
     transports = [
-        DirectTransport(each, link, stations(WORKERS), pace=PATIENT)
+        DirectTransport(each, link, stations(WORKERS), pace=pace_here(PATIENT))
         for each, link in zip(schedules, links, strict=True)
     ]
     features = features_for(made, 40)
@@ -78,7 +79,7 @@ def test_sums_under_faults(made, links):
     faults = Faults.parse("loss=0.02,duplicate=0.01,reorder=0.02,corrupt=0.005,seed=3")
     transports = [
         DirectTransport(
-            each, FaultyLink(link, faults, each.worker), stations(WORKERS), pace=PATIENT
+            each, FaultyLink(link, faults, each.worker), stations(WORKERS), pace=pace_here(PATIENT)
         )
         for each, link in zip(
             partial_schedules(made.graph, assignment, WORKERS), links, strict=True
@@ -105,7 +106,7 @@ def test_the_sums_of_the_switch_behind_the_same_interface(made):
                 link,
                 made.addresses(part.worker),
                 session=session,
-                pace=PATIENT,
+                pace=pace_here(PATIENT),
             )
             transports.append(InNetworkTransport(own, link))
             tallies.append(own.tally)

@@ -34,6 +34,7 @@ from tests.host.direct.crew import (
     wrong,
 )
 from tests.host.direct.streams import binned_on_hub, stream_all
+from tests.support.speed import seconds_here
 
 BOTH = (Direction.FORWARD, Direction.BACKWARD)
 
@@ -210,7 +211,7 @@ def test_what_depends_on_nobody_late_is_done_before():
         stop = reached.wait if worker else reached.set
         with transports[worker].in_background():
             if worker == 2:
-                assert reached.wait(20)
+                assert reached.wait(seconds_here())
             first = transports[worker].begin(3, BOTH[0])
             first.feed(np.arange(len(parts[worker])), features[parts[worker]])
             second = None

@@ -26,6 +26,7 @@ from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.planner.graphs.reference import reference_sums
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.model_switch import ModelSwitch, undisturbed
+from tests.support.speed import pace_here, seconds_here
 
 QUICK = Pace(window=4, patience=0.5)
 STEADY = Pace(window=4, patience=20.0)
@@ -80,7 +81,7 @@ class Team:
                 self._link(part.worker, faults),
                 ADDRESSES,
                 session=session,
-                pace=pace,
+                pace=pace_here(pace),
                 **options,
             )
             for part in plan.workers
@@ -118,7 +119,7 @@ class Team:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(seconds_here(60))
             assert not thread.is_alive()
         total = np.zeros(features.shape, dtype=np.int32)
         for worker, result in results.items():
@@ -481,7 +482,7 @@ def check_free_rounds(team, graph, rounds):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(seconds_here(60))
         assert not thread.is_alive()
     assert not team.errors, team.errors
 

@@ -29,6 +29,7 @@ from tests.host.innetwork.test_exchange import (
 )
 from tests.host.model_pool import ModelPool, bytes_of, split
 from tests.host.model_switch import undisturbed
+from tests.support.speed import pace_here
 
 SLOTS = (8, 9, 16, 64)
 
@@ -168,7 +169,7 @@ def test_what_overtakes_the_advance_is_kept(kind, fragment):
     """The others have gone on; what comes for the next fragment comes only once."""
     inbox = EarlyInbox(Header(kind=kind, round=1, block_id=1, fragment=fragment))
     barrier = Barrier(
-        new_endpoint(0, SESSION, Wire(), ADDRESSES, STEADY),
+        new_endpoint(0, SESSION, Wire(), ADDRESSES, pace_here(STEADY)),
         inbox,
         workers=2,
         plan_id=1,
@@ -226,7 +227,7 @@ class Alone:
         team = PoolTeam(strawman_plan(graph))
         self.schedule = team.exchanges[0]._schedules[0]
         self.wire = Wire()
-        endpoint = new_endpoint(0, SESSION, self.wire, ADDRESSES, STEADY)
+        endpoint = new_endpoint(0, SESSION, self.wire, ADDRESSES, pace_here(STEADY))
         self.tally = endpoint.tally
         self.receiver = receiver(
             endpoint,

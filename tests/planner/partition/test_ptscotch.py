@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +34,8 @@ from switchgnn.planner.partition.ptscotch import (
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.planner.partition.shards import shard_file, write_shards
 from tests.planner.helpers import one_sentence, random_graph
+from tests.support.speed import Deadline, seconds_here
+from tests.support.waiting import wait_until
 
 MISSING = ptscotch_missing()
 needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
@@ -272,8 +273,8 @@ PLAN = [
 
 def ranks_of(folder, process):
     """The ranks whose shards are in the folder; only they name it."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    deadline = Deadline(PATIENCE)
+    while not deadline.is_over():
         found = [
             int(entry.name)
             for entry in Path("/proc").iterdir()
@@ -322,16 +323,18 @@ def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
             os.kill(ranks[1], signal.SIGKILL)
         else:
             process.send_signal(signal.SIGINT if what.endswith("interrupted") else signal.SIGKILL)
-        _, said = process.communicate(timeout=PATIENCE)
+        _, said = process.communicate(timeout=seconds_here(PATIENCE))
     assert process.returncode not in {0, None}
     if what == "a rank is killed":
         assert process.returncode == 2
         assert "Error: partitioning with 2 ranks failed: " in said
         assert "signal 9" in said
     assert "Traceback" not in said
-    deadline = time.monotonic() + PATIENCE
-    while any(is_rank(Path("/proc") / str(pid), temporary) for pid in ranks):
-        assert time.monotonic() < deadline, "a rank still runs"
+    wait_until(
+        lambda: not any(is_rank(Path("/proc") / str(pid), temporary) for pid in ranks),
+        "the end of all ranks",
+        PATIENCE,
+    )
     assert not (tmp_path / "plan").exists()
     if what != "the plan is killed":
         assert [path.name for path in temporary.iterdir() if "switchgnn" in path.name] == []

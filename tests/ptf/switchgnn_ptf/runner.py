@@ -16,9 +16,10 @@ from tests.ptf.switchgnn_ptf.cases import CASES, FOLDER, ROOT
 from tests.ptf.switchgnn_ptf.results import CaseResult, read_results
 from tests.ptf.switchgnn_ptf.targets import Setting, ptf_program
 from tests.support.commands import nursery
+from tests.support.speed import seconds_here
 
 PORTS = (1, 2, 3, 4)
-_PTF_SECONDS = 250
+_PTF_SECONDS = 100
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
 
@@ -98,7 +99,7 @@ class Runner:
                 stdout=output,
                 stderr=output,
                 stdin=subprocess.DEVNULL,
-                timeout=_PTF_SECONDS,
+                timeout=seconds_here(_PTF_SECONDS),
                 check=False,
                 env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
             )

@@ -52,6 +52,7 @@ from tests.ptf.switchgnn_ptf.packets import (
 )
 from tests.ptf.switchgnn_ptf.results import CaseResult, append_result
 from tests.ptf.switchgnn_ptf.tally import Tally
+from tests.support.speed import Deadline, seconds_here
 
 # How long to wait for what must happen. Nothing that passes waits this long.
 PATIENCE_SECONDS = 5.0
@@ -197,7 +198,7 @@ class SwitchTest(BaseTest):
 
     def receive(self, port: int) -> bytes:
         """Return the next frame from a port."""
-        result = self.dataplane.poll(port_number=port, timeout=PATIENCE_SECONDS)
+        result = self.dataplane.poll(port_number=port, timeout=seconds_here(PATIENCE_SECONDS))
         if isinstance(result, self.dataplane.PollFailure):
             self.fail(f"Nothing came out of port {port}.")
         return bytes(result.packet)
@@ -278,9 +279,9 @@ class SwitchTest(BaseTest):
         self.assertEqual(expected, tally.found(before, self.counters()), "Counters differ.")
 
     def _until(self, condition: Callable[[], bool]) -> bool:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = Deadline(PATIENCE_SECONDS)
         while not condition():
-            if time.monotonic() > deadline:
+            if deadline.is_over():
                 return False
         return True
 

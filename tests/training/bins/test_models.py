@@ -34,6 +34,7 @@ from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
 from switchgnn.training.trainer import Trainer, TrainOptions  # noqa: E402
 from tests.host.direct.crew import Hub, on_hub, together  # noqa: E402
 from tests.host.direct.streams import binned_on_hub  # noqa: E402
+from tests.support.speed import seconds_here  # noqa: E402
 from tests.training.layers.test_layers import (  # noqa: E402
     LAYERS,
     make_data,
@@ -60,7 +61,7 @@ def train_in_bins(data, workers, model, options, *, dropout=0.0, epochs=EPOCHS, 
         transports = on_hub(copy_schedules(data.graph, assignment, workers), hub=hub)
     else:
         transports = binned_on_hub(binned_schedules(data.graph, assignment, workers), hub=hub)
-    shared = (threading.Barrier(workers, timeout=60), [])
+    shared = (threading.Barrier(workers, timeout=seconds_here(60)), [])
     shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
     how = TrainOptions(epochs=epochs, weight_decay=5e-4, evaluate_every=epochs)
     torch.manual_seed(0)

@@ -17,6 +17,7 @@ from switchgnn.training.errors import UnsupportedLayerError  # noqa: E402
 from switchgnn.training.layers.whole import distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
+from tests.support.speed import seconds_here  # noqa: E402
 from tests.training.gathering import Gathering  # noqa: E402
 
 WIDE, NARROW = 12, 5
@@ -111,7 +112,7 @@ def on_many(make, state, data, assignment, weights, *, spoil=None):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(100)
+        thread.join(seconds_here(100))
     assert not errors, errors
     width = results[0][0].shape[1]
     outputs = torch.zeros(data.vertices, width)

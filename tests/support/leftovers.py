@@ -1,0 +1,237 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""After every test: what it has left on the machine ends, and the test fails and says what it was.
+
+What a fixture of a module or of the whole session makes is looked for when the fixture ends. What
+lasts as long as the tests is made within :func:`lasting`.
+"""
+
+import functools
+import os
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from tests.support.speed import Deadline
+from tests.support.traces import Commands, Files, Interfaces, Networks, Processes
+
+# What has been told to end may take a moment.
+_MOMENT = 0.5
+_INTERVAL = 0.01
+_MOST_TRIES = 5
+_TEMPORARY = "TMPDIR"
+# Where pytest makes its own folders: https://docs.pytest.org/en/stable/how-to/tmp_path.html
+_OF_PYTEST = "PYTEST_DEBUG_TEMPROOT"
+
+
+class Watch:
+    """All that this process of tests has made, and whose it is.
+
+    Args:
+        folder: for temporary files; nobody else uses it.
+    """
+
+    def __init__(self, folder):
+        self._processes = Processes()
+        self._files = Files(folder)
+        self._commands = Commands()
+        self._named = (Interfaces(), Networks())
+        # A process that is killed may yet leave a file, so files come last.
+        self._kinds = (self._processes, *self._named, self._files)
+        self._before = self._now()
+        self._lasting = set()
+        self._fixtures = {}
+
+    def begin(self):
+        """What is there before the first test is nobody's leftover."""
+        self._before = self._now()
+
+    @contextmanager
+    def lasting(self):
+        """Whatever is made within lasts as long as the tests."""
+        before = self._now()
+        try:
+            yield
+        finally:
+            self._lasting |= self._now() - before
+
+    @contextmanager
+    def made_by(self, fixture):
+        """Whatever is made within may stay until the fixture ends."""
+        before = self._now()
+        try:
+            yield
+        finally:
+            after = self._now()
+            made = after - before - self._allowed()
+            self._fixtures[fixture] = {trace: self._likeness(*trace) for trace in made}
+
+    def ended(self, fixture):
+        """Nothing of this fixture may be there any more."""
+        self._fixtures.pop(fixture, None)
+
+    def take_away(self):
+        """End and remove all that should not be there; return what it was, in words."""
+        found = self._found_after_a_moment()
+        words = []
+        for _ in range(_MOST_TRIES):
+            if not found:
+                break
+            # One that is being killed may have started another, or made a file.
+            for kind, trace in sorted(found, key=self._order):
+                words.append(kind.describe(trace))
+                try:
+                    kind.remove(trace)
+                except OSError as error:
+                    words[-1] += f" (which cannot be removed: {error})"
+                    self._before.add((kind, trace))
+            self._wait_for_end()
+            found = self._found()
+        self._processes.reap()
+        return words
+
+    def take_all_away(self):
+        """The tests are over, or were interrupted."""
+        self._fixtures.clear()
+        self._lasting.clear()
+        return self.take_away()
+
+    def _now(self):
+        words = self._commands.take()
+        for kind in self._named:
+            kind.look(words)
+        return {(kind, trace) for kind in self._kinds for trace in kind.now()}
+
+    def _allowed(self):
+        return self._before.union(self._lasting, *self._fixtures.values())
+
+    def _found(self):
+        now = self._now()
+        return self._without_successors(now, now - self._allowed())
+
+    def _without_successors(self, now, found):
+        """A test may end a process of a fixture and start it again: then it is the fixture's."""
+        for made in self._fixtures.values() if found else ():
+            for gone in made.keys() - now:
+                same = (trace for trace in found if self._likeness(*trace) == made[gone])
+                successor = next(same, None)
+                if successor and made[gone]:
+                    made[successor] = made.pop(gone)
+                    found = found - {successor}
+        return found
+
+    def _likeness(self, kind, trace):
+        return kind.likeness(trace) if kind is self._processes else None
+
+    def _order(self, what):
+        return self._kinds.index(what[0]), str(what[1])
+
+    def _found_after_a_moment(self):
+        deadline = Deadline(_MOMENT)
+        while (found := self._found()) and not deadline.is_over():
+            time.sleep(_INTERVAL)
+        return found
+
+    def _wait_for_end(self):
+        """Wait for processes that were killed."""
+        deadline = Deadline(_MOMENT)
+        while any(kind is self._processes for kind, _ in self._found()):
+            if deadline.is_over():
+                return
+            time.sleep(_INTERVAL)
+
+
+@functools.cache
+def _place(_pid):
+    """Where this process of tests has its watch, once it has one."""
+    return []
+
+
+@contextmanager
+def lasting():
+    """Whatever a test starts within lasts as long as this process of tests."""
+    place = _place(os.getpid())
+    with place[0].lasting() if place else nullcontext():
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    config.pluginmanager.register(Plugin(config), "switchgnn-leftovers")
+
+
+class Plugin:
+    """Looks after every test, and gives this process its own folder for temporary files."""
+
+    def __init__(self, config):
+        self._before = {name: os.environ.get(name) for name in (_TEMPORARY, _OF_PYTEST)}
+        usual = tempfile.gettempdir()
+        if hasattr(config, "workerinput"):
+            # In that of the process that has started this one, which removes it in any case.
+            self._folder = Path(usual) / config.workerinput["workerid"]
+            self._folder.mkdir()
+        else:
+            # Short: sockets are made in folders that are made in it.
+            self._folder = Path(tempfile.mkdtemp(prefix="sg-"))
+            os.environ.setdefault(_OF_PYTEST, usual)
+        self._use(str(self._folder))
+        self.watch = Watch(self._folder)
+        _place(os.getpid()).append(self.watch)
+
+    def pytest_collection_finish(self):
+        self.watch.begin()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef):
+        if fixturedef.scope == "function":
+            return (yield)
+        with self.watch.made_by(fixturedef):
+            return (yield)
+
+    def pytest_fixture_post_finalizer(self, fixturedef):
+        self.watch.ended(fixturedef)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item):
+        try:
+            result = yield
+        except BaseException:
+            # It fails anyhow, and says so beside its own error.
+            if left := self.watch.take_away():
+                item.add_report_section("teardown", "left behind", sentence(item.nodeid, left))
+            raise
+        if left := self.watch.take_away():
+            pytest.fail(sentence(item.nodeid, left), pytrace=False)
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self):
+        """Nothing is left now, unless the tests were interrupted or a process of tests died."""
+        try:
+            return (yield)
+        finally:
+            self.watch.take_all_away()
+
+    def pytest_unconfigure(self):
+        _place(os.getpid()).clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        tempfile.tempdir = None
+
+    @staticmethod
+    def _use(folder):
+        os.environ[_TEMPORARY] = folder
+        tempfile.tempdir = None
+
+
+def sentence(test, left):
+    """What is said of a test that has left something."""
+    return f"{test} left behind, and it was ended or removed now: {'; '.join(left)}."

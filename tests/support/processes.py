@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who runs, and whose child it is, from /proc.
+
+Not from `/proc/PID/task/TID/children`: it may leave out a child when another one ends meanwhile.
+https://man7.org/linux/man-pages/man5/proc_pid_task.5.html
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+_MOST_LOOKS = 5
+_LONGEST_COMMAND = 160
+
+
+class Process(NamedTuple):
+    """One process; a later one with the same number has another `started`."""
+
+    pid: int
+    parent: int
+    ended: bool
+    started: int
+
+
+def process_of(pid):
+    """The process with this number, or None."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  after every test
+            text = file.read()
+    except OSError:
+        return None
+    # In front of it is the name, in which anything may stand.
+    words = text.rpartition(b")")[2].split()
+    return Process(pid, int(words[1]), words[0] in b"ZX", int(words[19])) if words else None
+
+
+def is_alive(pid):
+    """Whether the process runs; one that has ended and was not reaped does not."""
+    found = process_of(pid)
+    return found is not None and not found.ended
+
+
+def all_pids():
+    """The numbers of all processes of this machine."""
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208
+
+
+def descendants(pid):
+    """The numbers of the processes below this one that have not ended."""
+    return [found.pid for found in Family(pid).members() if not found.ended]
+
+
+def command_of(pid):
+    """What somebody who reads a message recognizes: the command, as far as it fits."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+    except OSError:
+        words = b""
+    text = " ".join(words.decode(errors="replace").split()) or "unknown"
+    return text if len(text) <= _LONGEST_COMMAND else f"{text[: _LONGEST_COMMAND - 3]}..."
+
+
+def network_of(pid):
+    """The network namespace of a process, or None where it cannot be seen."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115  it is no path
+    except OSError:
+        return None
+
+
+class Family:
+    """The descendants of a process; cheap to ask for again and again.
+
+    A stranger is looked at once: nobody becomes a descendant later.
+
+    Args:
+        pid: of the process.
+    """
+
+    def __init__(self, pid):
+        self._pid = pid
+        self._strangers = set()
+
+    def members(self):
+        """Everybody below the process, also those that have ended and were not reaped."""
+        for _ in range(_MOST_LOOKS):
+            pids = all_pids()
+            self._strangers &= pids
+            seen = {pid: process_of(pid) for pid in pids - self._strangers}
+            seen = {pid: found for pid, found in seen.items() if found}
+            related = {pid: self._is_related(pid, seen) for pid in seen}
+            self._strangers |= {pid for pid, answer in related.items() if answer is False}
+            # Somebody's parent has ended in the middle; now it has another.
+            if None not in related.values():
+                break
+        return [seen[pid] for pid, answer in related.items() if answer]
+
+    def _is_related(self, pid, seen):
+        """Whether it is a descendant; None if a parent on the way is not there."""
+        if pid == self._pid:
+            return False
+        while pid in seen:
+            pid = seen[pid].parent
+            if pid == self._pid:
+                return True
+        return False if pid in self._strangers or pid == 0 else None

@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How much longer than on an idle machine of its kind things may take, here and now.
+
+A deadline of a test only bounds how long a failure takes. It is chosen for an idle machine with two
+cores, and :func:`seconds_here` says how long that is on this one, with whoever shares it now.
+"""
+
+import functools
+import hashlib
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+# What most things are given that take no time at all.
+SECONDS = 20.0
+# What the piece of work takes of such a core.
+_REFERENCE_SECONDS = 0.040
+_STEPS = 500
+_MOST = 20.0
+_LOAD = Path("/proc/loadavg")
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+# Processes that the tests start need not measure again.
+_KNOWN = "SWITCHGNN_TESTS_CORE"
+
+
+def seconds_here(seconds=SECONDS):
+    """A deadline for this machine: never shorter, and at most twenty times as long."""
+    return seconds * slowness()
+
+
+def pace_here(pace):
+    """A pace for this machine: a worker is as patient as the tests."""
+    return replace(pace, patience=seconds_here(pace.patience))
+
+
+def slowness():
+    """How much slower than the one for which deadlines are chosen this machine is now."""
+    return min(_MOST, max(1.0, core_slowness() * max(1.0, crowd())))
+
+
+class Deadline:
+    """It moves when somebody comes to share the machine in the meantime."""
+
+    def __init__(self, seconds):
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self._slowness = 1.0
+
+    def is_over(self):
+        took = time.monotonic() - self._began
+        if took < self._seconds * self._slowness:
+            return False
+        self._slowness = max(self._slowness, slowness())
+        return took >= self._seconds * self._slowness
+
+
+@functools.cache
+def core_slowness():
+    """How much slower a core is than one of the machine for which deadlines are chosen."""
+    if _KNOWN not in os.environ:
+        began = time.thread_time()
+        a_piece_of_work()
+        os.environ[_KNOWN] = str((time.thread_time() - began) / _REFERENCE_SECONDS)
+    return float(os.environ[_KNOWN])
+
+
+def a_piece_of_work():
+    """Some of what an interpreter does, and some of what libraries do."""
+    digest = b""
+    for step in range(_STEPS):
+        digest = hashlib.sha256(digest + bytes(1 << 14)).digest()
+        sum(number * step for number in range(1000))
+    return digest
+
+
+def crowd():
+    """How many wanted to run on each core, now or in the last minute."""
+    words = _LOAD.read_text().split()
+    running = int(words[3].partition("/")[0])
+    return max(float(words[0]), running) / cores()
+
+
+@functools.cache
+def cores():
+    """How many this process may use."""
+    allowed = float(len(os.sched_getaffinity(0)))
+    try:
+        quota, period = _QUOTA.read_text().split()
+        return min(allowed, int(quota) / int(period))
+    except (OSError, ValueError):  # There is none, or it is `max`.
+        return allowed
