@@ -5,6 +5,8 @@
 import ast
 import itertools
 import re
+import subprocess
+import tempfile
 import textwrap
 import threading
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from switchgnn.host.pace import Pace
 from tests.support import speed
+from tests.support.commands import switchgnn
 from tests.support.speed import Deadline, pace_here, seconds_here
 from tests.support.waiting import wait_until
 
@@ -87,6 +90,17 @@ def test_waiting_in_vain_ends_and_says_for_what(machine):
     done = threading.Event()
     threading.Timer(0.01, done.set).start()
     assert wait_until(done.is_set)
+
+
+@pytest.mark.whole
+def test_a_command_without_end_is_ended():
+    """Also while it writes."""
+    words = ("soak", "--minutes", "10", "--target", "embedded", "--fabric", "loopback")
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        pytest.raises(subprocess.TimeoutExpired, match=r"soak.*after 0\.5 seconds"),
+    ):
+        switchgnn(*words, scratch=scratch, seconds=0.5)
 
 
 def of_fixed_length(text):

@@ -77,22 +77,24 @@ class Watch:
     def take_away(self):
         """End and remove all that should not be there; return what it was, in words."""
         found = self._found_after_a_moment()
-        words = []
+        words = {}
         for _ in range(_MOST_TRIES):
             if not found:
                 break
             # One that is being killed may have started another, or made a file.
             for kind, trace in sorted(found, key=self._order):
-                words.append(kind.describe(trace))
+                words.setdefault((kind, trace), kind.describe(trace))
                 try:
                     kind.remove(trace)
                 except OSError as error:
-                    words[-1] += f" (which cannot be removed: {error})"
+                    words[kind, trace] += f" (which cannot be removed: {error})"
                     self._before.add((kind, trace))
             self._wait_for_end()
             found = self._found()
-        self._processes.reap()
-        return words
+        # Whatever nobody can end is not for the next test to answer for.
+        self._before |= found
+        self._processes.reap({trace for _, trace in self._allowed()})
+        return list(words.values())
 
     def take_all_away(self):
         """The tests are over, or were interrupted."""

@@ -26,6 +26,8 @@ from typing import NamedTuple
 from tests.support.processes import Family, command_of, network_of
 
 _PR_SET_CHILD_SUBREAPER = 36
+# Whoever imports PyTorch first makes its cache, one for all programs of a user.
+_CACHES = ("torchinductor_",)
 _NAMED_NETWORKS = Path("/run/netns")
 _STARTED = ("subprocess.Popen", "os.posix_spawn", "os.system")
 _WORD = re.compile(r"[^\s'\"=,;()\[\]]+")
@@ -45,17 +47,19 @@ class Processes:
         # https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._family = Family(os.getpid())
+        self._ended = []
         self._here = network_of("self")
 
     def now(self):
         """Those that have not ended."""
         members = self._family.members()
+        self._ended = [each for each in members if each.ended]
         return {self.Trace(each.pid, each.started) for each in members if not each.ended}
 
-    def reap(self):
-        """Forget those that have ended; whoever started them has had its chance to ask."""
-        for each in self._family.members():
-            if each.ended and each.parent == os.getpid():
+    def reap(self, kept):
+        """Forget those that had ended a moment ago, but for some that may yet be asked for."""
+        for each in self._ended:
+            if each.parent == os.getpid() and self.Trace(each.pid, each.started) not in kept:
                 with suppress(ChildProcessError):
                     os.waitpid(each.pid, os.WNOHANG)
 
@@ -86,7 +90,8 @@ class Files:
         self._folder = folder
 
     def now(self):
-        return set(os.listdir(self._folder))  # noqa: PTH208  after every test
+        names = os.listdir(self._folder)  # noqa: PTH208  after every test
+        return {name for name in names if not name.startswith(_CACHES)}
 
     def describe(self, name):
         path = self._folder / name
