@@ -272,14 +272,17 @@ def test_a_strangers_interface_and_network_are_not_touched(outcome_of, tmp_path)
     assert name not in outcome.text
 
 
-def test_interrupted_tests_leave_nothing(outcome_of):
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])
+def test_interrupted_tests_leave_nothing(outcome_of, how):
     outcome = outcome_of(
-        """
+        f"""
         def test_interrupted():
             note(child=subprocess.Popen(["sleep", "1009"]).pid, folder=tempfile.mkdtemp())
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.{how})
+            time.sleep(1000)
         """
     )
+    assert "KeyboardInterrupt" in outcome.text
     assert not is_alive(outcome.noted["child"])
     assert not Path(outcome.noted["folder"]).exists()
 

@@ -9,6 +9,7 @@ lasts as long as the tests is made within :func:`lasting`.
 import functools
 import os
 import shutil
+import signal
 import tempfile
 import time
 from contextlib import contextmanager, nullcontext
@@ -164,6 +165,10 @@ def lasting():
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     config.pluginmanager.register(Plugin(config), "switchgnn-leftovers")
+    # Whoever gives up on the tests, as the time limit of a job does, ends them like Ctrl-C: else
+    # they could not end what they have started.
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 class Plugin:

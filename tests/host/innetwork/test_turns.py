@@ -22,6 +22,7 @@ from tests.host.innetwork.test_exchange import (
     plan_of,
     random_features,
 )
+from tests.support.speed import seconds_here
 
 
 def told(errors):
@@ -51,7 +52,7 @@ def test_workers_with_features_of_different_widths_are_told(graph, rounds):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(seconds_here(60))
     worker, sentence = told(team.errors)
     assert f"behind block 1, fragment 0, worker {1 - worker} goes on" in sentence
 
