@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from switchgnn.controller.errors import PlanRefusedError
-from switchgnn.controller.ownership import reason_to_distrust
+from switchgnn.ownership import reason_to_distrust
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.regular_file import read_regular

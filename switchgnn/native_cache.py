@@ -10,13 +10,24 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from switchgnn.errors import SwitchGNNError
+from switchgnn.ownership import reason_to_distrust
+
 _DIGITS = 16
+_OWNER_ONLY = 0o700
+
+
+class ForeignCacheError(SwitchGNNError):
+    """Others could have put a program into the cache, or change one there."""
 
 
 def cache_folder(part: str) -> Path:
-    """Return the folder of a part of this project in the user's cache."""
-    caches = os.environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "switchgnn" / part
+    """Return the folder of a part of this project in the user's cache.
+
+    A relative path in XDG_CACHE_HOME is ignored: https://specifications.freedesktop.org/basedir-spec/
+    """
+    caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (caches if caches.is_absolute() else Path.home() / ".cache") / "switchgnn" / part
 
 
 def compiled_once(
@@ -38,14 +49,17 @@ def compiled_once(
 
     Raises:
         OSError: the folder cannot be written.
+        ForeignCacheError: others may write to it, or to a folder above.
     """
     file = folder / f"{name}-{_digest(made_of)}"
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
+    _check(folder)
     with _locked(file.with_suffix(".lock")):
         if not file.exists():
             with tempfile.TemporaryDirectory(dir=folder) as unfinished:
                 output = Path(unfinished) / file.name
                 compile_to(output)
+                output.chmod(_OWNER_ONLY)
                 output.replace(file)
     return file
 
@@ -55,6 +69,21 @@ def sources_in(folder: Path) -> Iterator[str | bytes]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         yield path.relative_to(folder).as_posix()
         yield path.read_bytes()
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and those above that are missing, for their owner alone."""
+    for each in (*reversed(folder.parents), folder):
+        each.mkdir(_OWNER_ONLY, exist_ok=True)
+
+
+def _check(folder: Path) -> None:
+    reason = reason_to_distrust(folder)
+    if reason is not None:
+        raise ForeignCacheError(
+            f"Nothing is compiled in {folder}, nor run from there: {reason}. Set XDG_CACHE_HOME to "
+            "a folder that nobody else may write to."
+        )
 
 
 def _digest(made_of: Iterable[str | bytes]) -> str:
@@ -68,6 +97,6 @@ def _digest(made_of: Iterable[str | bytes]) -> str:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Let in one process at a time; the lock goes with the process that holds it."""
-    with path.open("w") as lock:
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """TCP flows between the workers, through the same links and the same switches."""
 
-import sys
 from contextlib import ExitStack
 from types import TracebackType
 
+from switchgnn.python_program import python_program
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
 
-_PROGRAM = (sys.executable, "-m", "switchgnn.topologies.tcp_flows")
+_PROGRAM = python_program("switchgnn.topologies.tcp_flows")
 
 
 class BackgroundTraffic:

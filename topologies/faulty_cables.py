@@ -3,15 +3,15 @@
 """Cables between switches that lose, repeat, reorder and corrupt: the relay as a process."""
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from switchgnn.python_program import python_program
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 
-_PROGRAM = (sys.executable, "-m", "switchgnn.topologies.relay")
+_PROGRAM = python_program("switchgnn.topologies.relay")
 
 
 class RelayedCable(NamedTuple):

@@ -21,13 +21,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from switchgnn.python_program import module_of, python_program
 from switchgnn.topologies.child import DIE_WITH_PARENT, Child, Process
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.forked_processes import Descendant, Forked
 from switchgnn.topologies.nursery_program import serve_forked
 
-_PYTHON = (sys.executable, "-m")
-_PROGRAM = (*_PYTHON, "switchgnn.topologies.nursery_program")
+_PROGRAM = python_program("switchgnn.topologies.nursery_program")
 _STOP_SECONDS = 5.0
 _NUMBER_BYTES = 32
 
@@ -99,7 +99,8 @@ class Nursery:
 
         Args:
             name: what messages call it.
-            command: ``sys.executable``, ``-m``, a module and its arguments.
+            command: as ``python_program`` makes it, or ``sys.executable``, ``-m``, a module and its
+                arguments.
             log: file for its standard error (and output, unless it is piped).
             pipe: give the caller its standard input and output.
             environment: variables to set.
@@ -123,7 +124,7 @@ class Nursery:
     @staticmethod
     def forks(command: Sequence[str]) -> bool:
         """Tell whether a nursery can do what this command does."""
-        return tuple(command[: len(_PYTHON)]) == _PYTHON
+        return module_of(command) is not None
 
     def fork(self, order: Mapping[str, object], files: Sequence[int]) -> int:
         """Fork a child and return its process id.
@@ -229,7 +230,7 @@ class ForkedChild(Child):
         if self._process is not None:
             return
         order = {
-            "module": self._command[len(_PYTHON) :],
+            "module": module_of(self._command),
             "environment": self._environment,
             "folder": None if self._folder is None else str(self._folder),
         }

@@ -5,13 +5,13 @@
 import functools
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from switchgnn.controller.p4runtime.address import grpc_target
+from switchgnn.python_program import python_program
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
@@ -81,7 +81,7 @@ def switch_command(
     """
     if target is Target.EMBEDDED:
         return [
-            *(sys.executable, "-m", "switchgnn.softswitch"),
+            *python_program("switchgnn.softswitch"),
             *("--device-id", str(device_id), "--grpc", grpc_address),
             *(word for port, link in ports.items() for word in ("--port", f"{port}={link}")),
             *_tls_options(_EMBEDDED_TLS, tls),

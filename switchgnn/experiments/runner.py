@@ -8,7 +8,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from typing import IO
 
 from switchgnn.experiments.point import Point
 from switchgnn.experiments.store import Store
+from switchgnn.python_program import python_program
 
 _STOP_SECONDS = 10.0
 _LAST_WORDS = 400
@@ -32,7 +32,7 @@ def point_command(point: Point, plan: Path) -> Sequence[str]:
     """Return the words that simulate a point; see process.py."""
     words = json.dumps(asdict(point))
     partition = plan.with_name(partition_file(point))
-    return [sys.executable, "-m", "switchgnn.experiments.process", words, str(plan), str(partition)]
+    return python_program("switchgnn.experiments.process", words, str(plan), str(partition))
 
 
 def partition_file(point: Point) -> str:

@@ -68,8 +68,10 @@ def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
     places = ("-isystem", str(wheel.include), "-I", str(MODELS))
     library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
     result = subprocess.run(
-        [compiler, *_FLAGS, *places, "-", *library, "-o", str(program)],
+        [compiler, *_FLAGS, *places, "-", *library, "-o", str(program.absolute())],
         input=unit,
+        # A unit from standard input includes what lies in the current folder before all else.
+        cwd=MODELS,
         capture_output=True,
         text=True,
         check=False,

@@ -17,7 +17,7 @@ from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.desired import desired_state
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.foreign_plan import trusted_plan
-from switchgnn.controller.ownership import reason_to_distrust
+from switchgnn.ownership import reason_to_distrust
 from switchgnn.controller.plan import load_plan
 from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import build_plan, write_plan

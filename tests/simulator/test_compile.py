@@ -10,7 +10,7 @@ import pytest
 
 from switchgnn.simulator import NetworkOptions, SimulatorError, run_simulation
 from switchgnn.simulator import compile as compiling
-from switchgnn.simulator.compile import compiled_models, find_compiler
+from switchgnn.simulator.compile import MODELS, compiled_models, find_compiler
 from switchgnn.simulator.wheel import find_wheel
 from tests.support.speed import seconds_here
 
@@ -43,6 +43,25 @@ def test_a_compiler_that_fails_is_quoted(monkeypatch, tmp_path):
         compiled_models()
     left = [path.suffix for path in (tmp_path / "switchgnn" / "simulator").iterdir()]
     assert left == [".lock"]
+
+
+def test_what_lies_in_the_current_folder_is_not_compiled(monkeypatch, tmp_path):
+    """A compiler looks there first for what a unit from standard input includes."""
+    wrapper = tmp_path / "preprocessor"
+    wrapper.write_text(
+        f"#!/bin/sh\n{find_compiler()} -x c++ -E - | grep -o from_.*_else >&2\nexit 1\n"
+    )
+    wrapper.chmod(0o755)
+    for path in MODELS.rglob("*.cc"):
+        theirs = tmp_path / path.relative_to(MODELS)
+        theirs.parent.mkdir(parents=True, exist_ok=True)
+        theirs.write_text("int from_somebody_else;\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CXX", str(wrapper))
+    with pytest.raises(SimulatorError) as refused:
+        compiled_models()
+    assert "from_somebody_else" not in str(refused.value)
 
 
 @pytest.mark.full

@@ -4,7 +4,6 @@
 
 import json
 import selectors
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,10 +13,11 @@ from typing import Any, Protocol
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
+from switchgnn.python_program import python_program
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child
 
-WORKER_COMMAND = (sys.executable, "-m", "switchgnn.commands", "worker")
+WORKER_COMMAND = python_program("switchgnn.commands", "worker")
 _SILENCE_SECONDS = 10.0
 _EXIT_SECONDS = 10.0
 

@@ -4,16 +4,16 @@
 
 import importlib
 import os
-import sys
 
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.errors import SwitchGNNError
+from switchgnn.python_program import python_program
 from switchgnn.topologies.nursery import Nursery
 
 # Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
 # https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
 ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
-TRAIN_WORKER = (sys.executable, "-m", "switchgnn.commands", "train-worker")
+TRAIN_WORKER = python_program("switchgnn.commands", "train-worker")
 
 
 def training_nursery() -> Nursery:

@@ -4,9 +4,12 @@
 
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
+from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
+
+from switchgnn.ownership import reason_to_distrust
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -33,9 +36,24 @@ class Compiled(Generic[_Parameters, _Result]):
         import numba  # noqa: PLC0415 - slow to import, and small graphs do without
 
         try:
-            return cast("Callable[_Parameters, _Result]", numba.njit(cache=True)(self.interpreted))
+            kept = numba.njit(cache=True)(self.interpreted)
         except RuntimeError:  # neither the source's folder nor the user's cache can be written
+            kept = None
+        if kept is None or self._is_foreign(Path(str(kept.stats.cache_path))):
             return cast("Callable[_Parameters, _Result]", numba.njit(self.interpreted))
+        return cast("Callable[_Parameters, _Result]", kept)
+
+    def _is_foreign(self, cache: Path) -> bool:
+        """Return whether others could have put code there, which numba would load and run.
+
+        Who can write beside the source can as well change the source.
+        """
+        if cache.parent == Path(self.interpreted.__code__.co_filename).parent:
+            return False
+        try:
+            return reason_to_distrust(cache) is not None
+        except OSError:
+            return True
 
     def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         """Call it, compiled if the arrays are large."""

@@ -5,7 +5,6 @@
 import importlib.util
 import re
 import shutil
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from switchgnn.planner.partition.mpirun import MPIRUN, run_ranks
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.planner.partition.shards import write_shards
 from switchgnn.planner.partition.workers import check_workers
+from switchgnn.python_program import python_program
 
 RANK_PROGRAM = "switchgnn.planner.partition.ptscotch_rank"
 _NAME = re.compile(r"ptscotch:([1-9]\d{0,4})")
@@ -70,7 +70,7 @@ def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np
     with interruptible(), tempfile.TemporaryDirectory(prefix="switchgnn-ptscotch-") as folder:
         shards, out = Path(folder) / "shards", Path(folder) / "assignment.npy"
         write_shards(graph, ranks, shards)
-        command = [sys.executable, "-m", RANK_PROGRAM, str(shards), str(out)]
+        command = python_program(RANK_PROGRAM, str(shards), str(out))
         run_ranks(ranks, [*command, "--workers", str(workers), "--seed", str(seed)])
         return load_assignment(out).astype(np.int32)
 

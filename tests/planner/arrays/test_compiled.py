@@ -1,5 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
@@ -39,6 +41,20 @@ def test_a_cache_that_cannot_be_written_does_not_matter(monkeypatch):
 
     monkeypatch.setattr(numba, "njit", njit)
     assert Compiled(add_up.interpreted).machine(np.arange(4)) == 6
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o777])
+def test_a_cache_that_others_may_write_to_is_not_read(monkeypatch, tmp_path, mode):
+    """Numba keeps pickles and machine code there, and would run what it finds."""
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
+    own = Compiled(add_up.interpreted)
+    folder = Path(own.machine.stats.cache_path)
+    assert folder.is_relative_to(tmp_path)
+    assert folder.stat().st_mode & 0o022 == 0
+    folder.chmod(mode)
+    again = Compiled(add_up.interpreted).machine
+    assert bool(again.stats.cache_path) == (mode == 0o700)
+    assert again(np.arange(4)) == 6
 
 
 STRATEGIES = [
