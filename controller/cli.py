@@ -17,7 +17,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from switchgnn.controller.clear import clear as clear_switch
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.foreign_plan import trusted_plan
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.network import Network, leaf_spine_networks, star_network
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOptions
@@ -28,6 +27,7 @@ from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch_clients
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine

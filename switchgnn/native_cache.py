@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.ownership import reason_to_distrust
+from switchgnn.ownership import reason_to_distrust_place
 
 _DIGITS = 16
 _OWNER_ONLY = 0o700
@@ -51,9 +51,10 @@ def compiled_once(
         OSError: the folder cannot be written.
         ForeignCacheError: others may write to it, or to a folder above.
     """
-    file = folder / f"{name}-{_digest(made_of)}"
     _make(folder)
+    folder = folder.resolve()
     _check(folder)
+    file = folder / f"{name}-{_digest(made_of)}"
     with _locked(file.with_suffix(".lock")):
         if not file.exists():
             with tempfile.TemporaryDirectory(dir=folder) as unfinished:
@@ -78,7 +79,7 @@ def _make(folder: Path) -> None:
 
 
 def _check(folder: Path) -> None:
-    reason = reason_to_distrust(folder)
+    reason = reason_to_distrust_place(folder)
     if reason is not None:
         raise ForeignCacheError(
             f"Nothing is compiled in {folder}, nor run from there: {reason}. Set XDG_CACHE_HOME to "

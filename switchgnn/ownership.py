@@ -21,7 +21,17 @@ def reason_to_distrust(folder: Path) -> str | None:
     Raises:
         OSError: there is no such folder, or it cannot be read.
     """
-    target = folder.resolve(strict=True)
+    return reason_to_distrust_place(folder.resolve(strict=True))
+
+
+def reason_to_distrust_place(target: Path) -> str | None:
+    """Return how another user could have made or changed a folder whose path has no links left.
+
+    A link can be turned elsewhere behind the question by those who may write to where it is.
+
+    Raises:
+        OSError: there is no such folder, or it cannot be read.
+    """
     reasons = (_reason(path, is_above=path in target.parents) for path in _chain(target))
     return next((reason for reason in reasons if reason), None)
 

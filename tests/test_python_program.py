@@ -35,6 +35,7 @@ def run_in(folder, command):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
+        check=False,
     )
 
 

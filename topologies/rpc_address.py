@@ -11,9 +11,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from switchgnn.controller.p4runtime.address import MOST_BYTES, SCHEME, fits_socket, socket_path
+from switchgnn.private_folder import private_folder
 from switchgnn.topologies.errors import FabricError
 
 # As long as the name of any switch's socket.
@@ -50,8 +50,8 @@ def folder_for_sockets(folder: Path) -> Iterator[Path]:
     if fits_socket(folder.absolute() / _LONGEST_NAME):
         yield folder
         return
-    with TemporaryDirectory(prefix="switchgnn-", dir=_SHORT_FOLDER) as short:
-        yield Path(short)
+    with private_folder("switchgnn-", _SHORT_FOLDER) as short:
+        yield short
 
 
 def split_tcp(address: str) -> tuple[str, int]:

@@ -12,6 +12,7 @@ from switchgnn.experiments.draw import KINDS
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
 from switchgnn.records import RecordError, make_record, parse_json
+from switchgnn.regular_file import read_regular
 from switchgnn.simulator import LeafSpineOptions, SimulatorError
 from switchgnn.simulator.request import SYSTEMS
 
@@ -44,7 +45,7 @@ def load_figures(names: Sequence[str], folder: Path = FOLDER) -> list[Figure]:
 
 def _load(path: Path) -> Figure:
     try:
-        told = parse_json(path.read_bytes())
+        told = parse_json(read_regular(path))
     except (OSError, RecordError) as error:
         raise ExperimentError(f"Cannot read the description {path}: {error}.") from error
     if isinstance(told, dict):

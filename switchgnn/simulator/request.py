@@ -44,6 +44,7 @@ class SimulateOptions:
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
         asked: what takes the place of the system's strategies; the preset is the system's.
         bin_size: vertices of a bin of G3, or None for its own.
+        check: whether to check the plan first; None: if others could have made or changed it.
     """
 
     plan: Path | None
@@ -59,3 +60,4 @@ class SimulateOptions:
     slot_features: int | None = None
     asked: Asked = field(default_factory=Asked)
     bin_size: int | None = None
+    check: bool | None = None

@@ -4,12 +4,11 @@
 
 import json
 import subprocess
-import tempfile
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from switchgnn.interruptible import interruptible
+from switchgnn.private_folder import private_folder
 from switchgnn.simulator.array_file import write_array_file
 from switchgnn.simulator.background import BackgroundRun, decode_background
 from switchgnn.simulator.compile import compiled_models
@@ -164,8 +163,8 @@ def run_simulation(
     inside = _STAR if leaf_spine is None else leaf_spine.words(setup.workers)
     program = compiled_models()
     # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
-    with interruptible(), tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
-        path = Path(folder) / "arrays"
+    with interruptible(), private_folder("switchgnn-") as folder:
+        path = folder / "arrays"
         sizes = flow_size_arrays() if options.background_load else {}
         write_array_file({**setup.arrays, **sizes}, path)
         words = {

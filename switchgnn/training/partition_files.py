@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from switchgnn.npy import ArrayKind, ArraysError
 from switchgnn.npz import read_npz
 from switchgnn.planner.arrays.folder_swap import replacing
+from switchgnn.regular_file import read_regular
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.errors import DatasetError
 from switchgnn.training.partition import Partition, partition_dataset
@@ -130,7 +131,7 @@ def _little_endian(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 def _read_shared(path: Path) -> dict[str, Any]:
     try:
-        shared = json.loads(path.read_bytes())
+        shared = json.loads(read_regular(path))
     except FileNotFoundError:
         raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}") from None
     except OSError as error:

@@ -7,6 +7,7 @@ import os
 import pwd
 import random
 import shutil
+import tempfile
 
 import pytest
 from typer.testing import CliRunner
@@ -15,12 +16,12 @@ from switchgnn.controller.check import check_plan as check_fit
 from switchgnn.controller.cli import app
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.desired import desired_state
-from switchgnn.controller.errors import PlanRefusedError
-from switchgnn.controller.foreign_plan import trusted_plan
-from switchgnn.ownership import reason_to_distrust
 from switchgnn.controller.plan import load_plan
 from switchgnn.errors import SwitchGNNError
+from switchgnn.ownership import reason_to_distrust
 from switchgnn.planner import build_plan, write_plan
+from switchgnn.planner.check.foreign import ForeignPlanError, trusted_plan
+from switchgnn.private_folder import ForeignFolderError
 from tests.controller.plans import write_ring
 from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of, write_content
@@ -114,10 +115,41 @@ def test_what_is_checked_is_what_is_installed(folder):
 
 
 def test_a_pipe_in_a_plan_is_not_waited_for(folder):
-    os.mkfifo(folder / "more")
+    (folder / "switch.npz").unlink()
+    os.mkfifo(folder / "switch.npz")
     folder.chmod(0o777)
-    with pytest.raises(PlanRefusedError, match="no regular file"):
+    with pytest.raises(ForeignPlanError, match="no regular file"):
         said_of(folder)
+
+
+def test_a_file_in_a_plan_that_costs_its_maker_nothing(folder):
+    """Terabytes of nothing would fill memory and the folder for temporary files."""
+    os.truncate(folder / "switch.npz", 1 << 40)
+    with pytest.raises(ForeignPlanError, match=r"more than 4,294,967,296 bytes"):
+        said_of(folder, check=True)
+    (folder / "switch.npz").unlink()
+    (folder / "\x1b[2Jmore").write_bytes(b"")
+    with pytest.raises(ForeignPlanError, match=r"\\x1b\[2Jmore' is no file of a plan"):
+        said_of(folder, check=True)
+
+
+def test_a_link_that_is_turned_behind_the_check_leads_nowhere_else(folder, tmp_path):
+    """The link may lie where anybody can replace it, and lead to a plan of one's own at first."""
+    (tmp_path / "link").symlink_to(folder)
+    with trusted_plan(tmp_path / "link", lambda _: None) as where:
+        (tmp_path / "link").unlink()
+        (tmp_path / "link").symlink_to("/nowhere")
+        assert load_plan(where)
+
+
+def test_a_copy_that_others_could_exchange_is_not_made(folder, tmp_path, monkeypatch):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "open"))
+    with pytest.raises(ForeignFolderError, match=r"others may write to .*/open\. Set TMPDIR"):
+        said_of(folder, check=True)
+    (tmp_path / "open").chmod(0o1777)
+    assert said_of(folder, check=True)
 
 
 @pytest.fixture(scope="module")
@@ -165,8 +197,8 @@ def test_the_command_says_that_it_checks_and_writes_nothing(plan, tmp_path, fake
     run = CliRunner()
     for command in ("install", "watch"):
         result = run.invoke(app, [command, str(folder), "--address", fake.address])
-        assert isinstance(result.exception, PlanRefusedError)
-        assert "was installed: " in str(result.exception)
+        assert isinstance(result.exception, ForeignPlanError)
+        assert "is not used: " in str(result.exception)
         assert f"Checking the plan {folder} first: others may write to {folder}." in result.stderr
         assert len(result.stderr.splitlines()) == 1
     assert not fake.pushes
@@ -178,6 +210,6 @@ def test_the_command_says_that_it_checks_and_writes_nothing(plan, tmp_path, fake
 def test_the_sentence_names_the_folder_of_the_user(plan, tmp_path):
     write_plan(plan, tmp_path / "plan")
     (tmp_path / "plan" / "worker-000.npz").write_bytes(b"")
-    with pytest.raises(PlanRefusedError) as error:
+    with pytest.raises(ForeignPlanError) as error:
         said_of(tmp_path / "plan", check=True)
     assert f"{tmp_path}/plan/worker-000.npz was changed" in one_sentence(error)

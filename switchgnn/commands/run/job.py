@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +37,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import read_assignment, write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import Situation
+from switchgnn.private_folder import private_folder
 from switchgnn.topologies import (
     BackgroundTraffic,
     Fabric,
@@ -79,8 +79,7 @@ def run_job(
     """
     cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
     choice = choose(options.target, options.fabric)
-    with TemporaryDirectory(prefix="switchgnn-") as name, ExitStack() as stack:
-        folder = Path(name)
+    with private_folder("switchgnn-") as folder, ExitStack() as stack:
         prepared = _prepare(options, folder, step)
         site = make_site(
             options.workers,

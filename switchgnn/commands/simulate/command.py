@@ -35,6 +35,14 @@ def simulate(
     plan: Annotated[
         Path | None, typer.Option(help="Folder with a plan, in place of GRAPH and what follows.")
     ] = None,
+    check: Annotated[
+        bool | None,
+        typer.Option(
+            "--check/--no-check",
+            help="Check the plan first.  [default: if others may have changed it]",
+            show_default=False,
+        ),
+    ] = None,
     graph: Annotated[str | None, typer.Option(help="As `switchgnn plan` takes it.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=128, help="Number of workers.")] = None,
     memory: Annotated[
@@ -166,6 +174,7 @@ def simulate(
             partition=partition, blocks=blocks, send=send, order=order, assignment=assignment
         ),
         bin_size=bin_size,
+        check=check,
     )
     steps = Steps()
     with steps:

@@ -5,7 +5,6 @@
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from switchgnn.host.registry import SwitchProgram
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.private_folder import private_folder
 from switchgnn.topologies import build_fabric, choose, folder_for_sockets
 from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
@@ -63,7 +63,7 @@ def run_training(
     """
     cable_faults = faults_on_cables(job.task.faults, job.workers, job.leaf_spine)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="switchgnn-")))
+        folder = stack.enter_context(private_folder("switchgnn-"))
         step("planning", 0, 0)
         if not job.transport.networked:
             return _alone(job, data, nursery, folder, on_epoch)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
+from switchgnn.regular_file import read_regular_text
 
 # A header is a first line of names: no field of it looks like a number.
 _NAME = re.compile(r"[^\d\s+\-.][^\s]*")
@@ -53,7 +54,7 @@ def load_edge_list(path: Path, *, directed: bool) -> Graph:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig").replace("%", "#")
+        return read_regular_text(path, "utf-8-sig").replace("%", "#")
     except UnicodeDecodeError as error:
         raise PlannerError(f"{path} is not a text file (byte {error.start})") from error
     except OSError as error:

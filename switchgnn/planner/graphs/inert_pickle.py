@@ -10,6 +10,7 @@ NumPy's own reconstruction code runs.
 import io
 import math
 import pickle
+import pickletools
 from collections import defaultdict
 from pathlib import Path
 
@@ -17,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.errors import PlannerError
+from switchgnn.regular_file import read_regular
 
 _NUMBER_KINDS = "biuf"
+_REMEMBERING = ("PUT", "BINPUT", "LONG_BINPUT")
 
 
 class _RefusedError(Exception):
@@ -59,7 +62,10 @@ class InertArray:
         if not isinstance(data, bytes):
             raise _RefusedError("it has an array of objects")
         number = dtype.number()
-        if any(n < 0 for n in shape) or math.prod(shape) * number.itemsize != len(data):
+        # An array without elements could have any length in its other dimensions.
+        if any(not 0 <= n <= len(data) for n in shape) or math.prod(shape) * number.itemsize != len(
+            data
+        ):
             raise _RefusedError("it has an array whose shape does not fit its data")
         flat = np.frombuffer(data, dtype=number)
         self.array = flat.reshape(shape, order="F" if fortran else "C")
@@ -121,6 +127,16 @@ class InertUnpickler(pickle.Unpickler):
             raise _RefusedError(f"it asks for {module_name}.{global_name}") from None
 
 
+def _check_numbers(data: bytes) -> None:
+    """Refuse a number of a remembered object that no writer has come to.
+
+    Python's reader makes room for all numbers below: a file of ten bytes could take 32 GiB.
+    """
+    for operation, number, _ in pickletools.genops(data):
+        if operation.name in _REMEMBERING and not 0 <= int(number or 0) < len(data):
+            raise _RefusedError(f"it remembers an object as number {number:,}")
+
+
 def read_inert_pickle(path: Path) -> object:
     """Read a pickle of plain numbers, lists, dictionaries, arrays and CSR matrices.
 
@@ -130,10 +146,11 @@ def read_inert_pickle(path: Path) -> object:
         PlannerError: missing file, or a pickle that holds or asks for anything else.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise PlannerError(f"cannot read {path}: {error.strerror}") from error
     try:
+        _check_numbers(data)
         return InertUnpickler(io.BytesIO(data), encoding="latin1").load()
     except _RefusedError as error:
         raise PlannerError(

@@ -13,9 +13,12 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION, Graph
 from switchgnn.planner.graphs.graph import graph_from_edges as build
 from switchgnn.planner.graphs.inert_pickle import InertArray, InertMatrix, read_inert_pickle
+from switchgnn.regular_file import read_regular_text
 
 _PART_FILE = re.compile(r"ind\.(?P<name>.+)\.(graph|x|tx|allx|y|ty|ally|test\.index)")
 VALIDATION_VERTICES = 500
+# Those of Pubmed, the largest of the three, take 40 MB.
+_MOST_FEATURE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +110,7 @@ def _assemble(
             "allx and ally, and tx, ty and test.index, must have the same number of rows"
         )
     vertices = int(ids.max()) + 1
+    _check_room(vertices, tables.all_features.shape[1], f"ind.{name}.* in {folder}")
     features = np.zeros((vertices, tables.all_features.shape[1]), dtype=np.float32)
     labels = np.zeros(vertices, dtype=np.int64)
     features[:known], labels[:known] = tables.all_features, tables.all_classes
@@ -150,6 +154,7 @@ def _matrix(path: Path) -> NDArray[np.float32]:
 
     data, indices, indptr = arrays
     try:
+        _check_room(int(shape[0]), int(shape[1]), str(path))
         matrix = csr_matrix(
             (data.astype(np.float32), indices.astype(np.int64), indptr.astype(np.int64)),
             shape=(int(shape[0]), int(shape[1])),
@@ -160,10 +165,25 @@ def _matrix(path: Path) -> NDArray[np.float32]:
         raise PlannerError(f"{path} holds a damaged feature matrix: {error}") from error
 
 
+def _check_room(rows: int, columns: int, where: str) -> None:
+    """Refuse a table whose size a few bytes of a file could have said.
+
+    Raises:
+        PlannerError: it is too large.
+    """
+    # Beside its features a vertex has a class, and more.
+    size = rows * (columns + 2) * np.dtype(np.float32).itemsize
+    if size > _MOST_FEATURE_BYTES:
+        raise PlannerError(
+            f"{where}: {rows:,} vertices with {columns:,} features would take {size:,} bytes, "
+            f"more than {_MOST_FEATURE_BYTES:,}; save such a graph as .npz"
+        )
+
+
 def _classes(path: Path) -> NDArray[np.int64]:
     """Return the classes of a one-hot table, int64[N]."""
     value = read_inert_pickle(path)
-    if not isinstance(value, InertArray) or value.array.ndim != 2:
+    if not isinstance(value, InertArray) or value.array.ndim != 2 or not value.array.size:
         raise PlannerError(f"{path} does not hold a table of classes, one row per vertex")
     classes: NDArray[np.int64] = np.argmax(value.array.astype(np.float64), axis=1)
     return classes
@@ -171,7 +191,7 @@ def _classes(path: Path) -> NDArray[np.int64]:
 
 def _test_ids(path: Path) -> NDArray[np.int64]:
     try:
-        words = path.read_text(encoding="ascii").split()
+        words = read_regular_text(path, "ascii").split()
     except (OSError, UnicodeDecodeError) as error:
         raise PlannerError(f"cannot read {path}: {error}") from error
     try:

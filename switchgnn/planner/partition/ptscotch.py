@@ -5,9 +5,7 @@
 import importlib.util
 import re
 import shutil
-import tempfile
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +18,7 @@ from switchgnn.planner.partition.mpirun import MPIRUN, run_ranks
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.planner.partition.shards import write_shards
 from switchgnn.planner.partition.workers import check_workers
+from switchgnn.private_folder import private_folder
 from switchgnn.python_program import python_program
 
 RANK_PROGRAM = "switchgnn.planner.partition.ptscotch_rank"
@@ -67,8 +66,8 @@ def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np
     missing = ptscotch_missing()
     if missing is not None:
         raise PlannerError(missing)
-    with interruptible(), tempfile.TemporaryDirectory(prefix="switchgnn-ptscotch-") as folder:
-        shards, out = Path(folder) / "shards", Path(folder) / "assignment.npy"
+    with interruptible(), private_folder("switchgnn-ptscotch-") as folder:
+        shards, out = folder / "shards", folder / "assignment.npy"
         write_shards(graph, ranks, shards)
         command = python_program(RANK_PROGRAM, str(shards), str(out))
         run_ranks(ranks, [*command, "--workers", str(workers), "--seed", str(seed)])

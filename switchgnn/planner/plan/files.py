@@ -135,7 +135,7 @@ def _check_target(target: Path) -> None:
         return
     if MANIFEST_FILE not in present:
         raise PlannerError(f"{target} is not a plan, so it is not overwritten; choose another name")
-    strange = sorted(name for name in present if not _is_plan_file(name))
+    strange = sorted(name for name in present if not is_plan_file(name))
     if strange:
         raise PlannerError(
             f"{target} holds {strange[0]}, which is not part of a plan, so it is not "
@@ -143,7 +143,8 @@ def _check_target(target: Path) -> None:
         )
 
 
-def _is_plan_file(name: str) -> bool:
+def is_plan_file(name: str) -> bool:
+    """Return whether a plan may hold a file of that name."""
     if name in (MANIFEST_FILE, SWITCH_FILE, ASSIGNMENT_FILE):
         return True
     digits = name.removeprefix("worker-").removesuffix(".npz")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.npy import ArrayKind, ArraysError, read_npy
+from switchgnn.regular_file import read_regular_text
 from switchgnn.training.errors import DatasetError
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
@@ -105,7 +106,7 @@ def read_text(path: Path) -> str:
         DatasetError: the file is unreadable or not a text file.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_regular_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise DatasetError(f"{path} is not a text file (byte {error.start})") from error
     except OSError as error:

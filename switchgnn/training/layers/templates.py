@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from switchgnn.private_folder import private_folder
+
 
 @contextmanager
 def templates_removed() -> Iterator[None]:
@@ -19,8 +21,8 @@ def templates_removed() -> Iterator[None]:
     No other thread may make any: the folder for them is the process's.
     """
     before = tempfile.tempdir
-    with tempfile.TemporaryDirectory(prefix="switchgnn-") as folder:
-        tempfile.tempdir = folder
+    with private_folder("switchgnn-") as folder:
+        tempfile.tempdir = str(folder)
         try:
             yield
         finally:

@@ -5,6 +5,7 @@
 import os
 import pickle
 import pickletools
+import resource
 from collections import defaultdict
 
 import numpy as np
@@ -175,3 +176,41 @@ def test_parts_that_do_not_fit_are_refused(folder, part, value):
 def test_a_bad_test_index_is_refused(folder, text):
     (folder / "ind.tiny.test.index").write_text(text, encoding="latin1")
     refused(folder / "tiny")
+
+
+@pytest.mark.parametrize("put", [b"r\xff\xff\xff\x03", b"r\xff\xff\xff\xff", b"p60000000\n"])
+def test_a_few_bytes_do_not_take_all_memory(folder, put):
+    """Python's reader makes room for all numbers up to that under which an object is remembered."""
+    (folder / "ind.tiny.graph").write_bytes(b"\x80\x02}" + put + b".")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "it remembers an object as number" in refused(folder / "tiny")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+
+
+def test_a_table_is_not_as_large_as_a_few_bytes_say(folder):
+    huge = scipy.sparse.csr_matrix((5, 6))
+    huge.resize(100_000, 100_000)
+    usual = (folder / "ind.tiny.allx").read_bytes()
+    (folder / "ind.tiny.allx").write_bytes(dump_like_python2(huge))
+    assert "100,000 vertices with 100,000 features would take" in refused(folder / "tiny")
+    (folder / "ind.tiny.allx").write_bytes(usual)
+    (folder / "ind.tiny.test.index").write_text("5\n6\n2000000000\n")
+    assert "2,000,000,001 vertices with 6 features would take" in refused(folder / "tiny")
+
+
+def test_a_table_of_nothing_has_no_rows(folder):
+    (folder / "ind.tiny.ally").write_bytes(dump_like_python2(np.empty((1 << 40, 0))))
+    assert "shape does not fit" in refused(folder / "tiny")
+    (folder / "ind.tiny.ally").write_bytes(dump_like_python2(np.empty((0, 3))))
+    assert "shape does not fit" in refused(folder / "tiny")
+    (folder / "ind.tiny.ally").write_bytes(dump_like_python2(np.empty((0, 0))))
+    assert "does not hold a table of classes" in refused(folder / "tiny")
+
+
+def test_a_pipe_is_not_waited_for(folder):
+    for part in ("allx", "test.index"):
+        (folder / f"ind.tiny.{part}").unlink()
+        os.mkfifo(folder / f"ind.tiny.{part}")
+        assert "no regular file" in refused(folder / "tiny")
+        (folder / f"ind.tiny.{part}").unlink()
+        (folder / f"ind.tiny.{part}").write_bytes(dump_like_python2(scipy.sparse.eye(5).tocsr()))
