@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
+from switchgnn.udp_socket import connected_udp
 
 _RECEIVE_BUFFER = 16 << 20
 _LARGEST_FRAME = 9216
@@ -184,16 +185,13 @@ class UdpLink(SocketLink):
     """A link over a loopback UDP socket; one datagram is one Ethernet frame."""
 
     def __init__(self, local: tuple[str, int], switch: tuple[str, int]) -> None:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            sock.bind(local)
+            sock = connected_udp(local, switch)
         except OSError as error:
-            sock.close()
             raise LinkError(
                 f"UDP port {local[1]} on {local[0]} is taken: {error.strerror}. "
                 "End the program that holds it or choose another port."
             ) from error
-        sock.connect(switch)
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from switchgnn.softswitch.codegen.compiler import DROP_PORT
 from switchgnn.softswitch.errors import PortError
+from switchgnn.udp_socket import connected_udp
 
 RECEIVE_BUFFER_BYTES = 32 << 20
 _SEND_BUFFER_FRAMES = 3
@@ -236,18 +237,15 @@ def _mtu(sock: socket.socket, interface: str) -> int:
 
 
 def _open_udp(spec: UdpSpec) -> Port:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        sock.setblocking(False)
-        _enlarge_buffer(sock)
-        sock.bind(spec.local)
-        sock.connect(spec.peer)
+        sock = connected_udp(spec.local, spec.peer)
     except OSError as error:
-        sock.close()
         raise PortError(
             f"UDP address {spec.local[0]}:{spec.local[1]} cannot be used: "
             f"{error.strerror or error}; stop what uses it or choose another port."
         ) from None
+    sock.setblocking(False)
+    _enlarge_buffer(sock)
     return SocketPort(sock, _UDP_FRAME_BYTES)
 
 

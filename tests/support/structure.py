@@ -29,8 +29,8 @@ PARTS: Mapping[str, frozenset[str]] = {
 # These two stand above all parts; the soft switch is used through topologies.
 _ALL = frozenset(PARTS) - {"softswitch"}
 ORDER = {**PARTS, "commands": _ALL, BENCH: _ALL | {"commands"}}
-# A switch that knows nothing of SwitchGNN has one thing of ours.
-ONLY = {"softswitch": frozenset({f"{PACKAGE}.errors"})}
+# A switch that knows nothing of SwitchGNN has little of ours.
+ONLY = {"softswitch": frozenset({f"{PACKAGE}.errors", f"{PACKAGE}.udp_socket"})}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""UDP sockets on loopback that hear their other end and nobody else.
+
+Any user of the machine may send to a port. A connected socket takes nothing from others, but it
+must be bound first, and would keep what came in between.
+"""
+
+import ctypes
+import socket
+import struct
+
+_SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
+# Classic BPF: return 0, no byte of any packet.
+_TAKE_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
+
+
+def connected_udp(local: tuple[str, int], peer: tuple[str, int]) -> socket.socket:
+    """Return a socket between two addresses, which has received nothing from anybody else.
+
+    Raises:
+        OSError: the local address is taken, or one of them is none.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        program = ctypes.create_string_buffer(_TAKE_NOTHING)
+        header = struct.pack("HL", 1, ctypes.addressof(program))
+        sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, header)
+        sock.bind(local)
+        sock.connect(peer)
+        sock.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
