@@ -47,7 +47,7 @@ def _reason(path: Path, *, is_above: bool) -> str | None:
     if stat.S_ISLNK(found.st_mode):
         return f"{path} is a link"
     if found.st_uid not in (os.geteuid(), 0):
-        return f"{path} belongs to user {_name(found.st_uid)}"
+        return f"{path} belongs to user {user_name(found.st_uid)}"
     if is_above and found.st_mode & stat.S_ISVTX:
         # In such a folder nobody can replace what belongs to somebody else.
         return None
@@ -69,7 +69,8 @@ def _is_private(path: Path, found: os.stat_result) -> bool:
     return own and set(group.gr_mem) <= {user.pw_name} and not listed
 
 
-def _name(user: int) -> str:
+def user_name(user: int) -> str:
+    """Return the name of a user, or the number of one without."""
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from switchgnn.controller.errors import ControllerError
+from switchgnn.ownership import user_name
 
 SCHEME = "unix:"
 MOST_BYTES = 107  # of a socket's path: https://man7.org/linux/man-pages/man7/unix.7.html
@@ -38,6 +39,28 @@ def grpc_target(address: str) -> str:
 def fits_socket(path: Path) -> bool:
     """Tell whether a socket may have this path."""
     return len(os.fsencode(path)) <= MOST_BYTES
+
+
+def check_owner(address: str) -> None:
+    """Check that a socket is that of this user, or of root.
+
+    In a folder where others may make sockets, one of them could stand there in a switch's place.
+
+    Raises:
+        ControllerError: it is somebody else's.
+    """
+    path = socket_path(address)
+    if path is None:
+        return
+    try:
+        owner = path.stat().st_uid
+    except OSError:
+        return  # That there is none is found when it is connected to.
+    if owner not in (os.geteuid(), 0):
+        raise ControllerError(
+            f"The socket {path} is not connected to: it belongs to user {user_name(owner)}. Be "
+            "that user, or give the address of your own switch."
+        )
 
 
 def advice(address: str) -> str:

@@ -18,7 +18,7 @@ from switchgnn.controller.errors import (
     PipelineMissingError,
     SwitchUnreachableError,
 )
-from switchgnn.controller.p4runtime.address import advice, grpc_target
+from switchgnn.controller.p4runtime.address import advice, check_owner, grpc_target
 from switchgnn.controller.p4runtime.arbitration import Arbitration, election_message
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
@@ -139,10 +139,12 @@ class P4RuntimeClient:
 
         Raises:
             SwitchUnreachableError: nobody answers at the address.
+            ControllerError: its socket belongs to another user.
             NotPrimaryError: another controller is the primary.
         """
         if self._channel is not None:
             return
+        check_owner(self.address)
         self._channel = self._make_channel()
         try:
             self._wait_ready()

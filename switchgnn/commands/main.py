@@ -33,7 +33,9 @@ def _print_error(error: SwitchGNNError) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    console.print(f"Error: {error}")
+    # A sentence may quote a file from elsewhere, and a terminal obeys what is no letter.
+    sentence = "".join(each if each.isprintable() or each == "\n" else "?" for each in str(error))
+    console.print(f"Error: {sentence}")
 
 
 def _application() -> "typer.Typer":

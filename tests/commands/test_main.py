@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from switchgnn.commands.main import main
+from switchgnn.errors import SwitchGNNError
 from tests.support.speed import seconds_here
 
 INTERRUPTED = 130
@@ -23,6 +24,18 @@ def test_an_interrupt_while_it_imports_is_not_traced(monkeypatch, capsys):
         main()
     assert end.value.code == INTERRUPTED
     assert capsys.readouterr().err == ""
+
+
+def test_an_error_does_nothing_to_the_terminal(monkeypatch, capsys):
+    """It may quote a file that somebody else has written."""
+
+    def failed():
+        raise SwitchGNNError("field \x1b]0;title\x07 is\nnot \x9b2J known: [red]é[/red]")
+
+    monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_application", failed)
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().err == "Error: field ?]0;title? is\nnot ?2J known: [red]é[/red]\n"
 
 
 def test_ctrl_c_at_once(tmp_path):

@@ -35,9 +35,11 @@ from switchgnn.commands.shared.strategies import (
     StrategyOption,
 )
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
+from switchgnn.ownership import reason_to_distrust
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.bundled import BUNDLED
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.plan.files import write_plan
@@ -178,9 +180,25 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
         console.print(f"Plots: {len(drawn)} files in {drawn[0].parent}")
 
 
+def _graph_of(folder: Path) -> str:
+    """Return the graph that a plan names.
+
+    Raises:
+        PlannerError: others may have chosen the name, and it is not one of those that come along:
+            it could lead to any file, or to a graph that fills the memory.
+    """
+    name = name_of_graph(folder)
+    if name not in BUNDLED and (reason := reason_to_distrust(folder)) is not None:
+        raise PlannerError(
+            f"{folder} is for graph {name!r}, which is not loaded because others may have chosen "
+            f"that name ({reason}): switchgnn plan GRAPH --check {folder}"
+        )
+    return name
+
+
 def _check(folder: Path, graph: str | None, *, as_json: bool) -> None:
     """Check a plan; the graph is the one that its manifest names, unless it is given."""
-    name = graph if graph is not None else name_of_graph(folder)
+    name = graph if graph is not None else _graph_of(folder)
     steps = Steps()
     with steps:
         steps.tell(f"load {name}")

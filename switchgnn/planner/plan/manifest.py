@@ -163,6 +163,17 @@ class Manifest:
             ) from None
 
 
+def _check_printable(manifest: Manifest, where: str) -> None:
+    """Refuse names that would do something to a terminal when they are printed."""
+    strategy = manifest.strategy
+    names = (manifest.graph.name, manifest.partition.method, strategy.blocks, strategy.send)
+    for name in (*names, strategy.order):
+        if not name.isprintable():
+            raise PlannerError(
+                f"{where} has the name {name!r}, which cannot be printed; plan again"
+            )
+
+
 def seal(manifest: Manifest) -> Manifest:
     """Return the manifest with its digest filled in."""
     return replace(manifest, digest=manifest_digest(manifest))
@@ -209,4 +220,5 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
         raise PlannerError(f"{where} is damaged: {error}; plan again") from error
     if manifest.digest != manifest_digest(manifest):
         raise PlannerError(f"{where} was changed after it was written; plan again")
+    _check_printable(manifest, where)
     return manifest

@@ -153,6 +153,16 @@ def test_a_plan_is_checked(tmp_path):
     assert "was changed" in refused("--check", folder)
 
 
+def test_a_foreign_plan_does_not_choose_what_is_loaded(tmp_path):
+    """The name of its graph could be any file, or a graph that fills the memory."""
+    folder = tmp_path / "plan"
+    plan("random:20:60:1", "--workers", 2, "--slots", 9, "--out", folder)
+    assert "is right" in plan("--check", folder)
+    folder.chmod(0o777)
+    assert "others may have chosen that name" in refused("--check", folder)
+    assert "is right" in plan("random:20:60:1", "--check", folder)
+
+
 def test_a_plan_of_a_file_is_checked_with_the_file(tmp_path):
     (tmp_path / "edges.txt").write_text("0 1\n1 2\n2 3\n")
     plan(tmp_path / "edges.txt", "--workers", 2, "--slots", 4, "--out", tmp_path / "plan")

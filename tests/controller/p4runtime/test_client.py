@@ -84,6 +84,16 @@ def test_over_a_socket_whatever_its_name(tmp_path):
 
 
 @needs_root
+def test_a_switch_of_another_user_is_not_believed(tmp_path):
+    """Where all may make sockets, as in /tmp, anybody can wait under the name of a switch."""
+    path = tmp_path / "switch.sock"
+    with SoftSwitch(grpc=f"unix:{path}"):
+        os.chown(path, 12345, 12345)
+        with pytest.raises(ControllerError, match="it belongs to user 12345"):
+            P4RuntimeClient(f"unix:{path}", deadline=3).open()
+
+
+@needs_root
 def test_a_socket_of_another_user(tmp_path):
     for folder in tmp_path.parents:
         if not folder.stat().st_mode & stat.S_IXOTH:

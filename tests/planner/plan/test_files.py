@@ -323,3 +323,12 @@ def test_others_may_read_the_plan(folder):
 def test_missing_parents_are_made(plan, tmp_path):
     write_plan(plan, tmp_path / "a" / "b")
     assert read_manifest(tmp_path / "a" / "b") == plan.manifest
+
+
+@pytest.mark.parametrize("name", ["\x1b]0;title\x07", "\x1b[2J", "two\nlines", "\x9b1m", "\u202e"])
+def test_a_name_that_a_terminal_would_obey_is_refused(plan, name):
+    manifest = plan.manifest
+    alone = seal(replace(manifest, graph=replace(manifest.graph, name=name)))
+    said = refused(decode_manifest, encode_manifest(alone), "plan.json")
+    assert "which cannot be printed" in said
+    assert said.isprintable()
