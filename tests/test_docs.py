@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+TEST = re.compile(r"`(tests/[\w./-]+)(?:::(\w+))?`")
 MAKE_TARGET = re.compile(r"`make ([a-z0-9-]+)")
 
 
@@ -99,3 +100,50 @@ def test_files_named_in_the_architecture_exist():
     ):
         if "/" in name:
             assert (ROOT / name).exists(), name
+
+
+def missing_tests(page):
+    """The tests that a page names and that are not there."""
+    return [
+        f"{name}::{test}"
+        for name, test in TEST.findall(page.read_text())
+        if not is_there(name, test)
+    ]
+
+
+def is_there(name, test):
+    """Whether there is such a file or folder, and, if a test is named, one of that name in it."""
+    path = ROOT / name
+    if not test:
+        return path.exists()
+    beginning = re.compile(rf"^(def|class) {test}\b", re.MULTILINE)
+    return path.is_file() and beginning.search(path.read_text()) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_tests_exist(page):
+    assert missing_tests(page) == []
+
+
+def test_a_test_that_is_not_there_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "`tests/test_docs.py`, `tests/test_docs.py::missing_tests`, `tests/test_nothing.py`, "
+        "`tests/test_docs.py::test_nothing`, `tests/test_docs.py::test`"
+    )
+    assert missing_tests(page) == [
+        "tests/test_nothing.py::", "tests/test_docs.py::test_nothing", "tests/test_docs.py::test"
+    ]  # fmt: skip
+
+
+def test_every_attack_names_a_test():
+    """The table of attacks has no row without one, but for what has no field to forge."""
+    rows = [
+        line.split(" | ")
+        for line in (ROOT / "docs/security.md").read_text().partition("## In a")[0].splitlines()
+        if line.startswith("| ")
+    ][1:]
+    assert len(rows) > 50
+    for attack, _, tests, result in rows:
+        assert "::test_" in tests or "/ptf/cases/" in tests or tests.startswith("none; "), attack
+        assert result.removesuffix("|").strip(), attack

@@ -65,6 +65,23 @@ def in_a_vlan(identifier, ethertype=b"\x81\0"):
     return wrap
 
 
+def in_two_vlans(frame):
+    return in_a_vlan(0)(in_a_vlan(0)(frame))
+
+
+def of_another_type(frame):
+    return frame[:12] + b"\x08\x01" + frame[14:]
+
+
+def behind_a_length(frame):
+    """As IEEE 802.3 has it, with the type in a header of LLC and SNAP."""
+    return frame[:12] + (len(frame) - 6).to_bytes(2, "big") + b"\xaa\xaa\3\0\0\0" + frame[12:]
+
+
+def too_long(frame):
+    return frame + bytes(40)
+
+
 @pytest.mark.parametrize("kind", [Kind.SUM, Kind.ADVANCE])
 @pytest.mark.parametrize(
     "disguise",
@@ -76,6 +93,11 @@ def in_a_vlan(identifier, ethertype=b"\x81\0"):
         in_a_vlan(0),
         in_a_vlan(7),
         in_a_vlan(0, b"\x88\xa8"),
+        of_another_type,
+        pytest.param(in_a_vlan(0, b"\x91\0"), marks=pytest.mark.full),
+        pytest.param(in_two_vlans, marks=pytest.mark.full),
+        pytest.param(behind_a_length, marks=pytest.mark.full),
+        pytest.param(too_long, marks=pytest.mark.full),
     ],
     ids=lambda disguise: disguise.__name__,
 )
