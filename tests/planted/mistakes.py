@@ -152,9 +152,10 @@ MISTAKES = (
         LEFTOVERS,
         "the folder of a run that is interrupted stays",
         "switchgnn/commands/run/job.py",
-        '    with TemporaryDirectory(prefix="switchgnn-") as name, ',
+        '    with private_folder("switchgnn-") as folder, ',
         "    import contextlib, tempfile\n"
-        '    with contextlib.nullcontext(tempfile.mkdtemp(prefix="switchgnn-")) as name, ',
+        '    folder = Path(tempfile.mkdtemp(prefix="switchgnn-"))\n'
+        "    with contextlib.nullcontext(), ",
         (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-installing-SIGTERM]",),
     ),
     Mistake(
