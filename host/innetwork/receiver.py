@@ -34,6 +34,7 @@ _STANDSTILL = 0.25
 # asks a number of times that grows with its logarithm, and is late by that share at most.
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
+_FETCH_PATIENCE = 0.5
 _LONGEST_QUIET = 1.0
 # Questions without an answer, at most.
 _AT_ONCE = 16
@@ -90,6 +91,11 @@ class SumReceiver:
     def done(self) -> bool:
         """Whether all sums are here."""
         return not self._missing
+
+    @property
+    def share(self) -> float:
+        """The share of the sums that are here."""
+        return 1 - len(self._missing) / max(1, len(self._schedule.receive_vertex))
 
     @property
     def missing_vertices(self) -> list[int]:
@@ -176,9 +182,10 @@ class SumReceiver:
         if doubt.count != header.count:
             doubt.count, doubt.since = header.count, now
             return True
-        standstill = max(
-            _STANDSTILL, 8 * self._round_trip.timeout, _FETCH_SHARE * (now - self._began)
-        )
+        share = _FETCH_SHARE * (now - self._began)
+        # Whoever waits for longer than its patience before it fetches gives up in place of that.
+        share = min(share, _FETCH_PATIENCE * self._endpoint.pace.patience)
+        standstill = max(_STANDSTILL, 8 * self._round_trip.timeout, share)
         if now - doubt.since > standstill:
             self._start_fetching(place, doubt)
         return False

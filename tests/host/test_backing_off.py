@@ -160,7 +160,7 @@ def repeated_dones(monkeypatch, answer):
         if answer is not None and len(link.sent) > answered[0]:
             answered[0] = len(link.sent)
             clock.now += STEP
-            frame = ADDRESSES.frame(answer.pack(BarrierBody(magnitude=0, plan=5).pack()))
+            frame = ADDRESSES.frame(answer.pack(BarrierBody(magnitude=0, plan=5, pulses=0).pack()))
             return memoryview(frame)
         clock.now += seconds + 1e-9
         return None
