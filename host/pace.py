@@ -22,8 +22,9 @@ class Pace:
             (docs/limitations.md).
         patience: seconds of silence after which the worker gives up the switch or another worker;
             and seconds without any progress of its own after which it gives up itself.
-        skew: seconds that others may be silent beyond that where they may be computing. Nothing
-            is heard of a worker that computes; it is for those who would notice its end anyway.
+        skew: seconds beyond the patience that others may be silent where they may be computing,
+            which is before they open a round; between hosts always. Of a worker that computes
+            nobody hears anything, so this is also how late its end is noticed.
         congestion_control: slow down when packets come marked.
         shortest_timeout: seconds that an answer is waited for at least, before it is asked for
             again. More than software switches need keeps a busy machine from repeating.

@@ -69,8 +69,8 @@ class _Report:
 class Barrier:
     """Reports `done` to the switch and waits for `advance`.
 
-    `done` is repeated until it is answered: the switch counts it once. Whoever is not done is
-    waited for while it is alive: every `done` has its worker's pulse, and the answer those of all.
+    `done` is repeated until it is answered: the switch counts it once. Who is not done is waited
+    for while it is alive: every `done` has its worker's pulse, and the answer those of all.
 
     Args:
         endpoint: this worker.
@@ -164,8 +164,8 @@ class Barrier:
         """Repeat the `done` of the barrier that this worker has passed.
 
         A switch that restarted while only some workers had been told to go on has
-        forgotten which workers were done; those that went on must say it again. And whoever
-        waits for this worker hears its pulse.
+        forgotten which workers were done; those that went on must say it again. And
+        who waits for this worker hears its pulse.
         """
         if self._last is not None:
             self._link.send(self._done(self._last))
@@ -339,8 +339,8 @@ class Barrier:
         names = ", ".join(map(str, silent))
         slow = " One that only computes needs a longer patience." * (place[1] == OPENING_BLOCK)
         return ExchangeTimeoutError(
-            f"{_where(place)}: worker {self._worker} waited {seconds:g} s for "
-            f"worker{'s' if len(silent) > 1 else ''} {names} without a sign of life.{slow}"
+            f"{_where(place)}: worker {self._worker} waited {seconds:g} s, without a sign of life, "
+            f"for worker{'s' if len(silent) > 1 else ''} {names}.{slow}"
         )
 
 

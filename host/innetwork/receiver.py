@@ -183,7 +183,7 @@ class SumReceiver:
             doubt.count, doubt.since = header.count, now
             return True
         share = _FETCH_SHARE * (now - self._began)
-        # Whoever waits for longer than its patience before it fetches gives up in place of that.
+        # After its patience the worker would give up in place of fetching.
         share = min(share, _FETCH_PATIENCE * self._endpoint.pace.patience)
         standstill = max(_STANDSTILL, 8 * self._round_trip.timeout, share)
         if now - doubt.since > standstill:

@@ -6,8 +6,8 @@
 class Pulse:
     """A bit that changes while its worker is alive.
 
-    It stays for two beats at least: whoever looks once per beat sees each change, in whatever
-    step the two are. A worker that speaks less often changes it each time.
+    It stays for two beats at least: who looks once per beat sees each change, in whatever step
+    the two are. A worker that speaks less often changes it each time.
 
     Args:
         beat: seconds.

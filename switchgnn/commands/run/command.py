@@ -187,7 +187,7 @@ class _Steps:
         self._progress = progress
         self._bars: dict[str, TaskID] = {}
 
-    def __call__(self, step: str, done: int, total: int) -> None:
+    def __call__(self, step: str, done: float, total: int) -> None:
         name, _, detail = step.partition(": ")
         if name not in self._bars:
             self.finish()
