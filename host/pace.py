@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from switchgnn.host.round_trip import SHORTEST_TIMEOUT
 
 _LARGEST_GROUP = 8
-_LONGEST_BEAT = 1.0
+_LONGEST_BEAT = 0.5
 # A patience must hold many, as beats are lost on bad links.
-_BEATS = 10
+_BEATS = 20
 
 
 @dataclass(frozen=True)

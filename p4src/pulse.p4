@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Signs of life. Each worker has a bit, its pulse, which it changes every two seconds and
+// Signs of life. Each worker has a bit, its pulse, which it changes every second and
 // says in every `done`; it repeats its last one also while it is busy with a block. The switch keeps the latest ones
 // and hands them to whoever waits: a worker whose bit changes is alive, however long it takes.
 // The worker decides when the bit changes, so that nobody sees it in step with that; the

@@ -86,6 +86,7 @@ class SumReceiver:
         self._lossy = False
         self._quiet_since = 0.0
         self._began = began
+        self._grew_at = began
 
     @property
     def done(self) -> bool:
@@ -154,6 +155,8 @@ class SumReceiver:
         if header.is_fetch:
             self._lossy = True
             self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
+        else:
+            self._grew_at = now
         return True
 
     def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
@@ -180,13 +183,16 @@ class SumReceiver:
         if doubt.fetching:
             return False
         if doubt.count != header.count:
+            if doubt.count >= 0:
+                self._grew_at = now
             doubt.count, doubt.since = header.count, now
             return True
         share = _FETCH_SHARE * (now - self._began)
         # After its patience the worker would give up in place of fetching.
         share = min(share, _FETCH_PATIENCE * self._endpoint.pace.patience)
         standstill = max(_STANDSTILL, 8 * self._round_trip.timeout, share)
-        if now - doubt.since > standstill:
+        # While sums still grow, the others are slow, and fetching would make them slower.
+        if now - max(doubt.since, self._grew_at) > standstill:
             self._start_fetching(place, doubt)
         return False
 

@@ -19,30 +19,10 @@ from switchgnn.host.wire.header import BarrierBody, Header, Kind
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.innetwork.test_exchange import Team, check_rounds, plan_of
+from tests.support.slow_link import SlowLink
 
 PACE = Pace(patience=20.0)
 BRIEF = Pace(window=4, patience=0.5)
-
-
-class SlowLink:
-    """Every frame takes a while, each way: a link of so many frames per second."""
-
-    def __init__(self, link, frames_per_second):
-        self._link = link
-        self._seconds = 1 / frames_per_second
-
-    def send(self, frame):
-        time.sleep(self._seconds)
-        self._link.send(frame)
-
-    def receive(self, seconds):
-        frame = self._link.receive(seconds)
-        if frame is not None:
-            time.sleep(self._seconds)
-        return frame
-
-    def __getattr__(self, name):
-        return getattr(self._link, name)
 
 
 class SlowTeam(Team):
