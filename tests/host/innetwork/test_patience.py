@@ -19,18 +19,18 @@ from switchgnn.host.wire.header import BarrierBody, Header, Kind
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.innetwork.test_exchange import Team, check_rounds, plan_of
-from tests.support.slow_link import SlowLink
+from tests.support.slow_sums import SlowSums
 
 PACE = Pace(patience=20.0)
 BRIEF = Pace(window=4, patience=0.5)
 
 
 class SlowTeam(Team):
-    """Worker 0 is behind a slow link."""
+    """The sums of worker 0 come slowly."""
 
     def _link(self, worker, faults):
         link = super()._link(worker, faults)
-        return SlowLink(link, 100) if worker == 0 else link
+        return SlowSums(link, 50) if worker == 0 else link
 
 
 @pytest.fixture(scope="module")
