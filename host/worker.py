@@ -6,12 +6,10 @@ It reports to its parent as JSON lines on standard output and leaves its sums in
 a file. It reads only its own part of the plan and its own features.
 """
 
-import json
 import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +22,7 @@ from switchgnn.host.workload import features_of_round
 from switchgnn.npy import ArrayKind, read_npy
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.task_events import EventWriter, Heartbeat
 from switchgnn.task_json import task_from_json, task_to_json
 
 _REPORT_INTERVAL = 0.1
@@ -84,13 +83,19 @@ def run_worker(task: WorkerTask) -> None:
     Raises:
         SwitchGNNError: whatever stops an exchange.
     """
+    events = EventWriter(sys.stdout)
+    with Heartbeat(events):
+        _exchange(task, events)
+
+
+def _exchange(task: WorkerTask, events: EventWriter) -> None:
     manifest = read_manifest(task.plan)
     part = read_worker_part(task.plan, task.worker)
     features = read_npy(task.features, ArrayKind(("<f4",), (2,)), remedy="run again")
     fragments = -(-features.shape[1] // 32)
     blocks = len(manifest.direction(Direction.FORWARD).block_numbers)
     steps = task.rounds * max(1, blocks * fragments)
-    progress = _Progress(steps)
+    progress = _Progress(events, steps)
     fixed, sums, scales = [], [], []
     with open_worker_link(task.link, task.faults, task.worker) as link:
         exchange = InNetworkExchange(
@@ -101,8 +106,9 @@ def run_worker(task: WorkerTask) -> None:
             session=task.session,
             pace=task.pace,
             on_block=progress.block_done,
+            on_share=progress.share_done,
         )
-        _report("ready")
+        events.write("ready")
         started = time.perf_counter()
         for index in range(task.rounds):
             result = exchange.aggregate_fixed(features_of_round(features, index))
@@ -113,7 +119,7 @@ def run_worker(task: WorkerTask) -> None:
         traffic = link.traffic
         injected = _injected(link)
     np.savez(task.output, fixed=np.stack(fixed), sums=np.stack(sums), scale=np.array(scales))
-    _report(
+    events.write(
         "finished",
         seconds=seconds,
         tally=asdict(exchange.tally),
@@ -129,9 +135,10 @@ def _injected(link: Link) -> dict[str, dict[str, int]]:
 
 
 class _Progress:
-    """Reports finished blocks, a few times a second at most."""
+    """Reports what is done of all blocks, a few times a second at most."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, events: EventWriter, steps: int) -> None:
+        self._events = events
         self._steps = steps
         self._done = 0
         self._reported = 0.0
@@ -139,19 +146,14 @@ class _Progress:
     def block_done(self, round_number: int, block_id: int, fragment: int) -> None:
         """Take note of a fragment of a block that is done."""
         self._done += 1
+        self._report(self._done, round=round_number, block=block_id, fragment=fragment)
+
+    def share_done(self, share: float) -> None:
+        """Take note of how much is done of the fragment of a block that is under way."""
+        self._report(self._done + share)
+
+    def _report(self, done: float, **place: int) -> None:
         now = time.monotonic()
-        if self._done == self._steps or now - self._reported >= _REPORT_INTERVAL:
+        if done == self._steps or now - self._reported >= _REPORT_INTERVAL:
             self._reported = now
-            _report(
-                "progress",
-                done=self._done,
-                steps=self._steps,
-                round=round_number,
-                block=block_id,
-                fragment=fragment,
-            )
-
-
-def _report(event: str, **values: Any) -> None:  # noqa: ANN401
-    sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
-    sys.stdout.flush()
+            self._events.write("progress", done=done, steps=self._steps, **place)

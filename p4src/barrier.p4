@@ -23,6 +23,7 @@
 #include "metadata.p4"
 #include "incarnation.p4"
 #include "opening.p4"
+#include "pulse.p4"
 
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
@@ -30,6 +31,7 @@ control Barrier(inout headers_t hdr,
                (register<tag_t> turn) {
     Incarnation() incarnation;
     Opening()     opening;
+    Pulse()       pulse;
 
     register<tag_t>(1) collected_tag;
     register<worker_set_t>(1) collected;
@@ -58,9 +60,17 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
+    // It says who is done, and the pulses of those that are not.
+    action wait() {
+        answer(kind_t.WAITING);
+        hdr.waiting.setValid();
+        hdr.waiting.pulses = meta.pulses;
+        hdr.ipv4.total_len = WAITING_LENGTH;
+    }
+
     action refuse(count_t refusal, bit<32> culprit) {
         after = 0;
-        answer(kind_t.WAITING);
+        wait();
         hdr.switchgnn.dst_id = culprit;
         hdr.switchgnn.count = refusal;
     }
@@ -72,6 +82,7 @@ control Barrier(inout headers_t hdr,
         hdr.switchgnn.src_id = meta.switch_number;
         hdr.barrier.magnitude = meta.tag[79:32] == meta.opening
             ? meta.largest[63:32] : hdr.barrier.magnitude;
+        hdr.barrier.workers = meta.pulses;
         standard_metadata.egress_spec = meta.above_port;
     }
 
@@ -157,6 +168,7 @@ control Barrier(inout headers_t hdr,
         } else if (meta.outcome == WRONG_NEXT) {
             refuse(REFUSAL_NEXT, first[31:0]);
         } else if (meta.outcome == AGGREGATED) {
+            pulse.apply(hdr, meta);
             if (passed == 1) {
                 repeat();
             } else {
@@ -174,7 +186,7 @@ control Barrier(inout headers_t hdr,
                     advance_all();
                 }
             } else if (meta.outcome == DONE_REPEATED) {
-                answer(kind_t.WAITING);
+                wait();
             }
         }
     }

@@ -27,8 +27,11 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
         verify_checksum(hdr.payload.isValid() && meta.loop.pass_number == 0,
             { SWITCHGNN_FIELDS, hdr.payload.lanes },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(hdr.barrier.isValid(),
+        verify_checksum(hdr.barrier.isValid() && !hdr.waiting.isValid(),
             { SWITCHGNN_FIELDS, BARRIER_FIELDS },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        verify_checksum(hdr.waiting.isValid(),
+            { SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.pulses },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
         verify_checksum(hdr.switchgnn.isValid() && !hdr.payload.isValid()
                 && !hdr.barrier.isValid(),
@@ -48,8 +51,11 @@ control ComputeChecksums(inout headers_t hdr, inout metadata_t meta) {
         update_checksum(meta.seal == 1 && hdr.payload.isValid(),
             { SWITCHGNN_FIELDS, hdr.payload.lanes },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && hdr.barrier.isValid(),
+        update_checksum(meta.seal == 1 && hdr.barrier.isValid() && !hdr.waiting.isValid(),
             { SWITCHGNN_FIELDS, BARRIER_FIELDS },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        update_checksum(meta.seal == 1 && hdr.waiting.isValid(),
+            { SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.pulses },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
         update_checksum(meta.seal == 1 && !hdr.payload.isValid() && !hdr.barrier.isValid(),
             { SWITCHGNN_FIELDS },

@@ -25,9 +25,10 @@ const bit<4>  SWITCHGNN_VERSION  = 2;
 // The bits of the largest finite float32; above it are infinity, NaN, and negatives.
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 
-// IPv4's total length of a packet with a fragment, and of one without a body.
+// IPv4's total length of a packet with a fragment, of one without a body, and of a WAITING.
 const bit<16> SUM_LENGTH = 20 + 26 + 128;
 const bit<16> BARE_LENGTH = 20 + 26;
+const bit<16> WAITING_LENGTH = 20 + 26 + 28 + 16;
 
 // What Count of a WAITING says: why a `done` is not taken.
 const count_t REFUSAL_NONE        = 0;
@@ -103,7 +104,12 @@ header barrier_t {
     bit<32>      magnitude;  // float32 bits; the largest of the round
     bit<32>      plan;       // the first 32 bits of the plan's digest
     bit<32>      round;      // the round that the switch stands in
-    worker_set_t workers;    // who is done, one bit per worker
+    worker_set_t workers;    // who is done, one bit per worker; in a DONE: the sender's pulse
+}
+
+// Follows barrier_t in WAITING.
+header waiting_t {
+    worker_set_t pulses;     // the latest of each worker
 }
 
 struct headers_t {
@@ -112,6 +118,7 @@ struct headers_t {
     switchgnn_t switchgnn;
     payload_t   payload;
     barrier_t   barrier;
+    waiting_t   waiting;
 }
 
 #endif

@@ -48,6 +48,8 @@ struct metadata_t {
     bit<48>      opening;  // session ++ round of the newest one
     bit<64>      largest;  // its largest magnitude ++ the worker that has it
     bit<32>      reporter; // whose magnitude the packet carries
+    // Pulse
+    worker_set_t pulses;   // the latest of each worker
     // Source
     port_t       source_port;
     bit<32>      source_index;

@@ -50,6 +50,14 @@ parser SwitchParser(packet_in packet,
 
     state parse_barrier {
         packet.extract(hdr.barrier);
+        transition select(hdr.switchgnn.kind) {
+            kind_t.WAITING: parse_waiting;
+            default: accept;
+        }
+    }
+
+    state parse_waiting {
+        packet.extract(hdr.waiting);
         transition accept;
     }
 }
@@ -61,6 +69,7 @@ control SwitchDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.switchgnn);
         packet.emit(hdr.payload);
         packet.emit(hdr.barrier);
+        packet.emit(hdr.waiting);
     }
 }
 

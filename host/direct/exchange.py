@@ -32,6 +32,8 @@ from switchgnn.station import Station
 # How long a worker that leaves answers those that may have missed its last acknowledgement.
 _LINGER = 2.0
 _AT_ONCE = 16
+# A worker that waits is seen to be alive by what it does.
+_LONGEST_WAIT = 1.0
 
 
 class Round:
@@ -98,6 +100,8 @@ class DirectExchange:
         self._worker = worker
         self._link = link
         self._pace = pace
+        # Who owes rows may be computing them.
+        self._patience = pace.patience + pace.skew
         self._peers = peers
         self._session = session
         self._begun: list[Round] = []
@@ -197,10 +201,10 @@ class DirectExchange:
         """Exchange until something is there.
 
         Raises:
-            SilentWorkerError: nothing new for ``Pace.patience`` seconds, or a worker left.
+            SilentWorkerError: nothing new for longer than the pace allows, or a worker left.
             LinkError: the link is gone.
         """
-        self._deadline = time.monotonic() + self._pace.patience
+        self._deadline = time.monotonic() + self._patience
         while not ready():
             self.step()
 
@@ -211,7 +215,7 @@ class DirectExchange:
             longest: seconds to wait for a frame at most.
 
         Raises:
-            SilentWorkerError: nothing new for ``Pace.patience`` seconds, or a worker left.
+            SilentWorkerError: nothing new for longer than the pace allows, or a worker left.
             LinkError: the link is gone.
         """
         self._take_handed()
@@ -228,7 +232,7 @@ class DirectExchange:
             frame = self._link.receive(0.0) if budget else None
         news |= self._close_rounds()
         if news or self._nothing_awaited:
-            self._deadline = now + self._pace.patience
+            self._deadline = now + self._patience
         self._check_patience(now)
         self._outbox.ask_about_what_is_late(now)
         return news
@@ -293,7 +297,7 @@ class DirectExchange:
             return
 
     def _wait(self, now: float) -> float:
-        left = max(0.001, self._deadline - now)
+        left = max(0.001, min(_LONGEST_WAIT, self._deadline - now))
         return left if self._outbox.idle else min(left, max(0.001, self._outbox.next_timer(now)))
 
     def _take_handed(self) -> None:
@@ -301,7 +305,7 @@ class DirectExchange:
             self._accept(self._handed.get())
 
     def _accept(self, order: Round | Cargo | None) -> None:
-        self._deadline = time.monotonic() + self._pace.patience
+        self._deadline = time.monotonic() + self._patience
         if isinstance(order, Cargo):
             self._outbox.load(order)
         elif order is not None:
@@ -390,7 +394,7 @@ class DirectExchange:
                 raise SilentWorkerError(self._complaint(number, owing, deaf, now))
 
     def _complaint(self, number: int, owing: set[int], deaf: set[int], now: float) -> str:
-        long_ago = now - self._pace.patience
+        long_ago = now - self._patience
         # A worker that owes rows may itself wait for another; one that does not answer is gone.
         silent = sorted(
             peer for peer in deaf or owing if self._heard.get(peer, float("-inf")) <= long_ago
@@ -407,7 +411,7 @@ class DirectExchange:
                 "partition, sampling, epoch and direction?"
             )
         return (
-            f"Round {number}: {' and '.join(parts)} after {self._pace.patience:g} s "
+            f"Round {number}: {' and '.join(parts)} after {self._patience:g} s "
             f"without progress. {told}"
         )
 

@@ -18,9 +18,8 @@ from switchgnn.host.innetwork.errors import (
 )
 from switchgnn.host.innetwork.fixed_point import magnitude_from_bits
 from switchgnn.host.innetwork.inbox import Inbox
+from switchgnn.host.innetwork.signs import Pulse, SignsOfLife
 from switchgnn.host.wire.header import (
-    BARRIER,
-    BODY_AT,
     OPENING_BLOCK,
     SESSION_MASK,
     BarrierBody,
@@ -52,10 +51,26 @@ class Largest:
     worker: int
 
 
+@dataclass(frozen=True)
+class _Report:
+    """What a `done` says, however often it is repeated.
+
+    Attributes:
+        place: the round, the block and the fragment.
+        following: the block and the fragment that come next.
+        magnitude: float32 bits of the largest magnitude that the worker knew.
+    """
+
+    place: tuple[int, int, int]
+    following: tuple[int, int]
+    magnitude: int
+
+
 class Barrier:
     """Reports `done` to the switch and waits for `advance`.
 
-    `done` is repeated until it is answered: the switch counts it once.
+    `done` is repeated until it is answered: the switch counts it once. Who is not done is waited
+    for while it is alive: every `done` has its worker's pulse, and the answer those of all.
 
     Args:
         endpoint: this worker.
@@ -81,9 +96,9 @@ class Barrier:
         self._inbox = inbox
         self._workers = workers
         self._plan_id = plan_id
+        self._pulse = Pulse(endpoint.pace.beat)
         self._magnitude = 0
-        self._last: bytes | None = None
-        self._last_place = (0, 0, 0)
+        self._last: _Report | None = None
         self._older: int | None = None
 
     def open_round(self, round_number: int, magnitude: int, following: tuple[int, int]) -> Largest:
@@ -98,7 +113,7 @@ class Barrier:
             The largest magnitude over all workers.
 
         Raises:
-            ExchangeTimeoutError: the switch does not answer, or a worker is not done in time.
+            ExchangeTimeoutError: the switch does not answer, or a worker is silent.
             PlanMismatchError: the switch serves another plan.
             SessionMismatchError: it serves another install of the plan.
             RoundMismatchError: the switch stands in a later round, or another process has
@@ -127,7 +142,7 @@ class Barrier:
             following: the block and the fragment that come next, or NEXT_ROUND.
 
         Raises:
-            ExchangeTimeoutError: the switch does not answer, or a worker is not done in time.
+            ExchangeTimeoutError: the switch does not answer, or a worker is silent.
             PlanMismatchError: the switch serves another plan.
             SessionMismatchError: it serves another install of the plan.
             RoundMismatchError: another process has been this worker.
@@ -149,10 +164,11 @@ class Barrier:
         """Repeat the `done` of the barrier that this worker has passed.
 
         A switch that restarted while only some workers had been told to go on has
-        forgotten which workers were done; those that went on must say it again.
+        forgotten which workers were done; those that went on must say it again. And
+        who waits for this worker hears its pulse.
         """
         if self._last is not None:
-            self._link.send(self._last)
+            self._link.send(self._done(self._last))
             self._tally.barriers_repeated += 1
 
     def heed(self, header: Header, frame: memoryview) -> None:
@@ -161,22 +177,25 @@ class Barrier:
         Raises:
             InNetworkError: the switch says that this worker cannot go on.
         """
-        barrier = _body(frame)
-        if _place(header) == self._last_place and self._counts(header, barrier):
+        barrier = BarrierBody.unpack(frame, header.kind)
+        last = self._last is not None and _place(header) == self._last.place
+        if last and self._counts(header, barrier):
             self._check_refusal(header, barrier)
 
     def _meet(
         self, place: tuple[int, int, int], following: tuple[int, int]
     ) -> tuple[Header, BarrierBody]:
         round_number, block_id, _ = place
-        frame = self._last = self._done(place, following)
-        self._last_place = place
-        missing: list[int] | None = None
+        self._last = _Report(place, following, self._magnitude)
+        signs = SignsOfLife(self._workers)
+        # Before they open a round, workers may be computing.
+        patience = self._pace.patience + self._pace.skew * (block_id == OPENING_BLOCK)
         attempts = 0
         deadline = time.monotonic() + self._pace.patience
         while True:
-            self._link.send(frame)
-            repeat_at = time.monotonic() + self._round_trip.backed_off(attempts)
+            self._link.send(self._done(self._last))
+            timeout = min(self._round_trip.backed_off(attempts), self._pace.beat)
+            repeat_at = time.monotonic() + timeout
             self._tally.barriers_repeated += attempts > 0
             attempts += 1
             while (now := time.monotonic()) < repeat_at:
@@ -189,26 +208,31 @@ class Barrier:
                 self._check_refusal(header, barrier)
                 self._check_round(barrier, place)
                 if header.kind is Kind.WAITING:
-                    missing = self._not_done(barrier)
                     attempts = self._round_trip.answered(attempts)
+                    signs.take(barrier.workers, barrier.pulses or 0, now)
+                    if signs.awaited:
+                        deadline = now + self._pace.patience
                 elif block_id != OPENING_BLOCK or barrier.round == round_number:
                     return answer
-            if time.monotonic() > deadline:
-                raise self._timeout(place, missing)
+            if silent := signs.silent(patience, now):
+                raise self._no_sign_of(silent, place, patience)
+            if now > deadline:
+                raise self._no_answer(place)
 
-    def _done(self, place: tuple[int, int, int], following: tuple[int, int]) -> bytes:
+    def _done(self, report: _Report) -> bytes:
         # Every `done` carries the magnitude: a switch that was restarted learns it again.
-        body = BarrierBody(magnitude=self._magnitude, plan=self._plan_id).pack()
+        pulse = self._pulse.bit(time.monotonic()) << self._worker
+        body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=pulse).pack()
         header = Header(
             kind=Kind.DONE,
             src_id=self._worker,
             dst_id=self._endpoint.incarnation,
-            count=following[0],
+            count=report.following[0],
             is_ack=True,
-            round=place[0],
-            block_id=place[1],
-            fragment=place[2],
-            feature_group=following[1],
+            round=report.place[0],
+            block_id=report.place[1],
+            fragment=report.place[2],
+            feature_group=report.following[1],
         )
         return self._endpoint.frame(header, body)
 
@@ -227,7 +251,7 @@ class Barrier:
             self._tally.ignored += 1
             return None
         self._tally.heard += 1
-        return header, _body(frame)
+        return header, BarrierBody.unpack(frame, header.kind)
 
     def _counts(self, header: Header, barrier: BarrierBody) -> bool:
         """Tell whether an answer is for this worker: no old one, from a switch with a plan."""
@@ -289,9 +313,6 @@ class Barrier:
                 "`switchgnn controller install --new-session`."
             )
 
-    def _not_done(self, barrier: BarrierBody) -> list[int]:
-        return [w for w in range(self._workers) if not barrier.workers >> w & 1]
-
     def _other_session(self) -> str:
         if self._older is None:
             return ""
@@ -300,23 +321,26 @@ class Barrier:
             f"worker is in session {self._endpoint.session}."
         )
 
-    def _timeout(self, place: tuple[int, int, int], missing: list[int] | None) -> InNetworkError:
-        where = "Round {}, block {}, fragment {}".format(*place)
-        if missing is None and place[1] != OPENING_BLOCK:
+    def _no_answer(self, place: tuple[int, int, int]) -> InNetworkError:
+        if place[1] != OPENING_BLOCK:
             return ExchangeTimeoutError(
-                f"{where}: the switch on {self._link.name} does not say whether the block is "
-                f"complete, after {self._pace.patience:g} s."
+                f"{_where(place)}: the switch on {self._link.name} does not say whether the block "
+                f"is complete, after {self._pace.patience:g} s."
             )
-        if missing is None:
-            return ExchangeTimeoutError(
-                f"{where}: no answer from the switch on {self._link.name} after "
-                f"{self._pace.patience:g} s. Is it running, with the plan installed "
-                f"(`switchgnn controller show`)?{self._other_session()}"
-            )
-        names = ", ".join(map(str, missing))
         return ExchangeTimeoutError(
-            f"{where}: worker {self._worker} waited {self._pace.patience:g} s for "
-            f"worker{'s' if len(missing) > 1 else ''} {names}."
+            f"{_where(place)}: no answer from the switch on {self._link.name} after "
+            f"{self._pace.patience:g} s. Is it running, with the plan installed "
+            f"(`switchgnn controller show`)?{self._other_session()}"
+        )
+
+    def _no_sign_of(
+        self, silent: list[int], place: tuple[int, int, int], seconds: float
+    ) -> InNetworkError:
+        names = ", ".join(map(str, silent))
+        slow = " One that only computes needs a longer patience." * (place[1] == OPENING_BLOCK)
+        return ExchangeTimeoutError(
+            f"{_where(place)}: worker {self._worker} waited {seconds:g} s, without a sign of life, "
+            f"for worker{'s' if len(silent) > 1 else ''} {names}.{slow}"
         )
 
 
@@ -324,5 +348,5 @@ def _place(header: Header) -> tuple[int, int, int]:
     return header.round, header.block_id, header.fragment
 
 
-def _body(frame: memoryview) -> BarrierBody:
-    return BarrierBody.unpack(frame[BODY_AT : BODY_AT + BARRIER.size])
+def _where(place: tuple[int, int, int]) -> str:
+    return "Round {}, block {}, fragment {}".format(*place)

@@ -3,6 +3,7 @@
 """One fragment of one block: send the features, collect the sums."""
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,11 @@ from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.wire.header import Kind
 
 _NAMED_AT_MOST = 10
-# Seconds; after them, or a quarter of the patience, without progress the last `done` is
-# repeated: a switch that was restarted may have forgotten it, and one that was installed anew
-# says so in its answer.
-_QUIET = 1.0
+# Packets that are taken before features are sent again and timers looked at.
+_AT_ONCE = 64
+
+# Called with the share of the fragment that is done, between 0 and 1.
+ShareListener = Callable[[float], None]
 
 
 class BlockExchange:
@@ -29,8 +31,11 @@ class BlockExchange:
     Args:
         endpoint: this worker.
         inbox: what comes for it.
-        barrier: its last `done` is repeated while nothing comes.
+        barrier: its last `done` is repeated, once per beat: others see that this worker is alive,
+            a switch that was restarted may have forgotten it, and one that was installed anew
+            says so in its answer.
         receiver: makes the sums of one fragment.
+        on_share: called once per beat.
     """
 
     def __init__(
@@ -40,6 +45,7 @@ class BlockExchange:
         *,
         barrier: Barrier,
         receiver: type[SumReceiver] = SumReceiver,
+        on_share: ShareListener | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._inbox = inbox
@@ -47,6 +53,7 @@ class BlockExchange:
         self._tally = endpoint.tally
         self._barrier = barrier
         self._receiver = receiver
+        self._on_share = on_share
 
     def run(
         self, schedule: BlockSchedule, round_number: int, fragment: int, lanes: NDArray[np.int32]
@@ -76,8 +83,7 @@ class BlockExchange:
         self, place: tuple[int, int, int], sender: FeatureSender, receiver: SumReceiver
     ) -> None:
         now = time.monotonic()
-        quiet = min(_QUIET, self._pace.patience / 4)
-        deadline, quiet_until = now + self._pace.patience, now + quiet
+        deadline, beat_at = now + self._pace.patience, now + self._pace.beat
         for kept in self._inbox.take_kept():
             self._take(place, kept, sender, receiver, now)
         while not (sender.done and receiver.done):
@@ -85,20 +91,25 @@ class BlockExchange:
             more = sender.send_some(now)
             packet = self._inbox.receive(0.0 if more else self._wait(sender, receiver, now))
             now = time.monotonic()
+            budget = _AT_ONCE
             while packet is not None:
                 if self._take(place, packet, sender, receiver, now):
-                    deadline, quiet_until = now + self._pace.patience, now + quiet
-                packet = self._inbox.receive(0.0)
+                    deadline = now + self._pace.patience
+                budget -= 1
+                packet = self._inbox.receive(0.0) if budget else None
             if now > deadline:
                 raise ExchangeTimeoutError(self._complaint(place, sender, receiver))
             sender.repeat_what_is_late(now)
             asked = sender.done and receiver.ask_for_what_is_late(now)
-            if asked or now > quiet_until:
+            if asked or now > beat_at:
                 self._barrier.repeat_last()
-                quiet_until = now + quiet
+                beat_at = now + self._pace.beat
+                if self._on_share is not None:
+                    self._on_share((sender.share + receiver.share) / 2)
 
     def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
         timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)
+        timer = min(timer, self._pace.beat)
         return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Largest
-from switchgnn.host.innetwork.block import BlockExchange
+from switchgnn.host.innetwork.block import BlockExchange, ShareListener
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import (
     MagnitudeError,
@@ -72,6 +72,7 @@ class InNetworkExchange:
         pace: bounds on sending and waiting.
         first_round: number of the first round; must grow within a session.
         on_block: called with (round, block, fragment) after each one.
+        on_share: called meanwhile, with the share of it that is done.
 
     Raises:
         PlanMismatchError: the plan is for the other kind of switch.
@@ -91,6 +92,7 @@ class InNetworkExchange:
         pace: Pace | None = None,
         first_round: int = 1,
         on_block: BlockListener | None = None,
+        on_share: ShareListener | None = None,
     ) -> None:
         if manifest.strawman != self._strawman:
             raise PlanMismatchError(
@@ -121,6 +123,7 @@ class InNetworkExchange:
             inbox,
             barrier=self._barrier,
             receiver=self._receiver,
+            on_share=on_share,
         )
 
     def aggregate(

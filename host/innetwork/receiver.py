@@ -34,6 +34,7 @@ _STANDSTILL = 0.25
 # asks a number of times that grows with its logarithm, and is late by that share at most.
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
+_FETCH_PATIENCE = 0.5
 _LONGEST_QUIET = 1.0
 # Questions without an answer, at most.
 _AT_ONCE = 16
@@ -85,11 +86,17 @@ class SumReceiver:
         self._lossy = False
         self._quiet_since = 0.0
         self._began = began
+        self._grew_at = began
 
     @property
     def done(self) -> bool:
         """Whether all sums are here."""
         return not self._missing
+
+    @property
+    def share(self) -> float:
+        """The share of the sums that are here."""
+        return 1 - len(self._missing) / max(1, len(self._schedule.receive_vertex))
 
     @property
     def missing_vertices(self) -> list[int]:
@@ -148,6 +155,8 @@ class SumReceiver:
         if header.is_fetch:
             self._lossy = True
             self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
+        else:
+            self._grew_at = now
         return True
 
     def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
@@ -174,12 +183,16 @@ class SumReceiver:
         if doubt.fetching:
             return False
         if doubt.count != header.count:
+            if doubt.count >= 0:
+                self._grew_at = now
             doubt.count, doubt.since = header.count, now
             return True
-        standstill = max(
-            _STANDSTILL, 8 * self._round_trip.timeout, _FETCH_SHARE * (now - self._began)
-        )
-        if now - doubt.since > standstill:
+        share = _FETCH_SHARE * (now - self._began)
+        # After its patience the worker would give up in place of fetching.
+        share = min(share, _FETCH_PATIENCE * self._endpoint.pace.patience)
+        standstill = max(_STANDSTILL, 8 * self._round_trip.timeout, share)
+        # While sums still grow, the others are slow, and fetching would make them slower.
+        if now - max(doubt.since, self._grew_at) > standstill:
             self._start_fetching(place, doubt)
         return False
 

@@ -54,6 +54,11 @@ class FeatureSender:
         return not self._waiting
 
     @property
+    def share(self) -> float:
+        """The share of the features that the switch has let through."""
+        return self._confirmed / max(1, len(self._rows))
+
+    @property
     def unconfirmed(self) -> int:
         """Features that no acknowledgement has covered yet."""
         return len(self._rows) - self._confirmed

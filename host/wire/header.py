@@ -24,6 +24,7 @@ HEADER = struct.Struct(">IIHHBBHHII")
 HEADER_BYTES = HEADER.size
 CHECKED_BYTES = HEADER_BYTES - 4
 BARRIER = struct.Struct(">III16s")
+WAITING = struct.Struct(">16s")
 
 HEADER_AT = ETHERNET_BYTES + IPV4_BYTES
 BODY_AT = HEADER_AT + HEADER_BYTES
@@ -121,23 +122,33 @@ class BarrierBody:
         magnitude: float32 bits of the largest magnitude of the round.
         plan: first 32 bits of the plan's digest.
         round: the round that the switch stands in.
-        workers: who is done, bit w for worker w.
+        workers: who is done, bit w for worker w; in a DONE the sender's pulse, in the same bit.
+        pulses: the latest pulse of each worker, in a WAITING; None in the others.
     """
 
     magnitude: int = 0
     plan: int = 0
     round: int = 0
     workers: int = 0
+    pulses: int | None = None
 
     def pack(self) -> bytes:
-        """Return the 28 bytes on the wire."""
-        return BARRIER.pack(self.magnitude, self.plan, self.round, self.workers.to_bytes(16, "big"))
+        """Return the 28 bytes on the wire, 44 of a WAITING."""
+        workers = self.workers.to_bytes(16, "big")
+        body = BARRIER.pack(self.magnitude, self.plan, self.round, workers)
+        if self.pulses is None:
+            return body
+        return body + WAITING.pack(self.pulses.to_bytes(16, "big"))
 
     @classmethod
-    def unpack(cls, data: bytes | memoryview) -> "BarrierBody":
-        """Parse the 28 bytes on the wire."""
-        magnitude, plan, round_number, workers = BARRIER.unpack(data)
-        return cls(magnitude, plan, round_number, int.from_bytes(workers, "big"))
+    def unpack(cls, frame: bytes | memoryview, kind: Kind) -> "BarrierBody":
+        """Parse the body of a sound frame of a kind."""
+        magnitude, plan, round_number, workers = BARRIER.unpack_from(frame, BODY_AT)
+        pulses = None
+        if kind is Kind.WAITING:
+            (latest,) = WAITING.unpack_from(frame, BODY_AT + BARRIER.size)
+            pulses = int.from_bytes(latest, "big")
+        return cls(magnitude, plan, round_number, int.from_bytes(workers, "big"), pulses)
 
 
 def unpack_header(frame: bytes | memoryview) -> Header | None:
@@ -185,7 +196,7 @@ _BODY_BYTES = {
     int(Kind.SUM): FRAGMENT_BYTES,
     int(Kind.DONE): BARRIER.size,
     int(Kind.ADVANCE): BARRIER.size,
-    int(Kind.WAITING): BARRIER.size,
+    int(Kind.WAITING): BARRIER.size + WAITING.size,
     int(Kind.ACK): 0,
     int(Kind.RECALL): 0,
     int(Kind.MISSING): 0,

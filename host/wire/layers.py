@@ -88,5 +88,18 @@ class Barrier(Packet):
         BitField("workers", 0, 128),
     ]
 
+    def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
+        """Return what a WAITING has besides."""
+        if self.underlayer is not None and self.underlayer.Kind == Kind.WAITING:
+            return Waiting
+        return super().guess_payload_class(payload)
+
+
+class Waiting(Packet):
+    """What follows the barrier's body in a WAITING."""
+
+    name = "Waiting"
+    fields_desc = [BitField("pulses", 0, 128)]  # noqa: RUF012
+
 
 bind_layers(IP, SwitchGNN, proto=PROTOCOL)

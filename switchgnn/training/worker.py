@@ -6,7 +6,6 @@ Rank, number of workers and where they meet come from the environment, as torchr
 it (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT). The rest is a task in JSON.
 """
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -26,6 +24,7 @@ from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.station import Station
+from switchgnn.task_events import EventWriter, Heartbeat
 from switchgnn.task_json import task_from_json, task_to_json
 from switchgnn.training.bins.models import distribute_in_bins
 from switchgnn.training.bins.options import BinOptions
@@ -99,6 +98,12 @@ def run_train_worker(task: TrainTask) -> None:
     Raises:
         SwitchGNNError: whatever stops the training.
     """
+    events = EventWriter(sys.stdout)
+    with Heartbeat(events):
+        _train(task, events)
+
+
+def _train(task: TrainTask, events: EventWriter) -> None:
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // _world_size()))
     partition = read_partition(task.partitions, task.worker)
     # The weights are the same everywhere; later random numbers may differ by worker.
@@ -110,14 +115,14 @@ def run_train_worker(task: TrainTask) -> None:
     with _together(task), opened as transport:
         with _distributed(model, partition, transport, task) as remote:
             trainer = Trainer(model, partition, remote, _own_options(task))
-            _report("ready")
+            events.write("ready")
             for report in trainer.run():
                 transport.next_epoch()
-                _report("epoch", **asdict(report), traffic=transport.traffic._asdict())
+                events.write("epoch", **asdict(report), traffic=transport.traffic._asdict())
         traffic = transport.traffic._asdict()
         transport.close()
     ledger = remote.ledger.to_dict()
-    _report("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
+    events.write("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
 
 
 @contextmanager
@@ -151,7 +156,8 @@ def _world_size() -> int:
 @contextmanager
 def _together(task: TrainTask) -> Iterator[None]:
     """Join the other workers for torch.distributed."""
-    size, patience = _world_size(), timedelta(seconds=task.pace.patience)
+    # They add gradients after each has computed its own.
+    size, patience = _world_size(), timedelta(seconds=task.pace.patience + task.pace.skew)
     if size == 1:
         yield
         return
@@ -184,8 +190,3 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
         sampling=task.sampling,
         seed=task.options.seed,
     )
-
-
-def _report(event: str, **values: Any) -> None:  # noqa: ANN401
-    sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
-    sys.stdout.flush()

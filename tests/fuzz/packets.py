@@ -44,7 +44,7 @@ FIELDS = {
     "group": (HEADER_AT + 16, 2),
     "round": (ROUND_AT, 4),
 }
-BODY_BYTES = {Kind.FEATURE: 128, Kind.SUM: 128, Kind.DONE: 28, Kind.ADVANCE: 28, Kind.WAITING: 28}
+BODY_BYTES = {Kind.FEATURE: 128, Kind.SUM: 128, Kind.DONE: 28, Kind.ADVANCE: 28, Kind.WAITING: 44}
 PING_MARK = b"that was mine"
 # For experiments within a network (IEEE 802).
 PING_ETHERTYPE = 0x88B5

@@ -30,7 +30,7 @@ def check(frame):
     assert isinstance(header, Header)
     assert header.pack(bytes(frame[BODY_AT:end])) == bytes(frame[HEADER_AT:end])
     if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
-        assert BarrierBody.unpack(frame[BODY_AT:end]).pack() == bytes(frame[BODY_AT:end])
+        assert BarrierBody.unpack(frame, header.kind).pack() == bytes(frame[BODY_AT:end])
     return True
 
 

@@ -84,6 +84,7 @@ class ModelSwitch:
         self.turn: tuple[int, int, int] | None = None
         self.any_turn = False
         self.following: dict[tuple[int, int, int], tuple[tuple[int, int], int]] = {}
+        self.pulses = 0
         self.accepted: dict[tuple, int] = {}
         self.released: set[tuple] = set()
         self.refused = 0
@@ -119,6 +120,7 @@ class ModelSwitch:
             self.incarnations.clear()
             self.turn, self.any_turn = None, True
             self.following.clear()
+            self.pulses = 0
 
     def _process(self, worker: int, frame: bytes) -> None:
         header = unpack_header(frame)
@@ -210,7 +212,7 @@ class ModelSwitch:
             self._send(worker, replace(header, kind=Kind.MISSING, count=count), b"")
 
     def _take_done(self, worker, header, place, frame) -> None:
-        body = BarrierBody.unpack(frame[BODY_AT : BODY_AT + 28])
+        body = BarrierBody.unpack(frame, Kind.DONE)
         if body.plan != self.plan or header.session != self.session & SESSION_MASK:
             self._answer([worker], Kind.WAITING, place, set())
             return
@@ -236,6 +238,8 @@ class ModelSwitch:
         elif place[0] == self.opened[0] and place[1] and body.magnitude != self.opened[1]:
             self._answer([worker], Kind.WAITING, place, set(), Refusal.MAGNITUDE)
             return
+        own = 1 << worker
+        self.pulses = (self.pulses & ~own) | (body.workers & own)
         if place < (self.turn or self.barrier_place):
             self._answer([worker], Kind.ADVANCE, place, set(range(self.workers)))
             return
@@ -264,6 +268,7 @@ class ModelSwitch:
             plan=self.plan,
             round=self.opened[0],
             workers=sum(1 << worker for worker in done),
+            pulses=self.pulses if kind is Kind.WAITING else None,
         )
         header = Header(
             kind=kind,

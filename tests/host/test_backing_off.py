@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.innetwork import barrier as barrier_module
-from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox
@@ -16,7 +16,7 @@ from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.header import BarrierBody, Header, Kind, unpack_header
+from switchgnn.host.wire.header import FRAGMENT_BYTES, BarrierBody, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION
@@ -148,6 +148,43 @@ def test_a_fetched_feature_makes_the_others_due(receiver):
     assert receiver.next_timer(17.0) <= TIMEOUT + STEP
 
 
+def test_who_has_waited_for_half_its_patience_fetches(receiver):
+    """However long the block has taken: after the whole of it the worker gives up."""
+    patience = receiver._endpoint.pace.patience
+    vertex = receiver.missing_vertices[0]
+    answer = Header(kind=Kind.MISSING, dst_id=vertex, count=1)
+    began = 1.0 + 10 * patience
+    receiver.take_missing(answer, began)
+    receiver.take_missing(answer, began + 0.45 * patience)
+    assert not any(header.kind is Kind.FETCH for header in receiver._endpoint.link.sent)
+    receiver.take_missing(answer, began + 0.55 * patience)
+    assert any(header.kind is Kind.FETCH for header in receiver._endpoint.link.sent)
+
+
+def test_while_sums_grow_nothing_is_fetched(receiver):
+    """One slot stands still, because its worker is slow: others show that it goes on."""
+    still, grows, comes = receiver.missing_vertices[:3]
+    sent = receiver._endpoint.link.sent
+
+    def missing(vertex, count, now):
+        return receiver.take_missing(Header(kind=Kind.MISSING, dst_id=vertex, count=count), now)
+
+    missing(still, 1, 9.0)
+    missing(grows, 1, 9.0)
+    assert missing(grows, 2, 18.0)
+    missing(still, 1, 20.0)
+    assert not any(header.kind is Kind.FETCH for header in sent)
+    place = receiver._schedule.receive_place[comes]
+    count = receiver._schedule.receive_count[place]
+    body = bytes(FRAGMENT_BYTES)
+    header = Header(kind=Kind.SUM, dst_id=comes, count=count)
+    receiver.take_sum(header, memoryview(ADDRESSES.frame(header.pack(body))), 27.0)
+    missing(still, 1, 30.0)
+    assert not any(header.kind is Kind.FETCH for header in sent)
+    missing(still, 1, 45.0)
+    assert any(header.kind is Kind.FETCH for header in sent)
+
+
 def repeated_dones(monkeypatch, answer):
     """How often `done` is sent within 10 s of a clock that only waiting moves on."""
     clock = SimpleNamespace(now=0.0)
@@ -160,7 +197,7 @@ def repeated_dones(monkeypatch, answer):
         if answer is not None and len(link.sent) > answered[0]:
             answered[0] = len(link.sent)
             clock.now += STEP
-            frame = ADDRESSES.frame(answer.pack(BarrierBody(magnitude=0, plan=5).pack()))
+            frame = ADDRESSES.frame(answer.pack(BarrierBody(magnitude=0, plan=5, pulses=0).pack()))
             return memoryview(frame)
         clock.now += seconds + 1e-9
         return None
@@ -174,12 +211,12 @@ def repeated_dones(monkeypatch, answer):
         plan_id=5,
     )
     with pytest.raises(ExchangeTimeoutError):
-        barrier.close_block(*PLACE)
+        barrier.close_block(PLACE, NEXT_ROUND)
     return endpoint.tally.barriers_repeated
 
 
 def test_a_done_without_answer_backs_off(monkeypatch):
-    assert repeated_dones(monkeypatch, None) <= 16
+    assert repeated_dones(monkeypatch, None) <= 8 + 10 / Pace().beat
 
 
 def test_a_worker_that_is_told_to_wait_asks_on(monkeypatch):

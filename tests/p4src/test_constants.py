@@ -60,6 +60,7 @@ def test_header_sizes():
     assert header_bytes("switchgnn_t") == header.HEADER_BYTES
     assert header_bytes("payload_t") == header.FRAGMENT_BYTES
     assert header_bytes("barrier_t") == header.BARRIER.size
+    assert header_bytes("waiting_t") == header.WAITING.size
     assert header_bytes("ethernet_t") == header.ETHERNET_BYTES
     assert header_bytes("ipv4_t") == header.IPV4_BYTES
 
@@ -72,4 +73,5 @@ def test_lengths_that_the_switch_writes():
     assert lengths == {
         "SUM_LENGTH": header.FEATURE_FRAME_BYTES - header.ETHERNET_BYTES,
         "BARE_LENGTH": header.BODY_AT - header.ETHERNET_BYTES,
+        "WAITING_LENGTH": header.BARRIER_FRAME_BYTES + header.WAITING.size - header.ETHERNET_BYTES,
     }

@@ -486,9 +486,9 @@ MISTAKES = (
         "the_living_are_named",
         "tests/recovery",
         "who waits in vain names those that are done",
-        "host/innetwork/barrier.py",
-        "if not barrier.workers >> w & 1",
-        "if barrier.workers >> w & 1",
+        "host/innetwork/signs.py",
+        "if not done >> worker & 1",
+        "if done >> worker & 1",
         (f"{KILLS}::test_a_worker_dies[embedded-1-1]",),
     ),
     Mistake(

@@ -32,6 +32,7 @@ NOTICED_BY = {
     "report_as_a_worker": "tier.LeafReportsWhenItsWorkersAreDone",
     "let_anything_have_its_turn": "turn.LaterPacketsAreRefused",
     "agree_with_all": "turn.WorkersMustAgreeOnWhatIsNext",
+    "take_every_pulse": "pulse.OnlyItsOwn",
 }
 
 

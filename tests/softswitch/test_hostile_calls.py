@@ -13,6 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from switchgnn.softswitch import SoftSwitch
 from tests.softswitch.harness import DEADLINE, Controller, exact, insert
+from tests.support.speed import seconds_here
 
 TRIES = 500
 MOST_DEPTH = 8
@@ -67,7 +68,9 @@ def fill(message, chosen, ids, depth=0):
 
 def ids_of(client):
     request = p4r.GetForwardingPipelineConfigRequest()
-    info = client.stub.GetForwardingPipelineConfig(request, timeout=DEADLINE).config.p4info
+    info = client.stub.GetForwardingPipelineConfig(
+        request, timeout=seconds_here(DEADLINE)
+    ).config.p4info
     kinds = (info.tables, info.actions, info.counters, info.direct_counters, info.registers)
     return tuple(each.preamble.id for kind in kinds for each in kind)
 
@@ -86,7 +89,7 @@ def test_every_request_is_answered(client):
                 )
             else:
                 request = p4r.ReadRequest(entities=entities)
-                list(client.stub.Read(request, timeout=DEADLINE))
+                list(client.stub.Read(request, timeout=seconds_here(DEADLINE)))
         except grpc.RpcError as error:
             refused += 1
             assert error.code() not in {
@@ -107,4 +110,4 @@ def test_connections_that_say_nothing_hold_up_no_call(switch, client):
         for number in range(200):
             idle = stack.enter_context(socket.create_connection((host, int(port))))
             idle.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[: number % 25])
-        assert client.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=DEADLINE)
+        assert client.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=seconds_here(DEADLINE))

@@ -86,7 +86,10 @@ def run(
     ] = None,
     window: Annotated[int, typer.Option(min=1, help="Features in flight per worker.")] = 16,
     patience: Annotated[
-        float, typer.Option(min=0.1, help="Seconds without progress before a worker gives up.")
+        float,
+        typer.Option(
+            min=0.1, help="Seconds of silence, or without progress, until a worker gives up."
+        ),
     ] = 20.0,
     ecn_threshold: Annotated[
         int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
@@ -187,7 +190,7 @@ class _Steps:
         self._progress = progress
         self._bars: dict[str, TaskID] = {}
 
-    def __call__(self, step: str, done: int, total: int) -> None:
+    def __call__(self, step: str, done: float, total: int) -> None:
         name, _, detail = step.partition(": ")
         if name not in self._bars:
             self.finish()

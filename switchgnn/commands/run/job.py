@@ -53,7 +53,7 @@ from switchgnn.topologies.nursery import Nursery
 # The last step; after it a run only cleans up.
 COMPARING = "comparing with the reference"
 
-StepListener = Callable[[str, int, int], None]
+StepListener = Callable[[str, float, int], None]
 
 
 def run_job(

@@ -3,9 +3,10 @@
 """Starts one process per worker, follows their reports, and collects their sums."""
 
 import json
+import os
 import selectors
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,14 +15,18 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.python_program import python_program
+from switchgnn.task_events import ALIVE
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child
 
 WORKER_COMMAND = python_program("switchgnn.commands", "worker")
+# Beyond the patience; it also is the time in which a worker starts.
 _SILENCE_SECONDS = 10.0
 _EXIT_SECONDS = 10.0
+_LOOK_SECONDS = 1.0
+_MOST_BYTES = 1 << 16
 
-ProgressListener = Callable[[int, int], None]
+ProgressListener = Callable[[float, int], None]
 # Called with (worker, event) for whatever a worker says before it has finished.
 EventListener = Callable[[int, dict[str, Any]], None]
 
@@ -74,7 +79,8 @@ def run_workers(
     Args:
         fabric: a running fabric with the plan installed.
         tasks: one per worker, in order.
-        progress: called with (steps done by all, steps of all).
+        progress: called with (steps done by all, with what is done of those under way; steps
+            of all).
         command: starts a worker; benchmarks have variants.
 
     Returns:
@@ -83,7 +89,7 @@ def run_workers(
     Raises:
         WorkerError: a worker failed, died or fell silent; the others are stopped.
     """
-    done, steps = [0] * len(tasks), [0] * len(tasks)
+    done, steps = [0.0] * len(tasks), [0] * len(tasks)
 
     def listen(worker: int, event: dict[str, Any]) -> None:
         if event["event"] == "progress":
@@ -102,10 +108,10 @@ def follow_workers(
 
     Args:
         children: one process per worker, not yet started. It takes a task as one line of JSON
-            on its standard input, reports events in such lines on its standard output, and
-            ends with the event ``finished``.
+            on its standard input, reports events in such lines on its standard output, also
+            that it is alive, and ends with the event ``finished``.
         tasks: one per worker, in the same order.
-        listen: called for every event before the last.
+        listen: called for every event before the last that says more than that.
 
     Returns:
         The event ``finished`` of each worker.
@@ -127,27 +133,79 @@ def _follow(
     children: Sequence[Child], patience: float, listen: EventListener
 ) -> list[dict[str, Any]]:
     finished: dict[int, dict[str, Any]] = {}
-    deadline = time.monotonic() + patience
+    silence = _Silence(len(children), patience)
     with selectors.DefaultSelector() as selector:
         for worker, child in enumerate(children):
-            selector.register(child.stdout, selectors.EVENT_READ, worker)
+            selector.register(child.stdout, selectors.EVENT_READ, (worker, _Lines(child)))
         while len(finished) < len(children):
-            for key, _ in selector.select(timeout=1.0):
-                worker = key.data
-                line = children[worker].stdout.readline()
-                if not line:
+            for key, _ in selector.select(timeout=_LOOK_SECONDS):
+                worker, lines = key.data
+                new = lines.read()
+                if new is None:
                     _fail(children, worker)
-                deadline = time.monotonic() + patience
-                event = json.loads(line)
-                if event["event"] == "finished":
-                    finished[worker] = event
-                    selector.unregister(key.fileobj)
-                else:
-                    listen(worker, event)
-            if time.monotonic() > deadline:
-                silent = [str(w) for w in range(len(children)) if w not in finished]
-                raise WorkerError(f"No word from worker {', '.join(silent)} for {patience:g} s.")
+                    break
+                silence.ends(worker)
+                for event in map(json.loads, new):
+                    if event["event"] == "finished":
+                        finished[worker] = event
+                        selector.unregister(key.fileobj)
+                    elif event["event"] != ALIVE:
+                        listen(worker, event)
+            silence.check(finished.keys())
     return [finished[worker] for worker in range(len(children))]
+
+
+class _Lines:
+    """The lines of a child's standard output, as they come."""
+
+    def __init__(self, child: Child) -> None:
+        self._file = child.stdout.fileno()
+        self._rest = b""
+
+    def read(self) -> list[bytes] | None:
+        """Return the lines that are complete by now, or None at the end; waits for some bytes."""
+        new = os.read(self._file, _MOST_BYTES)
+        *lines, self._rest = (self._rest + new).split(b"\n")
+        return lines if new else None
+
+
+class _Silence:
+    """How long each worker has said nothing.
+
+    Args:
+        workers: their number.
+        longest: seconds.
+    """
+
+    def __init__(self, workers: int, longest: float) -> None:
+        self._longest = longest
+        self._seconds = [0.0] * workers
+        self._checked = time.monotonic()
+
+    def ends(self, worker: int) -> None:
+        """Note that a worker has said something."""
+        self._seconds[worker] = 0.0
+
+    def check(self, finished: Collection[int]) -> None:
+        """Count the time that has passed.
+
+        Raises:
+            WorkerError: somebody who has not finished was silent for too long.
+        """
+        now = time.monotonic()
+        # Where this process was stopped itself, the others may have been.
+        passed = min(now - self._checked, 2 * _LOOK_SECONDS)
+        self._checked = now
+        silent = []
+        for worker in range(len(self._seconds)):
+            self._seconds[worker] += passed
+            if worker not in finished and self._seconds[worker] > self._longest:
+                silent.append(str(worker))
+        if silent:
+            raise WorkerError(
+                f"No sign of life of worker {', '.join(silent)} for {self._longest:g} s: it is "
+                "stopped, or waits for something that does not come."
+            )
 
 
 def _outcome(event: dict[str, Any]) -> WorkerOutcome:

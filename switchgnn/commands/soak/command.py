@@ -77,7 +77,7 @@ class _Bar:
         self._name = f"run {number}: {summary_of(run)}"
         self._run_started = time.monotonic()
 
-    def step(self, step: str, _done: int, _total: int) -> None:
+    def step(self, step: str, _done: float, _total: int) -> None:
         """Show the step of the run and the time that has passed."""
         self._progress.update(
             self._bar,

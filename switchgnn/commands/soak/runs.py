@@ -104,7 +104,7 @@ class SoakListener(Protocol):
     def begun(self, number: int, run: RunOptions) -> None:
         """Note that a run begins."""
 
-    def step(self, step: str, done: int, total: int) -> None:
+    def step(self, step: str, done: float, total: int) -> None:
         """Note that a step of the run begins or advances.
 
         Args:
@@ -183,7 +183,7 @@ def _run_once(
     interruption: Interruption,
     nursery: Nursery | None,
 ) -> Failure | None:
-    def step(name: str, done: int, total: int) -> None:
+    def step(name: str, done: float, total: int) -> None:
         if name == COMPARING:
             interruption.later()
         listener.step(name, done, total)

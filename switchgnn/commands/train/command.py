@@ -169,7 +169,7 @@ def train(
     """
     nursery = context.with_resource(training_nursery())
     # What needs PyTorch; other commands do without it.
-    from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
+    from switchgnn.commands.train.job import SKEW, TrainJob, default_task  # noqa: PLC0415
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
     from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
     from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: PLC0415
@@ -216,7 +216,7 @@ def train(
                 transport=each.name,
                 model=shape,
                 options=options,
-                pace=Pace(window=window),
+                pace=Pace(window=window, skew=SKEW),
                 sampling=sampling,
                 faults=faults,
                 bins=BinOptions(bin_memory, *PIPELINES[pipeline.value]),

@@ -16,6 +16,10 @@ from switchgnn.planner.presets import Situation
 from switchgnn.station import Station
 from switchgnn.training.worker import TrainTask
 
+# By how many seconds workers may be apart. The command itself sees that a process has ended, or
+# does nothing any more.
+SKEW = 180.0
+
 
 @dataclass(frozen=True)
 class TrainJob:

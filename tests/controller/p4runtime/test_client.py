@@ -90,7 +90,7 @@ def test_a_switch_of_another_user_is_not_believed(tmp_path):
     with SoftSwitch(grpc=f"unix:{path}"):
         os.chown(path, 12345, 12345)
         with pytest.raises(ControllerError, match="it belongs to user 12345"):
-            P4RuntimeClient(f"unix:{path}", deadline=3).open()
+            P4RuntimeClient(f"unix:{path}", deadline=seconds_here(3)).open()
 
 
 @needs_root

@@ -211,6 +211,23 @@ def test_a_farewell_acknowledges_all_that_came_before():
     assert any(drops)
 
 
+@pytest.mark.whole
+def test_who_computes_is_waited_for():
+    """It says nothing meanwhile, for longer than the patience."""
+    graph, assignment = random_case(20, 40, 2, 1, directed=False)
+    schedules, parts = copy_schedules(graph, assignment, 2), parts_of(assignment, 2)
+    transports = on_hub(schedules, pace=Pace(patience=0.2, skew=20.0))
+    features = features_for(graph, 3)
+    results = {}
+
+    def work(worker):
+        time.sleep(0.8 * worker)
+        results[worker] = transports[worker].aggregate(features[parts[worker]], BOTH[0])
+
+    together(work, 2)
+    assert set(results) == {0, 1}
+
+
 def test_without_faults_all_leave_at_once():
     graph, assignment = random_case(60, 300, 3, 1, directed=True)
     transports = on_hub(copy_schedules(graph, assignment, 3))

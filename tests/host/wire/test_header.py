@@ -20,7 +20,7 @@ from switchgnn.host.wire.header import (
     Kind,
     unpack_header,
 )
-from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
+from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN, Waiting
 from tests.host.addresses import ADDRESSES
 
 bits = st.booleans()
@@ -59,10 +59,12 @@ def body_of(kind: Kind, data) -> tuple[bytes, object]:
     magnitude, plan, number, workers = (
         data.draw(values) for values in (u32, u32, u32, st.integers(0, 2**128 - 1))
     )
-    return (
-        BarrierBody(magnitude, plan, number, workers).pack(),
-        Barrier(magnitude=magnitude, plan=plan, round=number, workers=workers),
-    )
+    layer = Barrier(magnitude=magnitude, plan=plan, round=number, workers=workers)
+    pulses = None
+    if kind is Kind.WAITING:
+        pulses = data.draw(st.integers(0, 2**128 - 1))
+        layer = layer / Waiting(pulses=pulses)
+    return BarrierBody(magnitude, plan, number, workers, pulses).pack(), layer
 
 
 def scapy_frame(header: Header, body: object) -> bytes:
@@ -100,7 +102,7 @@ def test_unpack_returns_what_was_packed(header, data):
     frame = ADDRESSES.frame(header.pack(body))
     assert unpack_header(frame) == header
     if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
-        assert BarrierBody.unpack(frame[BODY_AT:]).pack() == body
+        assert BarrierBody.unpack(frame, header.kind).pack() == body
 
 
 @given(headers, st.data())

@@ -8,6 +8,7 @@ from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import BODY_AT, ETHERNET_BYTES, HEADER_AT, PROTOCOL, Kind
+from switchgnn.host.wire.layers import Waiting
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     barrier_answer,
@@ -33,7 +34,7 @@ class KindsOfTheSwitchAreDropped(SwitchTest):
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         frames = [resigned(FEATURE, Kind=Kind.SUM), resigned(BARE, Kind=Kind.ACK, Is_ACK=1)]
-        frames += [resigned(DONE, Kind=kind) for kind in (Kind.ADVANCE, Kind.WAITING)]
+        frames += [resigned(DONE, Kind=Kind.ADVANCE), resigned(DONE / Waiting(), Kind=Kind.WAITING)]
         frames += [
             resigned(BARE, Kind=kind) for kind in (0, Kind.MISSING, *range(max(Kind) + 1, 16))
         ]

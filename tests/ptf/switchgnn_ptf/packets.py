@@ -13,7 +13,7 @@ from scapy.packet import Packet, Raw
 
 from switchgnn.controller.network import star_network
 from switchgnn.host.wire.header import LANES, Kind, Refusal
-from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
+from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN, Waiting
 from switchgnn.station import Station
 
 Lanes = NDArray[np.int32]
@@ -92,6 +92,7 @@ def done(
     incarnation: int = 0,
     following: tuple[int, int] | None = None,
     port: int | None = None,
+    pulse: int = 0,
 ) -> Packet:
     """Return the DONE frame of a worker, sent from its own port unless told otherwise.
 
@@ -109,7 +110,7 @@ def done(
         Fragment=fragment,
     )
     sender = port_of(worker) if port is None else port
-    return _from_worker(sender) / header / Barrier(magnitude=magnitude, plan=plan)
+    return _from_worker(sender) / header / Barrier(magnitude=magnitude, plan=plan, workers=pulse)
 
 
 def sum_to(
@@ -204,6 +205,7 @@ def barrier_answer(
     ecn: int = 0,
     largest: int = 0,
     refusal: Refusal = Refusal.NONE,
+    pulses: int = 0,
 ) -> Packet:
     """Return the ADVANCE or WAITING that the worker behind port ``to`` must get."""
     header = asked[SwitchGNN].copy()
@@ -211,6 +213,8 @@ def barrier_answer(
     header.Kind, header.Checksum, header.ECN = int(kind), None, ecn
     header.Dst_id, header.Count, header.Feature_group = largest, int(refusal), 0
     body = Barrier(magnitude=magnitude, plan=plan, round=round_, workers=workers)
+    if kind is Kind.WAITING:
+        body = body / Waiting(pulses=pulses)
     return _from_switch(to) / header / body
 
 

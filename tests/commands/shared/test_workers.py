@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whose silence ends a command, and whose does not."""
+
+import os
+import re
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+from switchgnn.commands.shared import workers
+from switchgnn.commands.shared.workers import WorkerError, follow_workers
+from switchgnn.host.pace import Pace
+from switchgnn.topologies import child
+from switchgnn.topologies.child import Child
+
+pytestmark = pytest.mark.whole
+
+PROGRAM = """
+import os, signal, sys, threading, time
+from switchgnn.task_events import EventWriter, Heartbeat
+sys.stdin.readline()
+events = EventWriter(sys.stdout)
+with Heartbeat(events, every=0.05):
+    events.write("ready", pid=os.getpid())
+    {does}
+events.write("finished")
+"""
+COMPUTES = """
+    ends = 1.6 + time.monotonic()
+    while time.monotonic() < ends: pass
+"""
+LOOKS = """
+    for _ in range(30): time.sleep(0.05)
+"""
+HANGS = """
+    threading.Lock().acquire(); threading.Event().wait()
+"""
+
+
+@dataclass(frozen=True)
+class Task:
+    worker: int
+    pace: Pace = field(default_factory=lambda: Pace(patience=0.5))
+
+    def to_json(self):
+        return "{}"
+
+
+def follow(tmp_path, programs, listen=lambda worker, event: None):
+    children = [
+        Child(
+            f"Worker {worker}",
+            [sys.executable, "-c", PROGRAM.replace("{does}", does.strip())],
+            tmp_path / f"{worker}.log",
+            pipe=True,
+        )
+        for worker, does in enumerate(programs)
+    ]
+    return follow_workers(children, [Task(worker) for worker in range(len(programs))], listen)
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch):
+    """In place of ten seconds."""
+    monkeypatch.setattr(workers, "_SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(workers, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(child, "_STOP_SECONDS", 0.2)
+
+
+def test_whoever_works_may_be_silent_about_it(tmp_path):
+    """A long computation and a long wait have no event, for longer than the patience."""
+    heard = []
+    finished = follow(tmp_path, [COMPUTES, LOOKS], lambda worker, event: heard.append(event))
+    assert [event["event"] for event in finished] == ["finished"] * 2
+    assert [event["event"] for event in heard] == ["ready"] * 2
+
+
+def test_whoever_hangs_is_named_alone(tmp_path):
+    with pytest.raises(WorkerError, match=r"of worker 1 for 1 s:"):
+        follow(tmp_path, [COMPUTES, HANGS, LOOKS])
+
+
+def test_whoever_was_stopped_is_named_alone(tmp_path):
+    def stop(worker, event):
+        if worker == 2:
+            os.kill(event["pid"], signal.SIGSTOP)
+
+    began = time.monotonic()
+    with pytest.raises(WorkerError) as raised:
+        follow(tmp_path, [COMPUTES, LOOKS, LOOKS], stop)
+    assert re.search(r"of worker 2 for", str(raised.value))
+    assert time.monotonic() - began < 10
+
+
+def test_events_that_come_together_are_all_heard(tmp_path):
+    """Also those that the worker was too quick for."""
+    heard = []
+    several = """
+    for number in range(2000): events.write("progress", number=number)
+"""
+    follow(tmp_path, [several], lambda worker, event: heard.append(event.get("number")))
+    assert heard == [None, *range(2000)]
+
+
+def test_whoever_ends_without_a_word_is_named(tmp_path):
+    with pytest.raises(WorkerError, match="Worker 1 stopped with code 3"):
+        follow(tmp_path, [LOOKS, "os._exit(3)"])
