@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.innetwork import barrier as barrier_module
-from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox
@@ -211,7 +211,7 @@ def repeated_dones(monkeypatch, answer):
         plan_id=5,
     )
     with pytest.raises(ExchangeTimeoutError):
-        barrier.close_block(*PLACE)
+        barrier.close_block(PLACE, NEXT_ROUND)
     return endpoint.tally.barriers_repeated
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import switchgnn.host.innetwork.barrier as barrier_module
-from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox
@@ -137,9 +137,9 @@ def waiting(monkeypatch, pulses, *, block, seconds, pace=PACE):
     barrier = Barrier(endpoint, Inbox(endpoint, None, None), workers=2, plan_id=5)
     try:
         if block:
-            barrier.close_block(1, block, 0)
+            barrier.close_block((1, block, 0), NEXT_ROUND)
         else:
-            barrier.open_round(1, 0)
+            barrier.open_round(1, 0, (1, 0))
     finally:
         passed = clock.now - 1000.0
     return passed
