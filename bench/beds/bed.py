@@ -3,7 +3,7 @@
 """A test bed: a star of veth pairs whose switch serves a plan."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,7 +17,7 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.change import change_between
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
-from switchgnn.controller.controls.session import Session
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.desired import desired_state, with_session
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import default_update
@@ -73,7 +73,7 @@ class Bed:
         """Begin a new session in the switch, so that rounds start from 1 again."""
         self.session += 1
         session = Session(self._layout)
-        entry = session.entry(self.session, self._switch_plan())
+        entry = self._session_entry(session, self._switch_plan())
         self.client.write([default_update(session.table, session.encode(entry))])
 
     def counters(self) -> dict[str, int]:
@@ -92,9 +92,13 @@ class Bed:
         session = Session(self._layout)
         self.session = 1
         desired = desired_state(plan, self._layout, self.network, DEFAULT_ECN_THRESHOLD)
-        goal = with_session(desired, session, session.entry(self.session, plan))
+        goal = with_session(desired, session, self._session_entry(session, plan))
         change = change_between(self._layout, empty_state(self._layout), goal)
         self.client.write_requests(change.requests())
+
+    def _session_entry(self, session: Session, plan: SwitchPlan) -> SessionEntry:
+        # The raw load has no barriers, so nobody tells the switch whose turn it is.
+        return replace(session.entry(self.session, plan), any_turn=1)
 
     def _switch_plan(self) -> SwitchPlan:
         return SwitchPlan(self.served.plan.manifest, self.served.switch)

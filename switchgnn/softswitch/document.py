@@ -20,7 +20,7 @@ from switchgnn.softswitch.errors import MalformedProgramError
 
 MOST_BITS = 1 << 16  # of a field, a parameter or a constant
 MOST_CELLS = 1 << 26  # of an array
-_DEEPEST = 100
+_DEEPEST = 260  # a concatenation of 32 fields is nested 256 deep
 _LONGEST_NAME = 1024
 _LONGEST_TEXT = 1 << 12  # of a message to the log
 _LONGEST_HEX = MOST_BITS // 4 + 3

@@ -15,8 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 # By it the processes are found that a run of a copy has left behind.
 _MARK = "SWITCHGNN_PLANTED"
-_FAILED = re.compile(r"^FAILED ", re.MULTILINE)
-_ERROR = re.compile(r"^ERROR ", re.MULTILINE)
+# A test may also be noticed by what it leaves behind.
+_FAILED = re.compile(r"^FAILED |ERROR at teardown of ", re.MULTILINE)
+_BROKEN = re.compile(r"ERROR at setup of |ERROR collecting ")
+# Where pytest makes its own folders, which is not in the folder for temporary files.
+_OF_PYTEST = "PYTEST_DEBUG_TEMPROOT"
 _NOTHING_RAN = 5
 _PYTEST = ("-m", "pytest", "--level", "test", "-x", "-p", "no:cacheprovider", "--timeout", "100")
 
@@ -41,7 +44,7 @@ class Verdict:
     @property
     def broken(self) -> bool:
         """Whether a test could not even begin."""
-        return bool(_ERROR.search(self.output))
+        return bool(_BROKEN.search(self.output))
 
     @property
     def all_skipped(self) -> bool:
@@ -61,7 +64,11 @@ def copy_of_the_tree(folder):
 
 def run_tests(folder, nodes, *options):
     """Run pytest in a copy; whatever it leaves behind is ended."""
-    inherited = {name: it for name, it in os.environ.items() if not name.startswith("PYTEST_")}
+    inherited = {
+        name: it
+        for name, it in os.environ.items()
+        if not name.startswith("PYTEST_") or name == _OF_PYTEST
+    }
     try:
         done = subprocess.run(
             [sys.executable, *_PYTEST, *options, *nodes],
