@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from switchgnn.softswitch.codegen.compiler import DROP_PORT, CompiledProgram, Functions
+from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
 from switchgnn.softswitch.lines import Queued
+from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.replication import Replica, ReplicationEngine
 from switchgnn.softswitch.traffic_manager import TrafficManager
 

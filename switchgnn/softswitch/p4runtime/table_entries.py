@@ -39,8 +39,28 @@ def find_table(schema: Schema, ident: int) -> TableSchema:
     """
     table = schema.tables.get(ident)
     if table is None:
-        raise not_found(f"There is no table with id {ident:#x}.")
+        raise absent(schema, ident, "table")
     return table
+
+
+def absent(schema: Schema, ident: int, kind: str) -> RequestError:
+    """Return the error for an object that the program does not have.
+
+    Args:
+        schema: the objects that there are.
+        ident: the id that a controller has given.
+        kind: what it should be.
+
+    Returns:
+        A NOT_FOUND error.
+    """
+    name = schema.removed.get(ident)
+    if name is None:
+        return not_found(f"There is no {kind} with id {ident:#x}.")
+    return not_found(
+        f"The {kind} '{name}' is not in the program: the compiler has removed it, because no "
+        "packet can reach it."
+    )
 
 
 def write_entry(schema: TableSchema, table: MatchTable, kind: int, message: p4r.TableEntry) -> None:
