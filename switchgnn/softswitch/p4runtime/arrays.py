@@ -67,7 +67,7 @@ def read_registers(
         register = _register(pipeline, message)
         indices = _indices(message, register.size)
         return [(message.register_id, indices.start)], [
-            register.cells[indices.start : indices.stop]
+            list(register.cells[indices.start : indices.stop])
         ]
     places = [(ident, 0) for ident in pipeline.schema.registers]
     state = pipeline.state.registers
