@@ -13,7 +13,7 @@ import typer
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.softswitch.errors import PortError, SoftSwitchError
-from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.native.backend import VARIABLE, Backend
 from switchgnn.softswitch.p4runtime.server import TlsFiles
 from switchgnn.softswitch.p4runtime.unix_socket import socket_path
 from switchgnn.softswitch.ports import PortSpec, parse_port
@@ -60,7 +60,10 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
     ] = None,
     backend: Annotated[
         Backend,
-        typer.Option(help="Run programs as C++ (native) or Python; auto: if a compiler is there."),
+        typer.Option(
+            envvar=VARIABLE,
+            help="Run programs as C++, as Python, or as C++ if there is a compiler.",
+        ),
     ] = Backend.AUTO,
     log_level: Annotated[LogLevel, typer.Option(help="Least severe message.")] = LogLevel.WARNING,
     exit_with_parent: Annotated[

@@ -4,6 +4,9 @@
 
 from enum import Enum
 
+# The variable of the environment that says it where no option does.
+VARIABLE = "SWITCHGNN_BACKEND"
+
 
 class Backend(str, Enum):
     """The code that a program becomes: C++, Python, or C++ where a compiler is there."""

@@ -9,7 +9,7 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
-from switchgnn.native_cache import cache_folder, compiled_once, sources_in
+from switchgnn.native_cache import ForeignCacheError, cache_folder, compiled_once, sources_in
 from switchgnn.softswitch.errors import SoftSwitchError
 
 RUNTIME = Path(__file__).parent / "runtime"
@@ -51,18 +51,20 @@ def compiled_library(source: str) -> Path:
     made_of = (compiler, _version(compiler), _processor(), *_FLAGS, source, *sources_in(RUNTIME))
     try:
         return compiled_once(folder, "program", made_of, partial(_compile, compiler, source))
-    except OSError as error:
-        raise NoCompilerError(f"Cannot keep the compiled program in {folder}: {error}.") from error
+    except (OSError, ForeignCacheError) as error:
+        raise NoCompilerError(f"Cannot keep the compiled program in {folder}: {error}") from error
 
 
 def _compile(compiler: str, source: str, library: Path) -> None:
     program = library.with_suffix(".h")
     program.write_text(source)
     unit = f'#include "{program.name}"\n#include "interface.h"\n'
-    places = ("-I", str(RUNTIME), "-I", str(library.parent))
+    places = ("-I", str(RUNTIME))
     result = subprocess.run(
-        [compiler, *_FLAGS, *places, "-x", "c++", "-", "-o", str(library)],
+        [compiler, *_FLAGS, *places, "-x", "c++", "-", "-o", str(library.absolute())],
         input=unit,
+        # A unit from standard input includes what lies in the current folder before all else.
+        cwd=library.absolute().parent,
         capture_output=True,
         text=True,
         check=False,
