@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks to run in: a star or a leaf-spine, in Mininet or over loopback, with either switch."""
 
+from switchgnn.softswitch.native.ahead import Ahead
 from switchgnn.topologies.background import BackgroundTraffic
 from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, choose
 from switchgnn.topologies.errors import FabricError
@@ -9,10 +10,11 @@ from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
 from switchgnn.topologies.site import LeafSpineSite, Site, Star, cable_name
-from switchgnn.topologies.targets import Target, TlsFolder
+from switchgnn.topologies.targets import Target, TlsFolder, compile_for
 
 __all__ = [
     "AUTO",
+    "Ahead",
     "BackgroundTraffic",
     "Choice",
     "Fabric",
@@ -28,6 +30,7 @@ __all__ = [
     "cable_name",
     "carried",
     "choose",
+    "compile_for",
     "folder_for_sockets",
     "free_tcp_port",
     "socket_address",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from switchgnn.controller.p4runtime.address import grpc_target
 from switchgnn.python_program import python_program
+from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
@@ -57,6 +58,15 @@ class TlsFolder:
 def bmv2_installed() -> bool:
     """Tell whether BMv2 is on the PATH."""
     return shutil.which(BMV2_PROGRAM) is not None
+
+
+def compile_for(target: Target, config: bytes) -> Ahead | None:
+    """Compile a program before switches are started; None for a target that compiles nothing.
+
+    Raises:
+        SoftSwitchError: the embedded switch cannot run it.
+    """
+    return compile_ahead(config) if target is Target.EMBEDDED else None
 
 
 def switch_command(

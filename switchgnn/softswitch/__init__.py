@@ -9,12 +9,14 @@ from switchgnn.softswitch.errors import (
     SoftSwitchError,
     UnsupportedProgramError,
 )
+from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.p4runtime.server import TlsFiles
 from switchgnn.softswitch.ports import EthernetSpec, UdpSpec
 from switchgnn.softswitch.switch import SoftSwitch
 from switchgnn.softswitch.traffic_manager import QueueSettings
 
 __all__ = [
+    "Backend",
     "EthernetSpec",
     "GrpcAddressError",
     "MalformedProgramError",

@@ -13,6 +13,7 @@ import typer
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.softswitch.errors import PortError, SoftSwitchError
+from switchgnn.softswitch.native.backend import VARIABLE, Backend
 from switchgnn.softswitch.p4runtime.server import TlsFiles
 from switchgnn.softswitch.p4runtime.unix_socket import socket_path
 from switchgnn.softswitch.ports import PortSpec, parse_port
@@ -57,6 +58,13 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
     tls_client_ca: Annotated[
         Path | None, typer.Option(help="PEM file of the CA that clients must have.")
     ] = None,
+    backend: Annotated[
+        Backend,
+        typer.Option(
+            envvar=VARIABLE,
+            help="Run programs as C++, as Python, or as C++ if there is a compiler.",
+        ),
+    ] = Backend.AUTO,
     log_level: Annotated[LogLevel, typer.Option(help="Least severe message.")] = LogLevel.WARNING,
     exit_with_parent: Annotated[
         bool, typer.Option(help="Stop when the parent process ends.")
@@ -78,6 +86,7 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
                 cpu_port=cpu_port,
                 queues=_queues(queue_depth, port_rate, port_bandwidth),
                 tls=tls,
+                backend=backend,
             )
             _serve(switch, signals, open_to_all=tls is None or tls.client_ca is None)
         except SwitchGNNError as error:

@@ -5,11 +5,12 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from switchgnn.softswitch.codegen.compiler import DROP_PORT, CompiledProgram, Functions
+from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
 from switchgnn.softswitch.lines import Queued
+from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.replication import Replica, ReplicationEngine
 from switchgnn.softswitch.traffic_manager import TrafficManager
 
@@ -41,6 +42,10 @@ class ForwardingCounts:
     again_drops: int = 0
     without_program: int = 0
     failures: int = 0
+
+    def __add__(self, other: "ForwardingCounts") -> "ForwardingCounts":
+        pairs = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
+        return ForwardingCounts(**{name: one + two for name, (one, two) in pairs.items()})
 
 
 class Forwarder:

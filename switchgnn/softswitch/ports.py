@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from switchgnn.softswitch.codegen.compiler import DROP_PORT
 from switchgnn.softswitch.errors import PortError
+from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.udp_socket import connected_udp
 
 RECEIVE_BUFFER_BYTES = 32 << 20

@@ -9,6 +9,9 @@ from typing import Any
 Json = Any
 FieldRef = tuple[str, str]
 
+# The egress port of packets that are dropped.
+DROP_PORT = 511
+
 
 @dataclass(frozen=True)
 class FieldType:

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Multicast groups and clone sessions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,45 @@ class CloneSession:
     max_length: int = 0
 
 
+Value = TypeVar("Value")
+
+
+class Published(dict[int, Value]):
+    """A dictionary that tells of its changes; None stands for what is removed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tell: Callable[[int, Value | None], None] | None = None
+
+    def tell(self, listener: Callable[[int, Value | None], None] | None) -> None:
+        """Tell a listener of all that there is, and from now on of every change."""
+        self._tell = listener
+        if listener is not None:
+            for ident, value in self.items():
+                listener(ident, value)
+
+    def __setitem__(self, ident: int, value: Value) -> None:
+        super().__setitem__(ident, value)
+        if self._tell is not None:
+            self._tell(ident, value)
+
+    def __delitem__(self, ident: int) -> None:
+        super().__delitem__(ident)
+        if self._tell is not None:
+            self._tell(ident, None)
+
+    def clear(self) -> None:
+        """Remove everything."""
+        for ident in list(self):
+            del self[ident]
+
+
 class ReplicationEngine:
     """Multicast groups by id and clone sessions by id."""
 
     def __init__(self) -> None:
-        self.groups: dict[int, tuple[Replica, ...]] = {}
-        self.sessions: dict[int, CloneSession] = {}
+        self.groups: Published[tuple[Replica, ...]] = Published()
+        self.sessions: Published[CloneSession] = Published()
 
     def reset(self) -> None:
         """Forget every group and session."""

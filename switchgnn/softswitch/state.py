@@ -8,7 +8,14 @@ from collections.abc import Mapping
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
 from switchgnn.softswitch.hashing import ALGORITHMS
-from switchgnn.softswitch.program import ConstEntry, Json, Program, Table
+from switchgnn.softswitch.program import (
+    ConstEntry,
+    CounterArray,
+    Json,
+    Program,
+    RegisterArray,
+    Table,
+)
 from switchgnn.softswitch.stateful import CounterCells, RegisterCells
 from switchgnn.softswitch.tables import (
     Entry,
@@ -34,17 +41,28 @@ class ProgramState:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.tables: Mapping[str, MatchTable] = {
-            name: _match_table(program, table) for name, table in program.tables.items()
+            name: self._table(table) for name, table in program.tables.items()
         }
         self.registers: Mapping[str, RegisterCells] = {
-            name: RegisterCells(array.size, array.width)
-            for name, array in program.registers.items()
+            name: self._register(array) for name, array in program.registers.items()
         }
         self.counters: Mapping[str, CounterCells] = {
-            name: CounterCells(array.size)
+            name: self._counter(array)
             for name, array in program.counters.items()
             if array.table is None
         }
+
+    def _table(self, table: Table) -> MatchTable:
+        widths = key_widths(self.program, table)
+        return MatchTable(
+            _matcher(table, widths), default_target(table), constant_entries(table, widths)
+        )
+
+    def _register(self, array: RegisterArray) -> RegisterCells:
+        return RegisterCells(array.size, array.width)
+
+    def _counter(self, array: CounterArray) -> CounterCells:
+        return CounterCells(array.size)
 
     def reset(self) -> None:
         """Restore everything to what the program starts with."""
@@ -118,13 +136,21 @@ def action_target(table: Table, action: int, data: tuple[int, ...]) -> Target:
     return number, data, [0, 0] if table.with_counters else None
 
 
-def _match_table(program: Program, table: Table) -> MatchTable:
-    default: Target = (-1, (), None)
+def default_target(table: Table) -> Target:
+    """Return the target of the program's default entry; its action is -1 without one."""
     if table.default is not None and table.default.action in table.actions.values():
-        default = action_target(table, table.default.action, table.default.data)
-    widths = tuple(key_width(program, field.target) for field in table.key)
-    constants = tuple(_constant_entry(table, entry, widths) for entry in table.entries)
-    return MatchTable(_matcher(table, widths), default, constants)
+        return action_target(table, table.default.action, table.default.data)
+    return -1, (), None
+
+
+def constant_entries(table: Table, widths: tuple[int, ...]) -> tuple[Entry, ...]:
+    """Return the entries that the program declares; ``widths`` are those of the key's fields."""
+    return tuple(_constant_entry(table, entry, widths) for entry in table.entries)
+
+
+def key_widths(program: Program, table: Table) -> tuple[int, ...]:
+    """Return the width of each field of a table's key in bits."""
+    return tuple(key_width(program, field.target) for field in table.key)
 
 
 def key_width(program: Program, target: Json) -> int:

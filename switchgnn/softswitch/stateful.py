@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Register and counter arrays."""
 
+from collections.abc import MutableSequence
+
 
 class RegisterCells:
     """Cells of a register array; ``cells`` stays the same list object."""
@@ -9,7 +11,7 @@ class RegisterCells:
     def __init__(self, size: int, width: int) -> None:
         self.size = size
         self.width = width
-        self.cells = [0] * size
+        self.cells: MutableSequence[int] = [0] * size
 
     def reset(self) -> None:
         """Set every cell to zero."""
@@ -21,8 +23,8 @@ class CounterCells:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.packets = [0] * size
-        self.bytes = [0] * size
+        self.packets: MutableSequence[int] = [0] * size
+        self.bytes: MutableSequence[int] = [0] * size
 
     def reset(self) -> None:
         """Set every count to zero."""

@@ -1,17 +1,22 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The software switch: ports, packet path and P4Runtime server of one device."""
 
+import logging
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TypeVar
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
-from switchgnn.softswitch.errors import SoftSwitchError
+from switchgnn.softswitch.errors import SoftSwitchError, UnsupportedProgramError
 from switchgnn.softswitch.event_loop import EventLoop
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
 from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.native.build import NoCompilerError, find_compiler
+from switchgnn.softswitch.native.engine import NativeEngine, compile_native
+from switchgnn.softswitch.native.loop import NativeLoop
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, TlsFiles
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
@@ -20,6 +25,37 @@ from switchgnn.softswitch.state import ProgramState, bind
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 
 Result = TypeVar("Result")
+
+_LOG = logging.getLogger("softswitch.switch")
+
+
+class QueueCounts:
+    """What the queues of a switch have seen, whichever back end runs its program.
+
+    Args:
+        settings: the depth and the speed of the queues.
+        queues: those of the Python back end.
+        engine: the native engine, or None.
+    """
+
+    def __init__(
+        self, settings: QueueSettings, queues: TrafficManager, engine: NativeEngine | None
+    ) -> None:
+        self.settings = settings
+        self._queues = queues
+        self._engine = engine
+
+    @property
+    def tail_drops(self) -> Counter[int]:
+        """Packets that found the queue of a port full, by port."""
+        drops = Counter(self._queues.tail_drops)
+        if self._engine is not None:
+            drops.update(self._engine.tail_drops())
+        return drops
+
+    def length(self, port: int) -> int:
+        """Return the number of packets that wait for a port."""
+        return self._queues.length(port) if self._engine is None else self._engine.length(port)
 
 
 class SoftSwitch:
@@ -34,6 +70,10 @@ class SoftSwitch:
         cpu_port: the port at which packet-outs arrive and packet-ins leave, or None.
         queues: the depth and the speed of the egress queues.
         tls: the files for TLS, or None for plain connections.
+        backend: which code programs become.
+
+    Raises:
+        NoCompilerError: the back end is to be native, and there is no compiler.
     """
 
     def __init__(
@@ -45,22 +85,50 @@ class SoftSwitch:
         cpu_port: int | None = None,
         queues: QueueSettings | None = None,
         tls: TlsFiles | None = None,
+        backend: Backend = Backend.AUTO,
     ) -> None:
+        if backend is Backend.NATIVE and find_compiler() is None:
+            raise NoCompilerError(
+                "The native back end needs a C++ compiler, and none is on the PATH: "
+                "apt-get install g++, or take --backend python."
+            )
         self.device_id = device_id
-        self.counts = ForwardingCounts()
+        self.backend = backend
+        self.compile_seconds = 0.0
+        self._counts = ForwardingCounts()
         self.replication = ReplicationEngine()
         self.compiled: CompiledProgram | None = None
         self.state: ProgramState | None = None
         self._port_specs = dict(ports or {})
-        self.queues = TrafficManager(queues or QueueSettings(), self._port_specs)
+        self._queue_settings = queues or QueueSettings()
+        self._queues = TrafficManager(self._queue_settings, self._port_specs)
         self._grpc = grpc
         self._cpu_port = cpu_port
         self._tls = tls
         self._senders: dict[int, Sender] = {}
         self._ports: dict[int, Port] = {}
-        self._loop: EventLoop | None = None
+        self._loop: EventLoop | NativeLoop | None = None
+        self._engine: NativeEngine | None = None
+        # Held while the loop is used, so that it is not replaced meanwhile.
+        self._swapping = threading.RLock()
+        self._packet_in: Sender | None = None
         self._server: P4RuntimeServer | None = None
         self._ready = threading.Event()
+
+    @property
+    def counts(self) -> ForwardingCounts:
+        """What has happened to packets since the switch was made."""
+        return self._counts if self._engine is None else self._counts + self._engine.counts()
+
+    @property
+    def queues(self) -> QueueCounts:
+        """What the egress queues have seen."""
+        return QueueCounts(self._queue_settings, self._queues, self._engine)
+
+    @property
+    def runs_native_code(self) -> bool:
+        """Whether the program that is loaded runs as native code."""
+        return self._engine is not None
 
     @property
     def grpc_address(self) -> str:
@@ -90,13 +158,20 @@ class SoftSwitch:
         except SoftSwitchError:
             self._detach()
             raise
-        self._loop = EventLoop(self._ports, self.queues, self.counts)
-        if self.compiled is not None and self.state is not None:
-            self._loop.forwarder = self._forwarder(self.compiled, self.state)
-        self._loop.start()
+        with self._swapping:
+            self._loop = self._new_loop()
+            self._loop.start()
         if self._server is not None:
             self._server.start()
         self._ready.set()
+
+    def _new_loop(self) -> EventLoop | NativeLoop:
+        if self._engine is not None:
+            return NativeLoop(self._engine, self._ports, self._cpu_port, self._packet_in)
+        loop = EventLoop(self._ports, self._queues, self._counts)
+        if self.compiled is not None and self.state is not None:
+            loop.forwarder = self._forwarder(self.compiled, self.state)
+        return loop
 
     def _attach(self) -> P4RuntimeService | None:
         self._senders.update({number: port.send for number, port in self._ports.items()})
@@ -104,7 +179,7 @@ class SoftSwitch:
             return None
         service = P4RuntimeService(self, self.device_id, self._cpu_port)
         if self._cpu_port is not None:
-            self._senders[self._cpu_port] = service.packet_in
+            self._senders[self._cpu_port] = self._packet_in = service.packet_in
         return service
 
     def _detach(self) -> None:
@@ -128,11 +203,14 @@ class SoftSwitch:
         if self._server is not None:
             self._server.stop()
             self._server = None
-        if self._loop is not None:
-            self._loop.stop()
-            self._loop = None
-        self._detach()
-        self.queues.clear()
+        with self._swapping:
+            if self._loop is not None:
+                self._loop.stop()
+                self._loop = None
+            self._detach()
+            self._queues.clear()
+            if self._engine is not None:
+                self._engine.clear()
 
     def __enter__(self) -> "SoftSwitch":
         self.start()
@@ -148,7 +226,8 @@ class SoftSwitch:
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets and return its result."""
-        return function() if self._loop is None else self._loop.call(function)
+        with self._swapping:
+            return function() if self._loop is None else self._loop.call(function)
 
     def load(self, config: bytes) -> ProgramState:
         """Install the program in a BMv2 JSON document, with fresh state.
@@ -160,19 +239,49 @@ class SoftSwitch:
         return self.install(compile_program(load_program(config)))
 
     def install(self, compiled: CompiledProgram) -> ProgramState:
-        """Replace the running program by a compiled one, with fresh state."""
-        state = ProgramState(compiled.program)
-        forwarder = self._forwarder(compiled, state)
+        """Replace the running program by a compiled one, with fresh state.
 
-        def swap() -> None:
-            self.replication.reset()
-            self.queues.clear()
-            self.compiled, self.state = compiled, state
+        Raises:
+            SoftSwitchError: the back end has to be native, and cannot run the program.
+        """
+        engine = self._native_engine(compiled)
+        state = ProgramState(compiled.program) if engine is None else engine.state
+        with self._swapping:
+            running = self._loop is not None
             if self._loop is not None:
-                self._loop.forwarder = forwarder
-
-        self.call(swap)
+                self._loop.stop()
+            if self._engine is not None:
+                self._counts = self.counts
+                self._queues.tail_drops.update(self._engine.tail_drops())
+            self.replication.reset()
+            self._queues.clear()
+            self._engine, self.compiled, self.state = engine, compiled, state
+            if engine is not None:
+                engine.publish(self.replication)
+            else:
+                self.replication.groups.tell(None)
+                self.replication.sessions.tell(None)
+            if running:
+                self._loop = self._new_loop()
+                self._loop.start()
         return state
+
+    def _native_engine(self, compiled: CompiledProgram) -> NativeEngine | None:
+        if self.backend is Backend.PYTHON or (
+            self.backend is Backend.AUTO and find_compiler() is None
+        ):
+            return None
+        begin = time.monotonic()
+        try:
+            native = compile_native(compiled)
+        except (NoCompilerError, UnsupportedProgramError) as error:
+            if self.backend is Backend.NATIVE:
+                raise
+            _LOG.warning("The program runs as Python: %s", error)
+            return None
+        finally:
+            self.compile_seconds = time.monotonic() - begin
+        return NativeEngine(native, self._queue_settings)
 
     def _forwarder(self, compiled: CompiledProgram, state: ProgramState) -> Forwarder:
         functions = bind(compiled, state)
@@ -180,18 +289,21 @@ class SoftSwitch:
             compiled,
             functions,
             replication=self.replication,
-            queues=self.queues,
+            queues=self._queues,
             senders=self._senders,
-            counts=self.counts,
+            counts=self._counts,
         )
 
     def inject(self, port: int, frame: bytes) -> None:
         """Process a frame as if it had arrived at a port, attached or not."""
 
         def receive() -> None:
-            forwarder = None if self._loop is None else self._loop.forwarder
+            if self._engine is not None:
+                self._engine.receive(port, frame)
+                return
+            forwarder = self._loop.forwarder if isinstance(self._loop, EventLoop) else None
             if forwarder is None:
-                self.counts.without_program += 1
+                self._counts.without_program += 1
             else:
                 forwarder.receive(port, frame)
 

@@ -3,13 +3,13 @@
 """Match tables at run time: exact, longest prefix, and prioritised ternary and range."""
 
 from bisect import insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableSequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 Key = int | tuple[int, ...]
 # What the generated code reads: action number, parameters, and [packets, bytes] or None.
-Target = tuple[int, tuple[int, ...], list[int] | None]
+Target = tuple[int, tuple[int, ...], MutableSequence[int] | None]
 
 
 @dataclass(frozen=True)
@@ -278,11 +278,15 @@ class MatchTable:
         """Remove the entry with this key."""
         self.matcher.remove(self.entries.pop(key))
 
+    def set_default(self, target: Target) -> None:
+        """Replace the default entry."""
+        self.default[0] = target
+
     def reset(self) -> None:
         """Restore the entries and the default entry of the program."""
         self.entries.clear()
         self.matcher.clear()
-        self.default[0] = self.initial_default
+        self.set_default(self.initial_default)
         for entry in self._constants:
             self.put(entry)
 

@@ -294,7 +294,8 @@ def test_a_worker_adds_up_what_the_switch_does_not(tmp_path, strategy):
 
 def test_doctor_names_what_simulations_need():
     found = {finding.name: finding for finding in examine()}
-    assert found["ns3"].needed_for == found["C++ compiler"].needed_for == "switchgnn simulate"
+    assert found["ns3"].needed_for == "switchgnn simulate"
+    assert found["C++ compiler"].needed_for.startswith("switchgnn simulate, and native code")
     assert not found["ns3"].required
 
 

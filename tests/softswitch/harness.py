@@ -13,8 +13,10 @@ from google.protobuf import text_format
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
 from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.native.engine import NativeEngine, PortKind, compile_native
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState, bind
+from switchgnn.softswitch.switch import QueueCounts
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 from tests.support.speed import seconds_here
 
@@ -60,6 +62,76 @@ class Rig:
         while self.forwarder.busy:
             self.forwarder.run_again(100)
         return list(self.sent)
+
+    def step(self, port, frame, limit):
+        """As run, with no more recirculations than a limit, for what may never end."""
+        self.sent.clear()
+        self.forwarder.receive(port, frame)
+        self.forwarder.run_again(limit)
+        return list(self.sent)
+
+
+class NativeRig:
+    """As Rig, in native code."""
+
+    def __init__(self, config, queues=None, attached=range(510), clock=None):
+        self.compiled = compile_program(load_program(config))
+        self.replication = ReplicationEngine()
+        native = compile_native(self.compiled)
+        self.engine = NativeEngine(native, queues or QueueSettings())
+        self.engine.publish(self.replication)
+        self._sent = []
+        self.state = self.engine.state
+        if clock is not None:
+            self.engine.switch.call("switch_clock", clock)
+        self.engine.attach(dict.fromkeys(attached, (PortKind.CAPTURED, -1, 0)))
+
+        settings = queues or QueueSettings()
+        self.queues = QueueCounts(settings, TrafficManager(settings, attached), self.engine)
+        self.forwarder = NativeForwarder(self.engine)
+
+    @property
+    def sent(self):
+        """What has left, as Rig has it."""
+        self._sent += self.engine.captured()
+        return self._sent
+
+    @property
+    def counts(self):
+        return self.engine.counts()
+
+    def run(self, port, frame):
+        """Frames sent for one received frame, as (port, bytes)."""
+        self.engine.receive(port, frame)
+        while self.engine.run_again(100):
+            pass
+        self._sent = self.engine.captured()
+        return list(self._sent)
+
+    def step(self, port, frame, limit):
+        """As run, with no more recirculations than a limit, for what may never end."""
+        self.engine.receive(port, frame)
+        self.engine.run_again(limit)
+        return self.engine.captured()
+
+
+class NativeForwarder:
+    """The parts of Forwarder that tests use."""
+
+    def __init__(self, engine):
+        self.receive = engine.receive
+        self.run_again = engine.run_again
+        self._engine = engine
+
+    @property
+    def busy(self):
+        return self._engine.run_again(0)
+
+    def drain(self):
+        self._engine.switch.call("switch_drain")
+
+
+RIGS = {"python": Rig, "native": NativeRig}
 
 
 class Controller:

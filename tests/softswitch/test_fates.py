@@ -169,3 +169,13 @@ def test_no_more_than_the_limit_waits_for_recirculation():
     for _ in range(1500):
         rig.forwarder.receive(1, order(egress=4))
     assert rig.counts.again_drops == 1500 - 1024
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [(0, [3]), (1, []), (2, []), (3, []), (4, [7]), (5, [])],
+)
+def test_a_drop_counts_also_of_metadata_that_is_a_parameter(kind, expected):
+    rig = Rig(config_bytes("dropping"))
+    rig.replication.groups[5] = (Replica(4, 7),)
+    assert ports(rig.run(1, bytes([kind, 3]))) == expected

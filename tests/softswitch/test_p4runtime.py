@@ -537,3 +537,35 @@ def test_missing_tls_file_is_one_sentence(tmp_path):
     switch = SoftSwitch(tls=TlsFiles(tmp_path / "none.pem", tmp_path / "none.key"))
     with pytest.raises(GrpcAddressError, match=r"none\.key"):
         switch.start()
+
+
+def test_a_p4info_may_name_what_the_compiler_has_removed(switch):
+    with Controller(switch.grpc_address, "tables") as controller:
+        info = controller.p4info
+        removed = {
+            "table": info.tables.add(),
+            "register": info.registers.add(),
+            "counter": info.counters.add(),
+        }
+        for number, (kind, item) in enumerate(removed.items()):
+            item.preamble.id, item.preamble.name = 0x7000 + number, f"MyIngress.no_{kind}"
+        info.direct_counters.add(direct_table_id=0x7000).preamble.id = 0x7100
+        assert controller.arbitrate() == OK
+        controller.set_config()
+        entry = hit_entry(controller, 5)
+        controller.write(insert(entry))
+        assert len(controller.read(table_entry=p4r.TableEntry())) >= 1
+        controller.read(direct_counter_entry=p4r.DirectCounterEntry())
+        entry.table_id = 0x7000
+        update = register_update(0x7001, 0, b"\1")
+        assert controller.failed_write(insert(entry), update) == [NOT_FOUND, NOT_FOUND]
+        wanted = p4r.CounterEntry(counter_id=0x7002)
+        assert code_of(controller.read, counter_entry=wanted) == grpc.StatusCode.NOT_FOUND
+
+
+def test_a_p4info_of_another_program_is_refused(switch):
+    with Controller(switch.grpc_address, "tables") as controller:
+        for table in controller.p4info.tables:
+            table.preamble.name += "_of_another"
+        assert controller.arbitrate() == OK
+        assert code_of(controller.set_config) == grpc.StatusCode.INVALID_ARGUMENT

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.softswitch import EthernetSpec, QueueSettings, SoftSwitch
+from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch
 from switchgnn.softswitch.ports import SocketPort
 from switchgnn.softswitch.replication import Replica
 from tests.softswitch.harness import Rig, config_bytes
@@ -235,6 +235,7 @@ def test_a_switch_that_takes_a_full_socket_for_an_error_loses_frames(monkeypatch
         return True
 
     monkeypatch.setattr(SocketPort, "send", send)
+    monkeypatch.setitem(SoftSwitch.__init__.__kwdefaults__, "backend", Backend.PYTHON)
     with shaped_switch(rate="300kbit") as (switch, _):
         burst(switch, 60)
         assert switch.counts.send_errors[SLOW] > 20

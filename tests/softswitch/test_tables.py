@@ -132,7 +132,7 @@ def test_default_entry_can_be_replaced_and_reset():
     table = rig.state.tables["Enter.plain_default"]
     assert rig.answer(7, 0)[2] == 7
     definition = rig.compiled.program.tables["Enter.plain_default"]
-    table.default[0] = action_target(definition, definition.actions["Enter.refuse"], ())
+    table.set_default(action_target(definition, definition.actions["Enter.refuse"], ()))
     assert rig.answer(7, 0) is None
     table.reset()
     assert rig.answer(7, 0)[2] == 7
@@ -187,5 +187,5 @@ def test_reset_forgets_everything_but_the_program():
     rig.answer(10, 1)
     rig.state.reset()
     assert rig.answer(8, 5) == (1, 2, MISS)
-    assert rig.state.registers["Enter.cells"].cells == [0] * 8
+    assert list(rig.state.registers["Enter.cells"].cells) == [0] * 8
     assert rig.answer(6, 0x1299)[2] == 1

@@ -25,6 +25,7 @@ from switchgnn.simulator.wheel import find_wheel
 _MISSING_REQUIRED = 2
 _PARALLEL = "switchgnn plan --partition ptscotch"
 _SIMULATE = "switchgnn simulate"
+_COMPILED = "switchgnn simulate, and native code in the embedded switch (without: Python)"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def examine() -> list[Finding]:
         Finding(*("mpi4py", _PARALLEL, False, _package("mpi4py")), "pip install -e '.[ptscotch]'"),
         Finding(*("libptscotch", _PARALLEL, False, _ptscotch()), "apt-get install libptscotch-7.0"),
         Finding(*("ns3", _SIMULATE, False, _ns3()), "pip install -e '.[simulate]'"),
-        Finding(*("C++ compiler", _SIMULATE, False, _compiler()), "apt-get install g++"),
+        Finding(*("C++ compiler", _COMPILED, False, _compiler()), "apt-get install g++"),
         _program_finding("simple_switch_grpc", "the bmv2 switch", bmv2),
         _program_finding("p4c-bm2-ss", "changing the P4 program", "build and install p4lang/p4c"),
     ]

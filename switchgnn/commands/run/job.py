@@ -46,6 +46,7 @@ from switchgnn.topologies import (
     build_fabric,
     carried,
     choose,
+    compile_for,
     folder_for_sockets,
 )
 from switchgnn.topologies.nursery import Nursery
@@ -90,6 +91,8 @@ def run_job(
             bandwidth=options.bandwidth,
             tls=_tls_folder(options),
         )
+        step("compiling the program", 0, 0)
+        ahead = compile_for(choice.target, load_program().json)
         step("starting the switch" if options.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
             choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery
@@ -97,7 +100,7 @@ def run_job(
             measured = _install_and_exchange(options, prepared, fabric, folder, step)
             step(COMPARING, 0, 0)
             verdicts = _verify(options, prepared, folder)
-            report = make_report(options, choice, prepared, measured, verdicts)
+            report = make_report(options, choice, ahead, prepared, measured, verdicts)
             if hold is not None:
                 hold(fabric)
     return report

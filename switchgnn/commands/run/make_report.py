@@ -26,7 +26,7 @@ from switchgnn.planner.plan.files import read_assignment
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import Choice as Strategies
-from switchgnn.topologies import Choice, WireBytes
+from switchgnn.topologies import Ahead, Choice, WireBytes
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ class Measured:
 def make_report(
     options: RunOptions,
     choice: Choice,
+    ahead: Ahead | None,
     prepared: Prepared,
     measured: Measured,
     verdicts: list[Verdict],
@@ -93,6 +94,7 @@ def make_report(
     Args:
         options: what was asked for.
         choice: the target and the fabric.
+        ahead: what the switches run the program as; None for BMv2.
         prepared: what was planned.
         measured: the results of the exchanges.
         verdicts: the comparison of each round with the reference.
@@ -106,6 +108,8 @@ def make_report(
     wrong = sum(verdict.wrong_sums for verdict in verdicts)
     return RunReport(
         target=choice.target.value,
+        backend=None if ahead is None else ahead.backend.value,
+        compile_seconds=0.0 if ahead is None else ahead.seconds,
         fabric=choice.fabric.value,
         reason=choice.reason,
         workers=options.workers,

@@ -40,6 +40,9 @@ class RunReport:
 
     Attributes:
         target, fabric, reason: what was used and why.
+        backend: what the embedded switch ran the program as, ``native`` or ``python``; None for
+            BMv2.
+        compile_seconds: how long the compilation took; next to nothing when it was kept.
         workers: their number.
         graph: the name of the graph.
         vertices, edges, boundary_vertices: the size of the graph and of its boundary.
@@ -72,6 +75,8 @@ class RunReport:
     """
 
     target: str
+    backend: str | None
+    compile_seconds: float
     fabric: str
     reason: str
     workers: int

@@ -30,7 +30,7 @@ from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.private_folder import private_folder
-from switchgnn.topologies import build_fabric, choose, folder_for_sockets
+from switchgnn.topologies import build_fabric, choose, compile_for, folder_for_sockets
 from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
@@ -76,6 +76,8 @@ def run_training(
             folder=stack.enter_context(folder_for_sockets(folder)),
             bandwidth=job.bandwidth,
         )
+        step("compiling the program", 0, 0)
+        compile_for(choice.target, job.program.json)
         step("starting the switch" if job.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
             choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery

@@ -19,9 +19,8 @@ from switchgnn.softswitch.codegen.pipeline import PipelineWriter
 from switchgnn.softswitch.codegen.source import SourceWriter
 from switchgnn.softswitch.codegen.wire import HeaderCodec, header_codecs
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
-from switchgnn.softswitch.program import Program
+from switchgnn.softswitch.program import DROP_PORT, Program
 
-DROP_PORT = 511
 NEVER_TRUNCATED = 1 << 31
 
 _TIMES = (

@@ -81,6 +81,10 @@ class Layout:
                 f"field {header}.{field}", where, "declare it in the header's type"
             ) from None
 
+    def has(self, header: str, field: str) -> bool:
+        """Return whether a header has a field."""
+        return (header, field) in self._slots
+
     def standard(self, name: str) -> Slot | None:
         """Return the slot of a standard metadata field, or None when the program has none."""
         reference = self.program.standard_field(name)

@@ -18,9 +18,10 @@ from switchgnn.softswitch.codegen.inputs import write_calculation
 from switchgnn.softswitch.codegen.layout import Slot
 from switchgnn.softswitch.codegen.terms import Term, constant
 from switchgnn.softswitch.errors import MalformedProgramError
-from switchgnn.softswitch.program import Json, Primitive
+from switchgnn.softswitch.program import DROP_PORT, Json, Primitive
 
 _HINT = "leave the call out or express it with registers, tables and assignments"
+_STANDARD = "standard_metadata"
 # Session ids above this share bits with a flag in simple_switch.
 _CLONE_SESSION_MASK = 0x7FFF
 
@@ -114,9 +115,19 @@ def _constant(ctx: FunctionContext, node: Json, op: str) -> int:
     return value
 
 
-def _mark_to_drop(ctx: FunctionContext, _parameters: Parameters) -> None:
-    ctx.set_standard("standard_metadata.egress_spec", "511")
-    ctx.set_standard("intrinsic_metadata.mcast_grp", "0")
+def _mark_to_drop(ctx: FunctionContext, parameters: Parameters) -> None:
+    # An action that has the standard metadata as a parameter works on a copy, which is copied
+    # back at its end: what is marked is the header that is given.
+    header = parameters[0]["value"] if parameters else _STANDARD
+    for alias, name, text in (
+        ("standard_metadata.egress_spec", "egress_spec", str(DROP_PORT)),
+        ("intrinsic_metadata.mcast_grp", "mcast_grp", "0"),
+    ):
+        if header == _STANDARD:
+            ctx.set_standard(alias, text)
+        elif ctx.layout.has(header, name):
+            slot = ctx.layout.slot(header, name, ctx.expressions.where)
+            ctx.set_variable(slot.variable, text)
 
 
 def _guarded(ctx: FunctionContext, index: Term, size: int) -> tuple[str | None, str]:

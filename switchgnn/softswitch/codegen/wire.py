@@ -130,11 +130,12 @@ def _signed(slot: Slot, text: str) -> str:
 def _encode(run: Run) -> str:
     if run.raw:
         return run.slots[0].variable
-    whole = _joined(run.slots)
+    whole = joined(run.slots)
     return whole if run.native else f'({whole}).to_bytes({run.width // 8}, "big")'
 
 
-def _joined(slots: Sequence[Slot]) -> str:
+def joined(slots: Sequence[Slot]) -> str:
+    """Return the expression for fields that stand one behind the other."""
     parts = []
     position = 0
     for slot in reversed(slots):

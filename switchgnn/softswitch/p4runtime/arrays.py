@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping
 from finsy.proto import p4d, p4r
 
 from switchgnn.softswitch.p4runtime.device import InstalledPipeline
-from switchgnn.softswitch.p4runtime.table_entries import decode_matches, find_table
+from switchgnn.softswitch.p4runtime.schema import Schema
+from switchgnn.softswitch.p4runtime.table_entries import absent, decode_matches, find_table
 from switchgnn.softswitch.p4runtime.values import decode, encode, invalid, not_found
 from switchgnn.softswitch.stateful import CounterCells, RegisterCells
 
 
-def _named(names: Mapping[int, str], ident: int, kind: str) -> str:
+def _named(schema: Schema, names: Mapping[int, str], ident: int, kind: str) -> str:
     name = names.get(ident)
     if name is None:
-        raise not_found(f"There is no {kind} with id {ident:#x}.")
+        raise absent(schema, ident, kind)
     return name
 
 
@@ -54,7 +55,7 @@ def write_register(pipeline: InstalledPipeline, kind: int, message: p4r.Register
 
 
 def _register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> RegisterCells:
-    name = _named(pipeline.schema.registers, message.register_id, "register")
+    name = _named(pipeline.schema, pipeline.schema.registers, message.register_id, "register")
     return pipeline.state.registers[name]
 
 
@@ -66,7 +67,7 @@ def read_registers(
         register = _register(pipeline, message)
         indices = _indices(message, register.size)
         return [(message.register_id, indices.start)], [
-            register.cells[indices.start : indices.stop]
+            list(register.cells[indices.start : indices.stop])
         ]
     places = [(ident, 0) for ident in pipeline.schema.registers]
     state = pipeline.state.registers
@@ -107,7 +108,7 @@ def write_counter(pipeline: InstalledPipeline, kind: int, message: p4r.CounterEn
 
 
 def _counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> CounterCells:
-    name = _named(pipeline.schema.counters, message.counter_id, "counter")
+    name = _named(pipeline.schema, pipeline.schema.counters, message.counter_id, "counter")
     return pipeline.state.counters[name]
 
 

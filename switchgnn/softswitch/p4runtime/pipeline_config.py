@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from finsy.proto import p4r
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
-from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
+from switchgnn.softswitch.errors import (
+    MalformedProgramError,
+    SoftSwitchError,
+    UnsupportedProgramError,
+)
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
 from switchgnn.softswitch.p4runtime.schema import Schema, build_schema
@@ -84,7 +88,10 @@ class PipelineConfigs:
             )
 
     def _install(self, verified: _Verified) -> None:
-        state = self._device.install(verified.compiled)
+        try:
+            state = self._device.install(verified.compiled)
+        except SoftSwitchError as error:
+            raise unimplemented(str(error)) from error
         self._installed = InstalledPipeline(verified.config, verified.schema, state)
         self._saved = None
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from finsy.proto import p4r
 
-from switchgnn.softswitch.codegen.compiler import DROP_PORT
 from switchgnn.softswitch.p4runtime.device import InstalledPipeline
 from switchgnn.softswitch.p4runtime.values import decode, exists, invalid, not_found, unimplemented
+from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 
 _MAX_GROUP = 0xFFFF

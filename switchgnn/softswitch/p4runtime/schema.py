@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins a P4Info with the program's JSON by the names of their objects."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from finsy.proto import p4i
@@ -72,7 +72,11 @@ class HeaderSchema:
 
 @dataclass(frozen=True)
 class Schema:
-    """The objects that P4Runtime ids stand for; arrays are given by their names in the JSON."""
+    """The objects that P4Runtime ids stand for; arrays are given by their names in the JSON.
+
+    The P4Info names what the program declares, and p4c's optimiser may have found that no packet
+    needs some of it: ``removed`` has the names of these objects, by their ids.
+    """
 
     p4info: p4i.P4Info
     tables: Mapping[int, TableSchema]
@@ -81,6 +85,7 @@ class Schema:
     direct_counters: Mapping[int, int]
     packet_in: HeaderSchema
     packet_out: HeaderSchema
+    removed: Mapping[int, str]
 
 
 _PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL))
@@ -90,42 +95,62 @@ def build_schema(p4info: p4i.P4Info, program: Program) -> Schema:
     """Build the schema of a program.
 
     Raises:
-        RequestError: the P4Info names an object that the program does not have.
+        RequestError: the P4Info belongs to another program.
     """
+    if p4info.tables and program.tables and not _names(p4info.tables) & program.tables.keys():
+        raise invalid(
+            "None of the P4Info's tables is in the program: give the P4Info and the JSON of one "
+            "compilation."
+        )
     actions = {action.preamble.id: action for action in p4info.actions}
     headers = {header.preamble.name: header for header in p4info.controller_packet_metadata}
+    tables = [table for table in p4info.tables if table.preamble.name in program.tables]
+    kept = {table.preamble.id for table in tables}
     return Schema(
         p4info,
-        {table.preamble.id: _table(table, actions, program) for table in p4info.tables},
+        {table.preamble.id: _table(table, actions, program) for table in tables},
+        _present(p4info.registers, program.registers),
+        _present(p4info.counters, program.counters),
         {
-            r.preamble.id: _known(r.preamble.name, program.registers, "register")
-            for r in p4info.registers
+            c.preamble.id: c.direct_table_id
+            for c in p4info.direct_counters
+            if c.direct_table_id in kept
         },
-        {
-            c.preamble.id: _known(c.preamble.name, program.counters, "counter")
-            for c in p4info.counters
-        },
-        {c.preamble.id: c.direct_table_id for c in p4info.direct_counters},
         _header(headers.get("packet_in")),
         _header(headers.get("packet_out")),
+        {
+            **_absent(p4info.tables, program.tables),
+            **_absent(p4info.registers, program.registers),
+            **_absent(p4info.counters, program.counters),
+        },
     )
 
 
-def _known(name: str, names: Mapping[str, object], kind: str) -> str:
-    if name not in names:
-        raise invalid(f"The P4Info's {kind} '{name}' is not in the program: compile both together.")
-    return name
+_Named = Iterable[p4i.Table | p4i.Register | p4i.Counter]
+
+
+def _names(infos: _Named) -> set[str]:
+    return {info.preamble.name for info in infos}
+
+
+def _present(infos: _Named, names: Mapping[str, object]) -> dict[int, str]:
+    return {i.preamble.id: i.preamble.name for i in infos if i.preamble.name in names}
+
+
+def _absent(infos: _Named, names: Mapping[str, object]) -> dict[int, str]:
+    return {i.preamble.id: i.preamble.name for i in infos if i.preamble.name not in names}
 
 
 def _table(info: p4i.Table, actions: Mapping[int, p4i.Action], program: Program) -> TableSchema:
     name = info.preamble.name
-    tables = program.tables
-    _known(name, tables, "table")
-    table = tables[name]
+    table = program.tables[name]
     if len(table.key) != len(info.match_fields):
         raise invalid(f"The P4Info's table '{name}' has another key than the program's.")
     numbers = {action: number for number, action in enumerate(table.actions)}
-    references = [_action(ref, actions[ref.id], numbers) for ref in info.action_refs]
+    known = [ref for ref in info.action_refs if actions[ref.id].preamble.name in numbers]
+    if info.action_refs and not known:
+        raise invalid(f"The P4Info's table '{name}' has other actions than the program's.")
+    references = [_action(ref, actions[ref.id], numbers) for ref in known]
     fields = tuple(FieldSchema(f.id, f.name, f.bitwidth, f.match_type) for f in info.match_fields)
     return TableSchema(
         info.preamble.id,
@@ -142,7 +167,6 @@ def _table(info: p4i.Table, actions: Mapping[int, p4i.Action], program: Program)
 
 
 def _action(ref: p4i.ActionRef, action: p4i.Action, numbers: Mapping[str, int]) -> ActionSchema:
-    _known(action.preamble.name, numbers, "action")
     return ActionSchema(
         ref.id,
         action.preamble.name,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts table entries between P4Runtime messages and the run-time tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableSequence
 
 from finsy.proto import p4i, p4r, rpc_code
 
@@ -39,8 +39,28 @@ def find_table(schema: Schema, ident: int) -> TableSchema:
     """
     table = schema.tables.get(ident)
     if table is None:
-        raise not_found(f"There is no table with id {ident:#x}.")
+        raise absent(schema, ident, "table")
     return table
+
+
+def absent(schema: Schema, ident: int, kind: str) -> RequestError:
+    """Return the error for an object that the program does not have.
+
+    Args:
+        schema: the objects that there are.
+        ident: the id that a controller has given.
+        kind: what it should be.
+
+    Returns:
+        A NOT_FOUND error.
+    """
+    name = schema.removed.get(ident)
+    if name is None:
+        return not_found(f"There is no {kind} with id {ident:#x}.")
+    return not_found(
+        f"The {kind} '{name}' is not in the program: the compiler has removed it, because no "
+        "packet can reach it."
+    )
 
 
 def write_entry(schema: TableSchema, table: MatchTable, kind: int, message: p4r.TableEntry) -> None:
@@ -94,8 +114,9 @@ def _insert(
         )
     counts = [0, 0] if schema.table.with_counters else None
     target = _target(schema, message, counts)
-    table.put(Entry(*key, target, message.metadata))
-    _write_counts(schema, target, message)
+    entry = Entry(*key, target, message.metadata)
+    table.put(entry)
+    _write_counts(schema, entry.target, message)
 
 
 def _modify(
@@ -108,8 +129,9 @@ def _modify(
     if known is None:
         raise not_found(f"Table '{schema.name}' has no such entry to modify: insert it first.")
     target = _target(schema, message, known.target[2])
-    table.put(Entry(*key, target, message.metadata))
-    _write_counts(schema, target, message)
+    entry = Entry(*key, target, message.metadata)
+    table.put(entry)
+    _write_counts(schema, entry.target, message)
 
 
 def _write_counts(schema: TableSchema, target: Target, message: p4r.TableEntry) -> None:
@@ -129,15 +151,17 @@ def _write_default(
     if schema.constant_default:
         raise denied(f"The default action of table '{schema.name}' is constant.")
     if not message.HasField("action"):
-        table.default[0] = table.initial_default
+        table.set_default(table.initial_default)
         return
     action, data = _action(schema, message)
     if not action.for_default:
         raise denied(f"Action '{action.name}' is not allowed as a default action.")
-    table.default[0] = (action.number, data, None)
+    table.set_default((action.number, data, None))
 
 
-def _target(schema: TableSchema, message: p4r.TableEntry, counts: list[int] | None) -> Target:
+def _target(
+    schema: TableSchema, message: p4r.TableEntry, counts: MutableSequence[int] | None
+) -> Target:
     action, data = _action(schema, message)
     if not action.for_entries:
         raise denied(f"Action '{action.name}' is only allowed as a default action.")

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles a program before a switch needs it, so that nothing that has a deadline waits for it."""
+
+import os
+import time
+from dataclasses import dataclass
+
+from switchgnn.softswitch.codegen.compiler import compile_program
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.native.backend import VARIABLE, Backend
+from switchgnn.softswitch.native.build import NoCompilerError, find_compiler
+from switchgnn.softswitch.native.engine import compile_native
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What switches will run a program as, and how long its compilation took.
+
+    Attributes:
+        backend: the code.
+        seconds: the time; next to nothing where an earlier run has compiled it.
+    """
+
+    backend: Backend
+    seconds: float
+
+
+def compile_ahead(config: bytes) -> Ahead:
+    """Compile a program as the embedded switches of this environment will, and keep it for them.
+
+    Raises:
+        NoCompilerError: the back end has to be native, and there is no compiler.
+        UnsupportedProgramError: no switch runs the program.
+        MalformedProgramError: it is no program.
+    """
+    chosen = Backend(os.environ.get(VARIABLE) or Backend.AUTO.value)
+    begin = time.monotonic()
+    if chosen is Backend.PYTHON or (chosen is Backend.AUTO and find_compiler() is None):
+        return Ahead(Backend.PYTHON, 0.0)
+    compiled = compile_program(load_program(config))
+    try:
+        compile_native(compiled)
+    except (NoCompilerError, UnsupportedProgramError):
+        if chosen is Backend.NATIVE:
+            raise
+        return Ahead(Backend.PYTHON, time.monotonic() - begin)
+    return Ahead(Backend.NATIVE, time.monotonic() - begin)

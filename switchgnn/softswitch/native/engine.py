@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A program in native code, with its state and what happens to its packets."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from ctypes import byref, c_int, c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
+from dataclasses import dataclass
+from enum import IntEnum
+
+from switchgnn.softswitch.codegen.compiler import CompiledProgram
+from switchgnn.softswitch.forwarding import ForwardingCounts
+from switchgnn.softswitch.native.build import compiled_library
+from switchgnn.softswitch.native.library import Library, numbers
+from switchgnn.softswitch.native.program_source import program_source
+from switchgnn.softswitch.native.state import NativeState
+from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
+from switchgnn.softswitch.traffic_manager import QueueSettings
+
+PORTS = 512
+_SCALARS = (
+    "ingress_drops",
+    "egress_drops",
+    "recirculated",
+    "resubmitted",
+    "again_drops",
+    "without_program",
+    "failures",
+)
+_FRAME_ROOM = 1 << 18
+
+
+class PortKind(IntEnum):
+    """What a port is; the numbers are those of runtime/ports.h."""
+
+    NONE = 0
+    SOCKET = 1
+    PACKET_SOCKET = 2
+    CONTROLLER = 3
+    CAPTURED = 4
+
+
+@dataclass(frozen=True)
+class NativeProgram:
+    """A program that the system's compiler has compiled.
+
+    Attributes:
+        compiled: the program.
+        library: its native code.
+        messages: what it writes to the log, by number.
+    """
+
+    compiled: CompiledProgram
+    library: Library
+    messages: tuple[str, ...]
+
+
+def compile_native(compiled: CompiledProgram) -> NativeProgram:
+    """Translate and compile a program, or take what an earlier run has compiled.
+
+    Raises:
+        UnsupportedProgramError: it has something that only the Python back end runs.
+        NoCompilerError: there is no compiler, or it fails.
+    """
+    source = program_source(compiled)
+    return NativeProgram(compiled, Library(compiled_library(source.text)), source.messages)
+
+
+class NativeEngine:
+    """The path of packets through a native program; the callers see to it that one at a time calls.
+
+    Args:
+        native: the program.
+        queues: the depth and the speed of the egress queues.
+    """
+
+    def __init__(self, native: NativeProgram, queues: QueueSettings) -> None:
+        self.switch = native.library.new()
+        self.state = NativeState(native.compiled.program, self.switch)
+        self.messages = native.messages
+        self._set_limits(queues)
+        array, call = self.switch.array, self.switch.call
+        self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))
+        self._tail_drops = array(c_uint64, PORTS, call("switch_tail_drops"))
+        self._lengths = array(c_int64, PORTS, call("switch_lengths"))
+
+    def _set_limits(self, queues: QueueSettings) -> None:
+        self.switch.call("switch_limits", queues.depth, queues.rate or 0.0, queues.bandwidth or 0.0)
+        for port, rate in queues.port_rates.items():
+            self.switch.call("switch_port_rate", port, rate)
+
+    def attach(self, ports: Mapping[int, tuple[PortKind, int, int]]) -> None:
+        """Attach ports: for each number a kind, a file descriptor and the longest frame."""
+        for number, (kind, descriptor, frame_bytes) in ports.items():
+            self.switch.call("switch_attach", number, int(kind), descriptor, frame_bytes)
+
+    def publish(self, replication: ReplicationEngine) -> None:
+        """Follow the multicast groups and clone sessions from now on."""
+        replication.groups.tell(self._group)
+        replication.sessions.tell(self._session)
+
+    def _group(self, ident: int, replicas: tuple[Replica, ...] | None) -> None:
+        if replicas is None:
+            self.switch.call("switch_no_group", ident)
+        else:
+            self.switch.call("switch_group", ident, *_arrays(replicas))
+
+    def _session(self, ident: int, session: CloneSession | None) -> None:
+        if session is None:
+            self.switch.call("switch_no_session", ident)
+        else:
+            replicas = _arrays(session.replicas)
+            self.switch.call("switch_session", ident, *replicas, session.max_length)
+
+    def run(self) -> None:
+        """Forward packets until :meth:`stop` is called."""
+        self.switch.wait("switch_run")
+
+    def stop(self) -> None:
+        """End :meth:`run`, and :meth:`notice`."""
+        self.switch.call("switch_stop")
+        self.switch.call("switch_end_notices")
+
+    @contextmanager
+    def between_packets(self) -> Iterator[None]:
+        """Hold the engine between two packets.
+
+        Yields:
+            While no packet is processed.
+        """
+        self.switch.wait("switch_enter")
+        try:
+            yield
+        finally:
+            self.switch.call("switch_leave")
+
+    def notice(self, *arguments: object) -> int:
+        """Wait for a frame to the controllers or a message; see runtime/interface.h."""
+        return int(self.switch.wait("switch_notice", *arguments))
+
+    def not_taken(self, port: int) -> None:
+        """Count the last frame of a port as lost."""
+        self.switch.call("switch_not_taken", port)
+
+    def clear(self) -> None:
+        """Drop all packets that wait."""
+        self.switch.call("switch_clear")
+
+    def receive(self, port: int, frame: bytes) -> None:
+        """Run a packet that has arrived on a port through the switch."""
+        self.switch.call("switch_receive", port, frame, len(frame))
+
+    def run_again(self, limit: int) -> bool:
+        """Process recirculated and resubmitted packets; return whether more of them wait."""
+        return bool(self.switch.call("switch_again", limit))
+
+    def captured(self) -> list[tuple[int, bytes]]:
+        """Return what has left through captured ports since the last call."""
+        frames = []
+        port, room = c_int(), create_string_buffer(_FRAME_ROOM)
+        while (length := self.switch.call("switch_captured", byref(port), room, _FRAME_ROOM)) >= 0:
+            frames.append((port.value, room.raw[:length]))
+        return frames
+
+    def counts(self) -> ForwardingCounts:
+        """Return what has happened to packets."""
+        values = list(self._counts)
+        by_port = [_by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)]
+        counts = ForwardingCounts(by_port[0], by_port[1], by_port[2], by_port[3])
+        for name, value in zip(_SCALARS, values[4 * PORTS :], strict=True):
+            setattr(counts, name, value)
+        return counts
+
+    def tail_drops(self) -> Counter[int]:
+        """Return how many packets found the queue of a port full."""
+        return _by_port(self._tail_drops)
+
+    def length(self, port: int) -> int:
+        """Return how many packets wait for a port."""
+        return int(self._lengths[port])
+
+
+def _by_port(values: list[int]) -> Counter[int]:
+    return Counter({port: count for port, count in enumerate(values) if count})
+
+
+def _arrays(replicas: tuple[Replica, ...]) -> tuple[object, object, int]:
+    ports = numbers(c_int32, [replica.port for replica in replicas])
+    instances = numbers(c_uint32, [replica.instance for replica in replicas])
+    return ports, instances, len(replicas)

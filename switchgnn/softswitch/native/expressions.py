@@ -1,0 +1,268 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Translates the expressions of generated Python into C++.
+
+The Python that the code generators write is small (codegen/guard.py has all of it): integers
+without end, and what can be said of them. Here each expression gets a type from the numbers that it
+can be, so that nothing overflows that does not overflow in Python.
+"""
+
+import ast
+from collections.abc import Callable
+
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.native import operators
+from switchgnn.softswitch.native.values import Value, constant, extended, made, reduced
+
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+class Expressions:
+    """Translates expressions of one function.
+
+    Args:
+        look_up: returns the value of a variable.
+        subscript: returns the value of an element of an array of the program.
+        hoist: writes a statement in front of the one that is being translated.
+    """
+
+    def __init__(
+        self,
+        look_up: Callable[[str], Value],
+        subscript: Callable[[str, Value], Value],
+        hoist: Callable[[str], None],
+    ) -> None:
+        self._look_up = look_up
+        self._subscript_of = subscript
+        self._hoist = hoist
+        self.named: dict[str, Value] = {}
+        self._number = 0
+
+    def value(self, node: ast.expr, need: int | None = None) -> Value:
+        """Return an expression as a value; ``need``: how many of its lowest bits matter."""
+        return reduced(self._value(node, need), need)
+
+    def _value(self, node: ast.expr, need: int | None) -> Value:
+        handler = _VALUES.get(type(node))
+        if handler is None:
+            raise untranslatable(node)
+        return handler(self, node, need)
+
+    def test(self, node: ast.expr) -> str:
+        """Return an expression as a condition."""
+        if isinstance(node, ast.BoolOp):
+            operator = " && " if isinstance(node.op, ast.And) else " || "
+            return "(" + operator.join(self.test(each) for each in node.values) + ")"
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return f"!{self.test(node.operand)}"
+        if isinstance(node, ast.Compare):
+            return self._comparison(node)
+        value = self.value(node)
+        if value.constant is not None:
+            return "true" if value.constant else "false"
+        return f"nonzero({value.text})"
+
+    def temporary(self, value: Value) -> Value:
+        """Return a value that is computed once, in front of the current statement."""
+        if value.constant is not None:
+            return value
+        self._number += 1
+        name = f"t{self._number}"
+        self._hoist(f"const {value.type} {name} = {value.text};")
+        return Value(name, value.low, value.high, value.ones)
+
+    def _constant(self, node: ast.expr, _need: int | None) -> Value:
+        if not isinstance(node, ast.Constant):
+            raise untranslatable(node)
+        if not isinstance(node.value, int):
+            raise untranslatable(node)
+        return constant(int(node.value))
+
+    def _name(self, node: ast.expr, _need: int | None) -> Value:
+        if not isinstance(node, ast.Name):
+            raise untranslatable(node)
+        known = self.named.get(node.id)
+        return self._look_up(node.id) if known is None else known
+
+    def _named_expression(self, node: ast.expr, _need: int | None) -> Value:
+        if not isinstance(node, ast.NamedExpr):
+            raise untranslatable(node)
+        value = self.temporary(self.value(node.value))
+        self.named[node.target.id] = value
+        return value
+
+    def _binary(self, node: ast.expr, need: int | None) -> Value:
+        if not isinstance(node, ast.BinOp):
+            raise untranslatable(node)
+        operator = type(node.op)
+        if operator is ast.BitAnd:
+            return self._and(node, need)
+        if operator is ast.LShift:
+            left, right = self.value(node.left, need), self.value(node.right)
+            return operators.shift_left(left, right, need)
+        if operator is ast.RShift:
+            return operators.shift_right(self.value(node.left), self.value(node.right))
+        if operator in {ast.FloorDiv, ast.Mod}:
+            part = "quotient" if operator is ast.FloorDiv else "remainder"
+            return operators.divide(self.value(node.left), self.value(node.right), part)
+        left, right = self.value(node.left, need), self.value(node.right, need)
+        if operator is ast.BitOr or operator is ast.BitXor:
+            return operators.join("|" if operator is ast.BitOr else "^", left, right, need)
+        arithmetic = _ARITHMETIC.get(operator)
+        if arithmetic is None:
+            raise untranslatable(node)
+        return arithmetic(left, right, need)
+
+    def _and(self, node: ast.BinOp, need: int | None) -> Value:
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            mask = other.value if isinstance(other, ast.Constant) else None
+            if isinstance(mask, int) and mask >= 0:
+                # No more of the other operand matters than what the mask keeps.
+                width = max(mask.bit_length(), 1)
+                inner = self.value(one, width if need is None else min(width, need))
+                return operators.bit_and(inner, constant(int(mask)), need)
+        left, right = self.value(node.left, need), self.value(node.right, need)
+        return operators.bit_and(left, right, need)
+
+    def _unary(self, node: ast.expr, need: int | None) -> Value:
+        if not isinstance(node, ast.UnaryOp):
+            raise untranslatable(node)
+        if isinstance(node.op, ast.Not):
+            return operators.truth(self.test(node))
+        inner = self.value(node.operand, need)
+        if isinstance(node.op, ast.Invert):
+            return operators.complement(inner, need)
+        return operators.subtract(constant(0), inner, need)
+
+    def _logic(self, node: ast.expr, _need: int | None) -> Value:
+        if not isinstance(node, ast.BoolOp):
+            raise untranslatable(node)
+        last = node.values[-1]
+        if isinstance(node.op, ast.Or) and isinstance(last, ast.Constant) and last.value == 1:
+            # The size of a hash: one in place of zero.
+            size = self.temporary(self.value(node.values[0]))
+            return operators.choose(f"nonzero({size.text})", size, constant(1))
+        return operators.truth(self.test(node))
+
+    def _comparison_value(self, node: ast.expr, _need: int | None) -> Value:
+        return operators.truth(self.test(node))
+
+    def _comparison(self, node: ast.Compare) -> str:
+        left = self.value(node.left)
+        parts = []
+        for operator, right_node in zip(node.ops, node.comparators, strict=True):
+            sign = _COMPARISONS.get(type(operator))
+            if sign is None:
+                raise untranslatable(node)
+            right = self.value(right_node)
+            parts.append(operators.compare(sign, left, right))
+            left = right
+        return "(" + " && ".join(parts) + ")"
+
+    def _choice(self, node: ast.expr, need: int | None) -> Value:
+        if not isinstance(node, ast.IfExp):
+            raise untranslatable(node)
+        condition = self.test(node.test)
+        return operators.choose(
+            condition, self.value(node.body, need), self.value(node.orelse, need)
+        )
+
+    def _subscript(self, node: ast.expr, _need: int | None) -> Value:
+        if not isinstance(node, ast.Subscript):
+            raise untranslatable(node)
+        index = self.value(node.slice)
+        if isinstance(node.value, ast.Tuple):
+            elements = [self.value(element) for element in node.value.elts]
+            picked = elements[-1]
+            for number in reversed(range(len(elements) - 1)):
+                is_this = operators.compare("==", index, constant(number))
+                picked = operators.choose(is_this, elements[number], picked)
+            return picked
+        if not isinstance(node.value, ast.Name):
+            raise untranslatable(node)
+        return self._subscript_of(node.value.id, index)
+
+    def _call(self, node: ast.expr, _need: int | None) -> Value:
+        if not isinstance(node, ast.Call):
+            raise untranslatable(node)
+        function = node.func.id if isinstance(node.func, ast.Name) else ""
+        if function in {"min", "max"}:
+            operator = "<" if function == "min" else ">"
+            one, other = (self.temporary(self.value(each)) for each in node.args)
+            chosen = operators.choose(operators.compare(operator, one, other), one, other)
+            pick = min if function == "min" else max
+            return _narrowed(chosen, pick(one.low, other.low), pick(one.high, other.high))
+        if function == "len":
+            return Value("(u64)size", 0, 1 << 31)
+        if function == "from_bytes":
+            return self._from_bytes(node.args[0])
+        if function == "randint":
+            return self._random(*(self.value(each) for each in node.args))
+        raise untranslatable(node)
+
+    def _from_bytes(self, node: ast.expr) -> Value:
+        if isinstance(node, ast.Name):
+            return self.value(node)
+        if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
+            raise untranslatable(node)
+        begin, end = _offset(node.slice.lower), _offset(node.slice.upper)
+        size = end - begin
+        if size == 0:
+            return constant(0)
+        text = f"load_wire<{size}>(data + pos + {begin})"
+        return made(text, -(-size // 8), 0, (1 << (8 * size)) - 1)
+
+    def _random(self, low: Value, high: Value) -> Value:
+        if high.words > 1 or low.words > 1 or low.signed or high.signed:
+            raise UnsupportedProgramError(
+                "random numbers of more than 64 bits", "an action", "use --backend python"
+            )
+        text = f"{low.text} + random_up_to({high.text} - {low.text})"
+        return made(text, 1, 0, high.high)
+
+
+def _narrowed(value: Value, low: int, high: int) -> Value:
+    """Return a value of which it is known that it lies between two numbers."""
+    return made(extended(value, value.words), value.words, low, high)
+
+
+def _offset(node: ast.expr | None) -> int:
+    """Return the number that is added to ``pos`` in a slice of the packet."""
+    if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
+        return int(node.right.value)  # type: ignore[arg-type]
+    raise UnsupportedProgramError("this lookahead", "the parser", "use --backend python")
+
+
+def untranslatable(node: ast.AST) -> UnsupportedProgramError:
+    """Return the error for code that no generator writes."""
+    return UnsupportedProgramError(
+        f"a {type(node).__name__} like '{ast.unparse(node)[:60]}'",
+        "the native back end",
+        "use --backend python, and report this",
+    )
+
+
+_ARITHMETIC = {
+    ast.Add: operators.add,
+    ast.Sub: operators.subtract,
+    ast.Mult: operators.multiply,
+}
+_VALUES: dict[type[ast.expr], Callable[[Expressions, ast.expr, int | None], Value]] = {
+    ast.Constant: Expressions._constant,
+    ast.Name: Expressions._name,
+    ast.NamedExpr: Expressions._named_expression,
+    ast.BinOp: Expressions._binary,
+    ast.UnaryOp: Expressions._unary,
+    ast.BoolOp: Expressions._logic,
+    ast.Compare: Expressions._comparison_value,
+    ast.IfExp: Expressions._choice,
+    ast.Subscript: Expressions._subscript,
+    ast.Call: Expressions._call,
+}

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of a compiled program, as runtime/interface.h declares them."""
+
+from collections.abc import Sequence
+from ctypes import (
+    CDLL,
+    POINTER,
+    PyDLL,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+from typing import Any
+
+_KEY = (c_int, c_char_p, c_char_p, c_char_p, c_char_p, c_int64)
+_REPLICAS = (c_uint64, POINTER(c_int32), POINTER(c_uint32), c_uint64)
+# The result and the arguments of each function, behind the switch itself.
+_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "switch_free": (None, ()),
+    "switch_run": (None, ()),
+    "switch_stop": (None, ()),
+    "switch_clear": (None, ()),
+    "switch_enter": (None, ()),
+    "switch_leave": (None, ()),
+    "switch_attach": (None, (c_int, c_int, c_int, c_uint64)),
+    "switch_limits": (None, (c_int64, c_double, c_double)),
+    "switch_port_rate": (None, (c_int, c_double)),
+    "switch_clock": (None, (c_double,)),
+    "switch_receive": (None, (c_int, c_char_p, c_uint64)),
+    "switch_again": (c_int, (c_uint64,)),
+    "switch_drain": (None, ()),
+    "switch_next_time": (c_double, ()),
+    "switch_captured": (c_int64, (POINTER(c_int), c_char_p, c_uint64)),
+    "switch_notice": (c_int64, (POINTER(c_uint32), POINTER(c_uint32), c_char_p, c_uint64)),
+    "switch_end_notices": (None, ()),
+    "switch_not_taken": (None, (c_int,)),
+    "switch_counts": (c_void_p, ()),
+    "switch_tail_drops": (c_void_p, ()),
+    "switch_lengths": (c_void_p, ()),
+    "switch_group": (None, _REPLICAS),
+    "switch_no_group": (None, (c_uint64,)),
+    "switch_session": (None, (*_REPLICAS, c_int64)),
+    "switch_no_session": (None, (c_uint64,)),
+    "table_put": (None, (*_KEY, c_int32, c_char_p, c_uint64)),
+    "table_counts": (c_void_p, _KEY),
+    "table_remove": (None, _KEY),
+    "table_clear": (None, (c_int,)),
+    "table_default": (None, (c_int, c_int32, c_char_p, c_uint64)),
+    "register_cells": (c_void_p, (c_int,)),
+    "counter_packets": (c_void_p, (c_int,)),
+    "counter_bytes": (c_void_p, (c_int,)),
+}
+
+
+class Library:
+    """A compiled program.
+
+    Args:
+        path: the shared library.
+    """
+
+    def __init__(self, path: Path) -> None:
+        # What may wait lets other threads of Python run; what is short keeps Python's lock.
+        self._short, self._waiting = PyDLL(str(path)), CDLL(str(path))
+        for library in (self._short, self._waiting):
+            library.switch_new.restype = c_void_p
+            library.switch_new.argtypes = ()
+            for name, (result, arguments) in _SIGNATURES.items():
+                function = getattr(library, name)
+                function.restype = result
+                function.argtypes = (c_void_p, *arguments)
+
+    def new(self) -> "Switch":
+        """Return a switch that runs the program, with fresh state."""
+        return Switch(self._short, self._waiting)
+
+
+class Switch:
+    """A switch in native memory; calls of the functions of runtime/interface.h.
+
+    Args:
+        short: the library of its program, for calls that keep Python's lock.
+        waiting: the same library, for calls that release it.
+    """
+
+    def __init__(self, short: PyDLL, waiting: CDLL) -> None:
+        self._short, self._waiting = short, waiting
+        self._pointer: int | None = short.switch_new()
+
+    def call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
+        """Call a function of the switch that is short."""
+        return getattr(self._short, name)(self._pointer, *arguments)
+
+    def wait(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
+        """Call a function of the switch that may wait."""
+        return getattr(self._waiting, name)(self._pointer, *arguments)
+
+    def array(self, kind: Any, length: int, address: int) -> Any:  # noqa: ANN401  ctypes arrays
+        """Return native memory as an array, which lives no longer than the switch.
+
+        Args:
+            kind: the type of its elements.
+            length: how many there are.
+            address: where they are.
+
+        Returns:
+            The array.
+        """
+        array = (kind * length).from_address(address)
+        array.owner = self
+        return array
+
+    def __del__(self) -> None:
+        if self._pointer is not None:
+            self._short.switch_free(self._pointer)
+            self._pointer = None
+
+
+def numbers(kind: Any, values: Sequence[int]) -> Any:  # noqa: ANN401  ctypes arrays
+    """Return an array of numbers for a call."""
+    return (kind * len(values))(*values)

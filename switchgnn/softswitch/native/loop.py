@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The thread that runs a native engine, and the one that takes from it what is for Python."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from ctypes import byref, c_uint32, create_string_buffer
+from typing import TypeVar
+
+from switchgnn.softswitch.forwarding import Sender
+from switchgnn.softswitch.native.engine import NativeEngine, PortKind
+from switchgnn.softswitch.ports import EthernetPort, Port
+from switchgnn.softswitch.state import log_message
+
+Result = TypeVar("Result")
+
+_LOG = logging.getLogger("softswitch.loop")
+_NOTICE_ROOM = 1 << 18
+_FRAME = 0
+
+
+class NativeLoop:
+    """Runs an engine; as EventLoop, but its own thread never waits for Python's lock.
+
+    Args:
+        engine: the engine.
+        ports: the attached ports by number.
+        cpu_port: the port whose frames are for the controllers, or None.
+        packet_in: takes these frames, and returns whether there was a controller.
+    """
+
+    def __init__(
+        self,
+        engine: NativeEngine,
+        ports: Mapping[int, Port],
+        cpu_port: int | None = None,
+        packet_in: Sender | None = None,
+    ) -> None:
+        self.engine = engine
+        self._ports = ports
+        self._cpu_port = cpu_port if packet_in is not None else None
+        self._packet_in = packet_in
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Attach the ports and start the threads."""
+        self.engine.attach({n: _attachment(port) for n, port in self._ports.items()})
+        if self._cpu_port is not None:
+            self.engine.attach({self._cpu_port: (PortKind.CONTROLLER, -1, 0)})
+        run = threading.Thread(target=self.engine.run, name="softswitch-loop", daemon=True)
+        tell = threading.Thread(target=self._hand_over, name="softswitch-notices", daemon=True)
+        self._threads = [run, tell]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the threads and detach the ports."""
+        if not self._threads:
+            return
+        self.engine.stop()
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+        detached = dict.fromkeys(self._ports, (PortKind.NONE, -1, 0))
+        if self._cpu_port is not None:
+            detached[self._cpu_port] = (PortKind.NONE, -1, 0)
+        self.engine.attach(detached)
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Run a function between two packets and return its result or raise its error."""
+        with self.engine.between_packets():
+            return function()
+
+    def _hand_over(self) -> None:
+        """Give frames to the controllers, and messages to the log, until the engine stops."""
+        kind, number = c_uint32(), c_uint32()
+        room = create_string_buffer(_NOTICE_ROOM)
+        while (length := self.engine.notice(byref(kind), byref(number), room, _NOTICE_ROOM)) >= 0:
+            told = room.raw[:length]
+            try:
+                if kind.value == _FRAME:
+                    self._give(told)
+                else:
+                    log_message(self.engine.messages[number.value], _told_numbers(told))
+            except Exception:
+                _LOG.exception("A frame for the controllers or a message for the log was lost.")
+
+    def _give(self, frame: bytes) -> None:
+        if self._packet_in is None or self._cpu_port is None:
+            return
+        if not self._packet_in(frame):
+            with self.engine.between_packets():
+                self.engine.not_taken(self._cpu_port)
+
+
+def _attachment(port: Port) -> tuple[PortKind, int, int]:
+    kind = PortKind.PACKET_SOCKET if isinstance(port, EthernetPort) else PortKind.SOCKET
+    return kind, port.fileno(), port.frame_bytes
+
+
+def _told_numbers(told: bytes) -> tuple[int, ...]:
+    """Return the numbers of a message: each has its sign, its words, and these."""
+    numbers = []
+    place = 0
+    while place < len(told):
+        signed, words = bool(told[place]), told[place + 1]
+        begin, place = place + 2, place + 2 + 8 * words
+        numbers.append(int.from_bytes(told[begin:place], "little", signed=signed))
+    return tuple(numbers)

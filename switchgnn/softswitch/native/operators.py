@@ -1,0 +1,303 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of generated code on values in C++."""
+
+from switchgnn.softswitch.codegen.arithmetic import WIDEST_SHIFT
+from switchgnn.softswitch.native.values import (
+    WORD,
+    Value,
+    constant,
+    extended,
+    literal,
+    made,
+    reduced,
+    type_of,
+    words_for,
+)
+
+
+def add(left: Value, right: Value, need: int | None = None) -> Value:
+    """Return the sum; words that cannot carry into each other are added side by side.
+
+    Args:
+        left: the first value.
+        right: the second value.
+        need: how many of the lowest bits matter, or None for all.
+
+    Returns:
+        The value, the same as the sum in the bits that matter.
+    """
+    low, high = left.low + right.low, left.high + right.high
+    words, low, high = _fitting(low, high, need)
+    ones = -1
+    if not left.signed and not right.signed and not left.bits & right.bits:
+        ones = left.bits | right.bits
+    operator = "+"
+    if words > 2 and _carry_free(left, right, words):
+        return made(
+            f"add_by_words({extended(left, words)}, {extended(right, words)})", words, low, high
+        )
+    text = f"{extended(left, words)} {operator} {extended(right, words)}"
+    return reduced(made(text, words, low, high, ones), need)
+
+
+def _carry_free(left: Value, right: Value, words: int) -> bool:
+    if left.signed or right.signed:
+        return False
+    tops = sum(1 << (WORD * i + WORD - 1) for i in range(words - 1))
+    return not (left.bits | right.bits) & tops
+
+
+def subtract(left: Value, right: Value, need: int | None = None) -> Value:
+    """Return the difference.
+
+    Args:
+        left: the first value.
+        right: the second value.
+        need: how many of the lowest bits matter, or None for all.
+
+    Returns:
+        The value.
+    """
+    words, low, high = _fitting(left.low - right.high, left.high - right.low, need)
+    return made(f"{extended(left, words)} - {extended(right, words)}", words, low, high)
+
+
+def multiply(left: Value, right: Value, need: int | None = None) -> Value:
+    """Return the product.
+
+    Args:
+        left: the first value.
+        right: the second value.
+        need: how many of the lowest bits matter, or None for all.
+
+    Returns:
+        The value.
+    """
+    corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+    words, low, high = _fitting(min(corners), max(corners), need)
+    return made(f"{extended(left, words)} * {extended(right, words)}", words, low, high)
+
+
+def _fitting(low: int, high: int, need: int | None) -> tuple[int, int, int]:
+    """Return the words of a result and its range; only its lowest bits may matter."""
+    if need is not None:
+        words = max(1, -(-need // WORD))
+        # Numbers that need more words than matter are as good without the words above.
+        if low < -(1 << (WORD * words - 1)) or high >= 1 << (WORD * words):
+            return words, 0, (1 << (WORD * words)) - 1
+        if low < 0 and high >= 1 << (WORD * words - 1):
+            return words, 0, (1 << (WORD * words)) - 1
+    return words_for(low, high), low, high
+
+
+def bit_and(left: Value, right: Value, need: int | None = None) -> Value:
+    """Return the bits that both have.
+
+    Args:
+        left: the first value.
+        right: the second value.
+        need: how many of the lowest bits matter, or None for all.
+
+    Returns:
+        The value.
+    """
+    if not left.signed and not right.signed:
+        ones = left.bits & right.bits
+        words, low, high = _fitting(0, min(left.high, right.high, ones), need)
+        text = f"{extended(left, words)} & {extended(right, words)}"
+        return made(text, words, low, high, ones)
+    if left.signed and right.signed:
+        bits = max(_magnitude(left), _magnitude(right))
+        words, low, high = _fitting(-(1 << bits), (1 << bits) - 1, need)
+        return made(f"{extended(left, words)} & {extended(right, words)}", words, low, high)
+    positive = right if left.signed else left
+    words, low, high = _fitting(0, positive.high, need)
+    text = f"{extended(left, words)} & {extended(right, words)}"
+    return made(text, words, low, high, positive.bits)
+
+
+def _magnitude(value: Value) -> int:
+    return max(value.high.bit_length(), (-value.low - 1).bit_length() if value.low < 0 else 0)
+
+
+def join(operator: str, left: Value, right: Value, need: int | None = None) -> Value:
+    """Return the bits of either (``|``) or of one of both (``^``).
+
+    Args:
+        operator: the operator.
+        left: the first value.
+        right: the second value.
+        need: how many of the lowest bits matter, or None for all.
+
+    Returns:
+        The value.
+    """
+    if left.signed or right.signed:
+        bits, ones = max(_magnitude(left), _magnitude(right)), -1
+        words, low, high = _fitting(-(1 << bits), (1 << bits) - 1, need)
+    else:
+        ones = left.bits | right.bits
+        words, low, high = _fitting(0, (1 << ones.bit_length()) - 1, need)
+    text = f"{extended(left, words)} {operator} {extended(right, words)}"
+    return made(text, words, low, high, ones)
+
+
+def complement(value: Value, need: int | None = None) -> Value:
+    """Return the bits that a value does not have."""
+    words, low, high = _fitting(-value.high - 1, -value.low - 1, need)
+    return made(f"~{extended(value, words)}", words, low, high)
+
+
+def shift_left(left: Value, right: Value, need: int | None = None) -> Value:
+    """Return a value with its bits moved up; what is moved beyond WIDEST_SHIFT is not asked for.
+
+    Args:
+        left: the first value.
+        right: the second value.
+        need: how many of the lowest bits matter, or None for all.
+
+    Returns:
+        The value.
+    """
+    most, least = min(max(right.high, 0), WIDEST_SHIFT), min(max(right.low, 0), WIDEST_SHIFT)
+    corners = [number << by for number in (left.low, left.high) for by in (least, most)]
+    words, low, high = _fitting(min(corners), max(corners), need)
+    known = right.constant
+    ones = left.bits << known if known is not None and not left.signed else -1
+    inner = extended(left, words)
+    if words <= 2 and most < WORD * words:
+        text = f"{inner} << {_amount(right)}"
+    else:
+        text = f"shl({inner}, {_amount(right)})"
+    return made(text, words, low, high, ones if low == 0 and need is None else -1)
+
+
+def shift_right(left: Value, right: Value) -> Value:
+    """Return a value with its bits moved down, rounded down."""
+    most, least = min(max(right.high, 0), 1 << 20), min(max(right.low, 0), 1 << 20)
+    corners = [number >> by for number in (left.low, left.high) for by in (least, most)]
+    words, low, high = left.words, min(corners), max(corners)
+    amount = _amount(right)
+    known = right.constant
+    ones = left.bits >> known if known is not None and not left.signed else -1
+    if left.signed:
+        text = f"({type_of(words)})sar({left.text}, {amount})" if words <= 2 else ""
+        return made(text or f"sar({left.text}, {amount})", words, low, high)
+    if words <= 2 and most < WORD * words:
+        return made(f"{left.text} >> {amount}", words, low, high, ones)
+    return made(f"shr({left.text}, {amount})", words, low, high, ones)
+
+
+def _amount(value: Value) -> str:
+    if value.constant is not None:
+        return str(max(value.constant, 0))
+    return f"distance({value.text})"
+
+
+def divide(left: Value, right: Value, part: str) -> Value:
+    """Return the quotient or the remainder, rounded down; zero where the divisor is zero.
+
+    Args:
+        left: the dividend.
+        right: the divisor.
+        part: ``quotient`` or ``remainder``.
+
+    Returns:
+        The value.
+    """
+    if left.signed or right.signed:
+        most = max(abs(left.low), abs(left.high), abs(right.low), abs(right.high)) + 1
+        words = words_for(-most, most)
+        function, low, high = "divided_down", -most, most
+    else:
+        words = max(left.words, right.words)
+        function, low = "divided", 0
+        high = left.high if part == "quotient" else min(left.high, max(right.high - 1, 0))
+    kind = type_of(words)
+    text = f"{function}<{kind}>({extended(left, words)}, {extended(right, words)}).{part}"
+    return made(text, words, low, high)
+
+
+def compare(operator: str, left: Value, right: Value) -> str:
+    """Return the condition that two values are in an order.
+
+    Args:
+        operator: one of ==, !=, <, <=, > and >=.
+        left: the first value.
+        right: the second value.
+
+    Returns:
+        A condition in C++.
+    """
+    words = words_for(min(left.low, right.low), max(left.high, right.high))
+    signed = left.signed or right.signed
+    one, other = extended(left, words), extended(right, words)
+    if operator in {"==", "!="}:
+        return f"({one} == {other})" if operator == "==" else f"!({one} == {other})"
+    if operator in {">", "<="}:
+        one, other = other, one
+    text = f"less<{'true' if signed else 'false'}>({one}, {other})"
+    return text if operator in {"<", ">"} else f"!{text}"
+
+
+def choose(condition: str, left: Value, right: Value) -> Value:
+    """Return one of two values.
+
+    Args:
+        condition: the condition for the first one.
+        left: the value where it holds.
+        right: the value where it does not.
+
+    Returns:
+        The value.
+    """
+    low, high = min(left.low, right.low), max(left.high, right.high)
+    words = words_for(low, high)
+    text = f"({condition}) ? {extended(left, words)} : {extended(right, words)}"
+    ones = -1 if left.signed or right.signed else left.bits | right.bits
+    return made(f"({text})", words, low, high, ones)
+
+
+def truth(condition: str) -> Value:
+    """Return a condition as a number."""
+    return Value(f"(u64)({condition})", 0, 1, 1)
+
+
+def cut(value: Value, width: int, signed: bool = False) -> Value:
+    """Return a value modulo 2^width, as two's complement where it has a sign.
+
+    Args:
+        value: the value.
+        width: the bits that are kept.
+        signed: whether the highest of these is the sign.
+
+    Returns:
+        The value in its range.
+    """
+    low = -(1 << (width - 1)) if signed else 0
+    if value.within(low, low + (1 << width) - 1):
+        return value
+    masked = bit_and(reduced(value, width), constant((1 << width) - 1))
+    if not signed:
+        return masked
+    sign = constant(1 << (width - 1))
+    return subtract(join("^", masked, sign), sign)
+
+
+def concatenated(parts: list[tuple[Value, int]]) -> Value:
+    """Return values behind each other, the first one on top; each has a width in bits."""
+    total = constant(0)
+    for value, width in parts:
+        narrow = cut(value, width)
+        total = (
+            narrow if total.constant == 0 else join("|", shift_left(total, constant(width)), narrow)
+        )
+    return total
+
+
+def full_words(value: Value, words: int) -> str:
+    """Return a value as a key of some words."""
+    if value.constant is not None:
+        return literal(value.constant, words)
+    return extended(value, words)

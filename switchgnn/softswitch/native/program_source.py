@@ -1,0 +1,284 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the C++ of a program together."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from switchgnn.softswitch.codegen.compiler import CompiledProgram
+from switchgnn.softswitch.codegen.layout import Layout
+from switchgnn.softswitch.native import operators
+from switchgnn.softswitch.native.expressions import untranslatable
+from switchgnn.softswitch.native.functions import FunctionTranslator, Results, Storage
+from switchgnn.softswitch.native.interface import TableShape, cell_bytes, table_shapes
+from switchgnn.softswitch.native.values import constant, type_of, variable
+from switchgnn.softswitch.program import Program
+
+_VARIABLE = re.compile(r"h\d+_\d+|ok\d+|next\d+")
+_LOCALS = ("cs", "cl", "rs", "rc", "perr", "ex", "_bad", "_h", "_s", "_a")
+_INGRESS_RESULTS: Results = (
+    ("fate.spec", "number"),
+    ("fate.group", "number"),
+    ("fate.session", "number"),
+    ("fate.clone_list", "number"),
+    ("fate.again", "number"),
+    ("fate.pos", "number"),
+    ("fate.length", "number"),
+    ("fate.cut", "number"),
+    ("state", "state"),
+)
+_EGRESS_RESULTS: Results = (
+    ("", None),
+    ("fate.session", "number"),
+    ("fate.clone_list", "number"),
+    ("fate.again", "number"),
+    ("fate.length", "number"),
+    ("fate.cut", "number"),
+    ("", None),
+)
+_REPARSE_RESULTS: Results = (("fate.pos", "number"), ("state", "state"))
+_INGRESS = (
+    "void ingress(const u8* data, u64 n, u64 port, u64 itype, u64 now, const Kept* kept, "
+    "Fate& fate, State& state)"
+)
+_EGRESS = (
+    "void egress(const State& state, const u8* data, i64 size, u64 pos, u64 port, i64 rid, "
+    "u64 itype, i64 pl, i64 tr, u64 n, u64 now, u64 enq_time, u64 enq_depth, u64 deq_depth, "
+    "u8* out, Fate& fate, State& after)"
+)
+_REPARSE = "void reparse(const u8* data, u64 n, u64 port, Fate& fate, State& state)"
+
+
+@dataclass(frozen=True)
+class ProgramSource:
+    """The C++ of a program.
+
+    Attributes:
+        text: the source, without the headers of the runtime.
+        shapes: the layout of its tables by their names.
+        messages: what it writes to the log, by number.
+    """
+
+    text: str
+    shapes: Mapping[str, TableShape]
+    messages: tuple[str, ...]
+
+
+def program_source(compiled: CompiledProgram) -> ProgramSource:
+    """Translate a program into C++.
+
+    Raises:
+        UnsupportedProgramError: it has something that only the Python back end runs.
+    """
+    return _Writer(compiled).source()
+
+
+class _Writer:
+    def __init__(self, compiled: CompiledProgram) -> None:
+        self._compiled = compiled
+        self._program = compiled.program
+        self._layout = Layout(compiled.program)
+        self._storage = Storage(self._layout, compiled.codecs)
+        self._shapes = table_shapes(compiled.program)
+        self._messages: list[str] = []
+        module = ast.parse(compiled.source)
+        self._functions = {f.name: f for f in module.body if isinstance(f, ast.FunctionDef)}
+        self._kept = sorted(
+            {
+                self._layout.slot(header, field, "field list").variable
+                for fields in self._program.field_lists.values()
+                for header, field in fields
+            }
+        )
+
+    def source(self) -> ProgramSource:
+        lines = [
+            *self._structures(),
+            *_tables(self._shapes),
+            *_arrays(self._program, self._shapes),
+            *self._function("ingress", _INGRESS, _INGRESS_RESULTS),
+            *self._function("egress", _EGRESS, _EGRESS_RESULTS),
+            *self._function("reparse", _REPARSE, _REPARSE_RESULTS),
+            *self._field_lists(),
+            "};",
+        ]
+        text = "\n".join(["#pragma once", '#include "host.h"', *_ranges(self._shapes), *lines, ""])
+        return ProgramSource(text, self._shapes, tuple(self._messages))
+
+    def _structures(self) -> Iterator[str]:
+        program, storage = self._program, self._storage
+        wire = sum(codec.size for codec in self._compiled.codecs.values())
+        bits = sum(header.width for header in program.headers.values())
+        yield "struct Program {"
+        yield "Host& host;"
+        yield f"static constexpr bool uses_time = {_flag(self._compiled.uses_time)};"
+        yield f"static constexpr bool has_reparse = {_flag('reparse' in self._functions)};"
+        yield f"static constexpr size_t header_bytes = {wire + 64};"
+        # A calculation may have a header more than once.
+        inputs = max((len(c.inputs) for c in program.calculations.values()), default=0) + 1
+        yield f"static constexpr size_t hash_bytes = {(bits + 64) * inputs // 8 + 64};"
+        for name, variables in (
+            ("State", self._compiled.state_variables),
+            ("Kept", tuple(self._kept)),
+        ):
+            yield f"struct {name} {{"
+            for each in variables:
+                yield f"{storage.type(each)} {each};"
+            yield "};"
+
+    def _function(self, name: str, signature: str, results: Results) -> Iterator[str]:
+        function = self._functions.get(name)
+        if function is None:
+            yield f"{signature} {{}}"
+            return
+        translator = FunctionTranslator(
+            self._program,
+            self._storage,
+            self._compiled.codecs,
+            self._shapes,
+            self._messages,
+            results,
+        )
+        translator.body(function.body)
+        yield f"{signature} {{"
+        names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        for each in sorted(_used(translator.lines) | {n for n in names if _VARIABLE.fullmatch(n)}):
+            yield f"{self._storage.type(each)} {each}{{}};"
+        for each in _LOCALS:
+            yield f"{self._storage.type(each)} {each} = 0;"
+        if name != "egress":
+            yield "const i64 size = n; u64 pos = 0; i64 pl = n; i64 tr = 0;"
+        yield "Entry *_e = nullptr, *_c = nullptr; u8* o = nullptr; Bits _d(host.scratch);"
+        yield "(void)size; (void)pl; (void)tr; (void)_c; (void)_d; (void)o;"
+        yield from translator.lines
+        if name == "egress":
+            yield "if (o) fate.out = o - out;"
+        yield "}"
+
+    def _field_lists(self) -> Iterator[str]:
+        lists = self._program.field_lists
+        yield "static void keep(i64 list, const State& state, Kept& kept) {"
+        yield "switch (list) {"
+        for ident in lists:
+            yield f"case {ident}:"
+            for name, node in zip(self._kept, self._returned("keeper", ident), strict=True):
+                yield f"kept.{name} = {self._element(node)};"
+            yield "break;"
+        yield "}}"
+        yield "static void clone(i64 list, const State& original, State& state) {"
+        yield "switch (list) {"
+        for ident in lists:
+            yield f"case {ident}:"
+            variables = self._compiled.state_variables
+            for name, node in zip(variables, self._returned("cloner", ident), strict=True):
+                yield f"state.{name} = {self._element(node)};"
+            yield "break;"
+        yield "}}"
+
+    def _returned(self, kind: str, ident: int) -> Sequence[ast.expr]:
+        names = self._compiled.names
+        name = names.keeper(ident) if kind == "keeper" else names.cloner(ident)
+        statement = self._functions[name].body[0]
+        if not isinstance(statement, ast.Return):
+            raise untranslatable(statement)
+        if not isinstance(statement.value, ast.Tuple):
+            raise untranslatable(statement)
+        return statement.value.elts
+
+    def _element(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Constant):
+            return "{}"
+        if not isinstance(node, ast.Subscript):
+            raise untranslatable(node)
+        if not isinstance(node.value, ast.Name):
+            raise untranslatable(node.value)
+        if not isinstance(node.slice, ast.Constant):
+            raise untranslatable(node.slice)
+        return f"{node.value.id}.{self._compiled.state_variables[int(node.slice.value)]}"  # type: ignore[arg-type]
+
+
+def _used(lines: Sequence[str]) -> set[str]:
+    """Return the variables in C++ lines; the codecs may have added some."""
+    return {name for line in lines for name in re.findall(r"(?<![\w.])h\d+_\d+\b", line)}
+
+
+def _tables(shapes: Mapping[str, TableShape]) -> Iterator[str]:
+    for shape in shapes.values():
+        name, words = f"tbl{shape.number}", shape.key_words
+        if shape.kind == "exact":
+            yield f"ExactTable<{words}> {name};"
+        elif shape.kind == "lpm":
+            yield f"PrefixTable<{words}> {name};"
+        else:
+            yield f"PriorityTable<{words}, Ranges{shape.number}> {name};"
+    yield "Table* table(int number) {"
+    yield "switch (number) {"
+    for shape in shapes.values():
+        yield f"case {shape.number}: return &tbl{shape.number};"
+    yield "} return nullptr; }"
+
+
+def _ranges(shapes: Mapping[str, TableShape]) -> Iterator[str]:
+    """Yield how the ranges of a key are compared."""
+    for shape in shapes.values():
+        if shape.kind != "priority":
+            continue
+        key = type_of(shape.key_words)
+        most = (1 << (64 * shape.key_words)) - 1
+        tests = ["true"]
+        for field, match in enumerate(shape.table.key):
+            if match.match_type == "range":
+                low, value, high = (
+                    operators.cut(
+                        operators.shift_right(
+                            variable(name, 0, most), constant(shape.shift(field))
+                        ),
+                        shape.widths[field],
+                    )
+                    for name in ("low", "key", "high")
+                )
+                tests.append(operators.compare("<=", low, value))
+                tests.append(operators.compare("<=", value, high))
+        yield f"struct Ranges{shape.number} {{"
+        yield f"INLINE bool side(const {key}& key, const {key}& low, const {key}& high) {{"
+        yield f"(void)key; (void)low; (void)high; return {' && '.join(tests)}; }} }};"
+
+
+def _arrays(program: Program, shapes: Mapping[str, TableShape]) -> Iterator[str]:
+    sizes = [(array.size, cell_bytes(array.width)) for array in program.registers.values()]
+    counters = [a.size for a in program.counters.values()]
+    for number in range(len(sizes)):
+        yield f"u8* reg{number} = nullptr;"
+    for number in range(len(counters)):
+        yield f"u64 *ctr{number}_packets = nullptr, *ctr{number}_bytes = nullptr;"
+    yield "explicit Program(Host& h) : host(h) {"
+    for number, (size, cell) in enumerate(sizes):
+        yield f"reg{number} = (u8*)calloc({max(size, 1)}ull, {cell});"
+    for number, size in enumerate(counters):
+        yield f"ctr{number}_packets = (u64*)calloc({max(size, 1)}ull, 8);"
+        yield f"ctr{number}_bytes = (u64*)calloc({max(size, 1)}ull, 8);"
+    for shape in shapes.values():
+        yield f"tbl{shape.number}.entry_bytes = {shape.entry_bytes};"
+    yield "}"
+    yield "~Program() {"
+    for number in range(len(sizes)):
+        yield f"free(reg{number});"
+    for number in range(len(counters)):
+        yield f"free(ctr{number}_packets); free(ctr{number}_bytes);"
+    yield "}"
+    yield from _accessor("u8* cells", [f"reg{i}" for i in range(len(sizes))])
+    yield from _accessor("u64* packets", [f"ctr{i}_packets" for i in range(len(counters))])
+    yield from _accessor("u64* bytes", [f"ctr{i}_bytes" for i in range(len(counters))])
+
+
+def _accessor(name: str, cases: Sequence[str]) -> Iterator[str]:
+    yield f"{name}(int number) {{ switch (number) {{"
+    for number, each in enumerate(cases):
+        yield f"case {number}: return {each};"
+    yield "} return nullptr; }"
+
+
+def _flag(condition: bool) -> str:
+    return "true" if condition else "false"

@@ -1,0 +1,462 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Takes packets through ingress, the queues and egress, as forwarding.py does, and waits for
+// frames, timers and controllers, as event_loop.py does. One thread runs all of it to the end.
+#pragma once
+
+#include "host.h"
+#include "ports.h"
+#include "queues.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <unordered_map>
+
+enum Instance { NORMAL = 0, INGRESS_CLONE = 1, EGRESS_CLONE = 2, RECIRCULATED = 4, REPLICATED = 5, RESUBMITTED = 6 };
+
+constexpr size_t AGAIN_LIMIT = 1024, AGAIN_PER_TURN = 256, NOTICES = 4096;
+constexpr int CAREFUL_FRAMES = 512;
+constexpr u32 WAKE = ~0u;
+
+struct Counts {
+    u64 received[PORTS], sent[PORTS], unattached[PORTS], send_errors[PORTS];
+    u64 ingress_drops, egress_drops, recirculated, resubmitted, again_drops, without_program, failures;
+};
+
+// Bytes that copies of a packet share.
+struct Frame {
+    u32 users;
+    u32 length;
+    u8 data[];
+    static Frame* make(const u8* from, size_t length) {
+        Frame* frame = (Frame*)malloc(sizeof(Frame) + length + 8);
+        frame->users = 0;
+        frame->length = (u32)length;
+        memcpy(frame->data, from, length);
+        return frame;
+    }
+    void release() {
+        if (--users == 0) free(this);
+    }
+};
+
+struct Replica { int port; i64 instance; };
+struct Session { std::vector<Replica> replicas; i64 length; };
+struct Notice { u32 kind; u32 number; std::string bytes; };
+
+template <class Program> struct Engine : Host {
+    typedef typename Program::State State;
+    typedef typename Program::Kept Kept;
+    struct Packet {
+        State state;
+        Frame* frame;
+        i64 pos, type, length, cut, arrived, instance, since, depth;
+        u64 port;
+    };
+    struct Again { Frame* frame; i64 type; Kept kept; };
+
+    Program program;
+    Queues<Packet> queues;
+    Port ports[PORTS];
+    Counts counts = {};
+    std::unordered_map<u64, std::vector<Replica>> groups;
+    std::unordered_map<u64, Session> sessions;
+    std::deque<Again> again;
+    std::vector<Packet*> spare;
+    std::vector<int> to_flush;
+    std::deque<std::pair<int, std::string>> captured;
+    std::vector<u8> scratch_room, out_room;
+    Arrivals arrivals;
+    bool waiting = false;
+    int held = 0;
+    i64 started;
+    double fixed_clock = -1;
+
+    // Of the thread.
+    std::recursive_mutex mutex;
+    std::atomic<int> callers{0};
+    std::atomic<bool> stopping{false};
+    int wake, epoll;
+
+    // For the thread that hands notices to Python.
+    std::mutex notice_mutex;
+    std::condition_variable notice_come;
+    std::deque<Notice> notices;
+    bool notices_end = false;
+
+    Engine() : program(*this), scratch_room((1 << 17) + Program::hash_bytes), out_room(1 << 17) {
+        scratch = scratch_room.data();
+        wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        epoll = epoll_create1(EPOLL_CLOEXEC);
+        epoll_event event = {};
+        event.events = EPOLLIN;
+        event.data.u32 = WAKE;
+        epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event);
+        started = nanoseconds();
+    }
+    ~Engine() override {
+        close(epoll);
+        close(wake);
+        clear();
+        for (Packet* packet : spare) delete packet;
+    }
+
+    void clear() {
+        queues.clear([this](Packet* packet) { drop(packet); });
+        for (Again& item : again) item.frame->release();
+        again.clear();
+        waiting = false;
+    }
+
+    static i64 nanoseconds() {
+        timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return now.tv_sec * 1000000000ll + now.tv_nsec;
+    }
+    double clock() const { return fixed_clock >= 0 ? fixed_clock : (double)nanoseconds() * 1e-9; }
+    i64 micros() const {
+        if (!Program::uses_time) return 0;
+        return fixed_clock >= 0 ? (i64)(fixed_clock * 1e6) - started / 1000 : (nanoseconds() - started) / 1000;
+    }
+
+    void attach(int number, int kind, int fd, size_t frame_bytes) {
+        Port& port = ports[number];
+        held -= port.held;
+        port = Port();
+        port.kind = (PortKind)kind;
+        port.fd = fd;
+        port.frame_bytes = frame_bytes;
+        if (kind != CONTROLLER) queues.attached[number] = kind != NONE;
+        if (kind == SOCKET || kind == PACKET_SOCKET) {
+            epoll_event event = {};
+            event.events = EPOLLIN;
+            event.data.u32 = (u32)number;
+            epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+        }
+    }
+
+    // A packet that has to wait for its turn keeps its bytes; one that leaves at once need not.
+    struct Source {
+        const u8* data;
+        size_t length;
+        Frame* frame = nullptr;
+        Source(const u8* d, size_t n) : data(d), length(n) {}
+        explicit Source(Frame* f) : data(f->data), length(f->length), frame(f) { f->users++; }
+        Source(const Source&) = delete;
+        ~Source() {
+            if (frame) frame->release();
+        }
+        Frame* kept() {
+            if (!frame) {
+                frame = Frame::make(data, length);
+                frame->users = 1;
+            }
+            return frame;
+        }
+    };
+    Packet* make(const State& state, Source& source, const Fate& fate, i64 type, i64 cut, i64 instance) {
+        Packet* packet;
+        if (spare.empty()) {
+            packet = new Packet;
+        } else {
+            packet = spare.back();
+            spare.pop_back();
+        }
+        packet->state = state;
+        packet->frame = source.kept();
+        packet->frame->users++;
+        packet->pos = fate.pos, packet->type = type, packet->length = fate.length, packet->cut = cut;
+        packet->arrived = (i64)source.length, packet->instance = instance, packet->since = micros();
+        return packet;
+    }
+    void drop(Packet* packet) {
+        packet->frame->release();
+        spare.push_back(packet);
+    }
+    void enqueue(u64 port, Packet* packet) {
+        waiting = true;
+        packet->port = port;
+        if (!queues.push(place_of(port), packet, clock())) drop(packet);
+    }
+    void enter_again(Frame* frame, i64 type, const Kept& kept) {
+        if (again.size() >= AGAIN_LIMIT) {
+            counts.again_drops++;
+            if (frame->users == 0) free(frame);
+            return;
+        }
+        frame->users++;
+        again.push_back({frame, type, kept});
+    }
+
+    void receive(int port, const u8* data, size_t length) {
+        counts.received[port]++;
+        Source source(data, length);
+        pass(source, (u64)port, NORMAL, nullptr);
+    }
+
+    void pass(Source& source, u64 port, i64 type, const Kept* kept) {
+        State state;
+        Fate fate;
+        const i64 length = (i64)source.length;
+        program.ingress(source.data, length, port, type, type == NORMAL ? micros() : 0, kept, fate, state);
+        if (fate.session >= 0) clone_ingress(fate, source, port, state);
+        if (fate.again) {
+            counts.resubmitted++;
+            Kept values;
+            Program::keep(fate.again, state, values);
+            enter_again(source.kept(), RESUBMITTED, values);
+        } else if (fate.group) {
+            const auto found = groups.find(fate.group);
+            if (found != groups.end())
+                for (const Replica& r : found->second)
+                    enqueue((u64)r.port, make(state, source, fate, REPLICATED, NEVER_TRUNCATED, r.instance));
+        } else if (fate.spec == DROP_PORT) {
+            counts.ingress_drops++;
+        } else if (!queues.settings.limited && !held && !waiting) {
+            const i64 now = micros();
+            egress(fate.spec, state, source, fate.pos, NORMAL, fate.length, fate.cut, length, -1, now, 0, 0);
+        } else {
+            enqueue(fate.spec, make(state, source, fate, NORMAL, fate.cut, -1));
+        }
+        if (waiting) drain();
+    }
+    void clone_ingress(const Fate& fate, Source& source, u64 port, const State& state) {
+        const auto found = sessions.find((u64)fate.session);
+        if (found == sessions.end() || !Program::has_reparse) return;
+        State cloned;
+        Fate parsed;
+        program.reparse(source.data, (i64)source.length, port, parsed, cloned);
+        Program::clone(fate.clone_list, state, cloned);
+        parsed.length = (i64)source.length;
+        replicate(found->second, cloned, source, parsed, INGRESS_CLONE);
+    }
+    void replicate(const Session& session, const State& state, Source& source, const Fate& fate, i64 type) {
+        const i64 cut = session.length ? session.length : NEVER_TRUNCATED;
+        for (const Replica& r : session.replicas)
+            enqueue((u64)r.port, make(state, source, fate, type, cut, r.instance));
+    }
+
+    void egress(u64 port, const State& state, Source& source, i64 pos, i64 type, i64 length, i64 cut,
+                i64 arrived, i64 instance, i64 since, i64 depth, i64 left) {
+        Fate fate;
+        State after;
+        const size_t most = Program::header_bytes + source.length + 64;
+        if (out_room.size() < most) out_room.resize(most * 2);
+        program.egress(state, source.data, (i64)source.length, pos, port, instance, type, length, cut, arrived,
+                       micros(), since, depth, left, out_room.data(), fate, after);
+        if (fate.session >= 0) {
+            const auto found = sessions.find((u64)fate.session);
+            if (found != sessions.end()) {
+                State cloned = after;
+                Program::clone(fate.clone_list, after, cloned);
+                Fate copy;
+                copy.pos = pos, copy.length = fate.length;
+                replicate_arrived(found->second, cloned, source, copy, arrived);
+            }
+            waiting = true;
+        }
+        if (fate.out < 0) {
+            counts.egress_drops++;
+        } else if (fate.again) {
+            counts.recirculated++;
+            Kept values;
+            Program::keep(fate.again, after, values);
+            enter_again(Frame::make(out_room.data(), (size_t)fate.out), RECIRCULATED, values);
+        } else {
+            transmit(port, out_room.data(), (size_t)(fate.cut < fate.out ? (fate.cut < 0 ? 0 : fate.cut) : fate.out));
+        }
+    }
+    void replicate_arrived(const Session& session, const State& state, Source& source, const Fate& fate, i64 arrived) {
+        const i64 cut = session.length ? session.length : NEVER_TRUNCATED;
+        for (const Replica& r : session.replicas) {
+            Packet* packet = make(state, source, fate, EGRESS_CLONE, cut, r.instance);
+            packet->arrived = arrived;
+            enqueue((u64)r.port, packet);
+        }
+    }
+
+    void drain() {
+        while (Packet* p = queues.pop(clock())) {
+            Source source(p->frame);
+            egress(p->port, p->state, source, p->pos, p->type, p->length, p->cut, p->arrived, p->instance,
+                   p->since, p->depth, queues.lengths[place_of(p->port)]);
+            drop(p);
+        }
+        waiting = false;
+    }
+    void run_again(size_t limit) {
+        while (!again.empty() && limit--) {
+            Again item = again.front();
+            again.pop_front();
+            Source source(item.frame);
+            item.frame->release();
+            pass(source, 0, item.type, &item.kept);
+        }
+    }
+
+    void transmit(u64 port, const u8* data, size_t length) {
+        const int number = place_of(port);
+        Port& out = ports[number];
+        if (out.kind == NONE || port >= PORTS) {
+            counts.unattached[number]++;
+            return;
+        }
+        if (out.kind == CONTROLLER || out.kind == CAPTURED) {
+            if (out.kind == CAPTURED) captured.push_back({number, std::string((const char*)data, length)});
+            else if (!notify({0, 0, std::string((const char*)data, length)})) {
+                counts.send_errors[number]++;
+                return;
+            }
+            counts.sent[number]++;
+            queues.charge(number, length);
+            return;
+        }
+        queues.charge(number, length);
+        if (!out.departures.waiting()) to_flush.push_back(number);
+        out.departures.add(data, length);
+        if (out.held) return;
+        if (out.departures.waiting() >= (out.careful ? 1 : BATCH)) flush(number);
+    }
+    void flush(int number) {
+        Port& port = ports[number];
+        const u64 before = counts.sent[number];
+        if (port.departures.send(port.fd, counts.sent[number], counts.send_errors[number])) {
+            const i64 done = (i64)(counts.sent[number] - before);
+            port.careful = port.careful > done ? port.careful - (int)done : 0;
+            return;
+        }
+        port.careful = CAREFUL_FRAMES;
+        if (!port.held) {
+            port.held = true;
+            held++;
+        }
+        queues.block(number);
+    }
+    void flush_all() {
+        for (const int number : to_flush)
+            if (!ports[number].held) flush(number);
+        to_flush.clear();
+    }
+    void writable(int number) {
+        Port& port = ports[number];
+        if (!port.held) return;
+        flush(number);
+        if (port.departures.waiting()) return;
+        port.held = false;
+        held--;
+        queues.unblock(number, clock());
+        waiting = true;
+        drain();
+    }
+
+    void log(u32 message, const Told& values) override { notify({1, message, values.bytes}); }
+    bool notify(Notice notice) {
+        {
+            std::lock_guard<std::mutex> lock(notice_mutex);
+            if (notices.size() >= NOTICES) return false;
+            notices.push_back(std::move(notice));
+        }
+        notice_come.notify_one();
+        return true;
+    }
+
+    // The loop. A caller from another thread works on the switch between two turns.
+    void enter() {
+        callers++;
+        u64 one = 1;
+        if (write(wake, &one, sizeof one) < 0) {}
+        mutex.lock();
+        callers--;
+    }
+    void leave() { mutex.unlock(); }
+
+    void run() {
+        epoll_event events[64];
+        mutex.lock();
+        while (!stopping) {
+            const double due = next_turn();
+            mutex.unlock();
+            while (callers > 0 && !stopping) sched_yield();
+            int count = wait(events, due);
+            mutex.lock();
+            for (int i = 0; i < count; i++) {
+                if (events[i].data.u32 == WAKE) {
+                    u64 value;
+                    if (read(wake, &value, sizeof value) < 0) {}
+                } else {
+                    serve((int)events[i].data.u32, events[i].events);
+                }
+            }
+            run_again(AGAIN_PER_TURN);
+            if (waiting || queues.settings.limited) drain();
+            flush_all();
+            watch();
+        }
+        stopping = false;
+        mutex.unlock();
+    }
+    // Seconds until something is to be done without a frame: negative for never.
+    double next_turn() {
+        if (!again.empty() || waiting) return 0;
+        if (!queues.settings.limited) return -1;
+        const double due = queues.next_time();
+        if (due < 0) return -1;
+        const double now = clock();
+        return due > now ? due - now : 0;
+    }
+    int wait(epoll_event* events, double seconds) {
+        if (seconds > 0) {
+            // The unit of epoll is a millisecond, in which a line sends many frames.
+            pollfd one = {epoll, POLLIN, 0};
+            timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+            ppoll(&one, 1, &time, nullptr);
+            seconds = 0;
+        }
+        return epoll_wait(epoll, events, 64, seconds < 0 ? -1 : 0);
+    }
+    void watch() {
+        if (!held && !watching) return;
+        watching = false;
+        for (int i = 0; i < PORTS; i++) {
+            Port& port = ports[i];
+            if (port.held != port.watched) {
+                epoll_event event = {};
+                event.events = port.held ? EPOLLIN | EPOLLOUT : EPOLLIN;
+                event.data.u32 = (u32)i;
+                epoll_ctl(epoll, EPOLL_CTL_MOD, port.fd, &event);
+                port.watched = port.held;
+            }
+            watching |= port.watched;
+        }
+    }
+    bool watching = false;
+
+    void serve(int number, u32 events) {
+        if (events & EPOLLOUT) writable(number);
+        if (!(events & ~(u32)EPOLLOUT)) return;
+        Port& port = ports[number];
+        const bool tagged = port.kind == PACKET_SOCKET;
+        const int count = arrivals.receive(port.fd, port.frame_bytes, tagged);
+        for (int i = 0; i < count; i++) {
+            // Recirculated packets go first, but they may never end.
+            if (!again.empty()) run_again(AGAIN_PER_TURN);
+            size_t length;
+            const u8* frame = arrivals.whole(i, length, tagged);
+            receive(number, frame, length);
+        }
+    }
+    void stop() {
+        stopping = true;
+        u64 one = 1;
+        if (write(wake, &one, sizeof one) < 0) {}
+    }
+};

@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Integers of any number of 64-bit words. One word is a u64, two are a u128, more are a W. All
+// arithmetic is modulo 2 to the bits of the type; the generator chooses types that are wide enough.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef unsigned long long u64;
+typedef int32_t i32;
+typedef long long i64;
+typedef unsigned __int128 u128;
+typedef __int128 i128;
+
+#define INLINE static inline __attribute__((always_inline))
+
+// Words from the least significant one on; negative numbers are two's complements.
+template <int N> struct W {
+    u64 w[N];
+};
+
+template <int N> struct TypeOf { typedef W<N> type; };
+template <> struct TypeOf<1> { typedef u64 type; };
+template <> struct TypeOf<2> { typedef u128 type; };
+template <int N> using T = typename TypeOf<N>::type;
+
+template <class X> struct WordsOf { static const int value = (sizeof(X) + 7) / 8; };
+template <class X> constexpr int words_of = WordsOf<X>::value;
+
+template <class X> INLINE u64 word(const X& x, int i) {
+    if constexpr (words_of<X> == 1) return (u64)x;
+    else if constexpr (words_of<X> == 2) return (u64)((u128)x >> (64 * i));
+    else return x.w[i];
+}
+
+// The value x in N words, with its sign where S; what does not fit is cut off.
+template <int N, bool S, class X> INLINE T<N> ext(const X& x) {
+    constexpr int M = words_of<X>;
+    if constexpr (N == 1) {
+        return word(x, 0);
+    } else if constexpr (N == 2) {
+        if constexpr (M == 1) return S ? (u128)(i128)(i64)x : (u128)(u64)x;
+        else return (u128)word(x, 0) | (u128)word(x, 1) << 64;
+    } else {
+        W<N> r;
+        const u64 fill = S && (i64)word(x, M - 1) < 0 ? ~0ull : 0;
+        for (int i = 0; i < N; i++) r.w[i] = i < M ? word(x, i < M ? i : 0) : fill;
+        return r;
+    }
+}
+
+INLINE u128 pair(u64 high, u64 low) { return (u128)high << 64 | low; }
+
+template <int N> INLINE W<N> operator&(const W<N>& a, const W<N>& b) {
+    W<N> r;
+    for (int i = 0; i < N; i++) r.w[i] = a.w[i] & b.w[i];
+    return r;
+}
+template <int N> INLINE W<N> operator|(const W<N>& a, const W<N>& b) {
+    W<N> r;
+    for (int i = 0; i < N; i++) r.w[i] = a.w[i] | b.w[i];
+    return r;
+}
+template <int N> INLINE W<N> operator^(const W<N>& a, const W<N>& b) {
+    W<N> r;
+    for (int i = 0; i < N; i++) r.w[i] = a.w[i] ^ b.w[i];
+    return r;
+}
+template <int N> INLINE W<N> operator~(const W<N>& a) {
+    W<N> r;
+    for (int i = 0; i < N; i++) r.w[i] = ~a.w[i];
+    return r;
+}
+template <int N> INLINE W<N> operator+(const W<N>& a, const W<N>& b) {
+    W<N> r;
+    u64 carry = 0;
+    for (int i = 0; i < N; i++) {
+        const u128 sum = (u128)a.w[i] + b.w[i] + carry;
+        r.w[i] = (u64)sum;
+        carry = (u64)(sum >> 64);
+    }
+    return r;
+}
+template <int N> INLINE W<N> operator-(const W<N>& a, const W<N>& b) {
+    W<N> r;
+    u64 borrow = 0;
+    for (int i = 0; i < N; i++) {
+        const u128 difference = (u128)a.w[i] - b.w[i] - borrow;
+        r.w[i] = (u64)difference;
+        borrow = (u64)(difference >> 64) & 1;
+    }
+    return r;
+}
+// The sum of two numbers whose words have no carry between them: vector code.
+template <int N> INLINE W<N> add_by_words(const W<N>& a, const W<N>& b) {
+    W<N> r;
+    for (int i = 0; i < N; i++) r.w[i] = a.w[i] + b.w[i];
+    return r;
+}
+template <int N> static __attribute__((noinline)) W<N> operator*(const W<N>& a, const W<N>& b) {
+    W<N> r = {};
+    for (int i = 0; i < N; i++) {
+        u64 carry = 0;
+        for (int j = 0; i + j < N; j++) {
+            const u128 sum = (u128)a.w[i] * b.w[j] + r.w[i + j] + carry;
+            r.w[i + j] = (u64)sum;
+            carry = (u64)(sum >> 64);
+        }
+    }
+    return r;
+}
+template <int N> INLINE bool operator==(const W<N>& a, const W<N>& b) {
+    u64 different = 0;
+    for (int i = 0; i < N; i++) different |= a.w[i] ^ b.w[i];
+    return different == 0;
+}
+
+// The distance of a shift; one that is too large for any number stays so.
+template <class X> INLINE u64 distance(const X& x) {
+    u64 more = 0;
+    for (int i = 1; i < words_of<X>; i++) more |= word(x, i);
+    return more ? ~0ull : word(x, 0);
+}
+
+INLINE u64 shl(u64 a, u64 k) { return k < 64 ? a << k : 0; }
+INLINE u128 shl(u128 a, u64 k) { return k < 128 ? a << k : 0; }
+template <int N> INLINE W<N> shl(const W<N>& a, u64 k) {
+    W<N> r;
+    const u64 q = k / 64, s = k % 64;
+    for (int i = 0; i < N; i++) {
+        u64 value = (u64)i >= q ? a.w[i - q] << s : 0;
+        if (s && (u64)i > q) value |= a.w[i - q - 1] >> (64 - s);
+        r.w[i] = value;
+    }
+    return r;
+}
+INLINE u64 shr(u64 a, u64 k) { return k < 64 ? a >> k : 0; }
+INLINE u128 shr(u128 a, u64 k) { return k < 128 ? a >> k : 0; }
+template <int N> INLINE W<N> shifted_down(const W<N>& a, u64 k, u64 fill) {
+    W<N> r;
+    const u64 q = k / 64, s = k % 64;
+    for (int i = 0; i < N; i++) {
+        const u64 low = q < (u64)(N - i) ? a.w[i + q] : fill;
+        const u64 high = q + 1 < (u64)(N - i) ? a.w[i + q + 1] : fill;
+        r.w[i] = s ? low >> s | high << (64 - s) : low;
+    }
+    return r;
+}
+template <int N> INLINE W<N> shr(const W<N>& a, u64 k) { return shifted_down(a, k, 0); }
+INLINE i64 sar(i64 a, u64 k) { return a >> (k < 63 ? k : 63); }
+INLINE i128 sar(i128 a, u64 k) { return a >> (k < 127 ? k : 127); }
+template <int N> INLINE W<N> sar(const W<N>& a, u64 k) {
+    return shifted_down(a, k, (i64)a.w[N - 1] < 0 ? ~0ull : 0);
+}
+
+template <class X> INLINE bool is_negative(const X& x) { return (i64)word(x, words_of<X> - 1) < 0; }
+INLINE bool nonzero(u64 x) { return x != 0; }
+INLINE bool nonzero(i64 x) { return x != 0; }
+INLINE bool nonzero(u128 x) { return x != 0; }
+INLINE bool nonzero(i128 x) { return x != 0; }
+template <int N> INLINE bool nonzero(const W<N>& x) {
+    u64 any = 0;
+    for (int i = 0; i < N; i++) any |= x.w[i];
+    return any != 0;
+}
+
+// Whether a < b, both of one type; S: they are two's complements.
+template <bool S> INLINE bool less(u64 a, u64 b) { return S ? (i64)a < (i64)b : a < b; }
+template <bool S> INLINE bool less(u128 a, u128 b) { return S ? (i128)a < (i128)b : a < b; }
+template <bool S, int N> INLINE bool less(const W<N>& a, const W<N>& b) {
+    if (S && is_negative(a) != is_negative(b)) return is_negative(a);
+    for (int i = N - 1; i >= 0; i--)
+        if (a.w[i] != b.w[i]) return a.w[i] < b.w[i];
+    return false;
+}
+
+// Quotient and remainder of numbers without signs; a division by zero gives zero.
+template <class X> struct Division { X quotient, remainder; };
+template <class X> static Division<X> divided(const X& a, const X& b) {
+    if constexpr (words_of<X> <= 2) {
+        if (b == 0) return {0, 0};
+        return {(X)(a / b), (X)(a % b)};
+    } else {
+        constexpr int N = words_of<X>;
+        Division<X> r = {};
+        if (!nonzero(b)) return r;
+        for (int i = 64 * N - 1; i >= 0; i--) {
+            const bool over = r.remainder.w[N - 1] >> 63;
+            r.remainder = shl(r.remainder, 1);
+            r.remainder.w[0] |= a.w[i / 64] >> (i % 64) & 1;
+            if (over || !less<false>(r.remainder, b)) {
+                r.remainder = r.remainder - b;
+                r.quotient.w[i / 64] |= 1ull << (i % 64);
+            }
+        }
+        return r;
+    }
+}
+template <class X> INLINE X zero() { return X{}; }
+// As above for two's complements: the quotient is rounded down, as Python does.
+template <class X> static Division<X> divided_down(const X& a, const X& b) {
+    if (!nonzero(b)) return {zero<X>(), zero<X>()};
+    const bool na = is_negative(a), nb = is_negative(b);
+    Division<X> r = divided<X>(na ? zero<X>() - a : a, nb ? zero<X>() - b : b);
+    if (na != nb) {
+        if (nonzero(r.remainder)) {
+            r.quotient = ~r.quotient;  // minus the quotient, less one
+            r.remainder = (nb ? zero<X>() - b : b) - r.remainder;
+        } else {
+            r.quotient = zero<X>() - r.quotient;
+        }
+    }
+    if (nb) r.remainder = zero<X>() - r.remainder;
+    return r;
+}
+
+// Numbers of B bytes on the wire, the most significant byte first.
+template <int B> INLINE T<(B + 7) / 8> load_wire(const u8* p) {
+    constexpr int N = (B + 7) / 8, rest = B % 8;
+    u64 words[N];
+    for (int i = 0; i < B / 8; i++) {
+        u64 x;
+        memcpy(&x, p + B - 8 * (i + 1), 8);
+        words[i] = __builtin_bswap64(x);
+    }
+    if constexpr (rest != 0) {
+        u64 x = 0;
+        for (int i = 0; i < rest; i++) x = x << 8 | p[i];
+        words[N - 1] = x;
+    }
+    if constexpr (N == 1) return words[0];
+    else if constexpr (N == 2) return pair(words[1], words[0]);
+    else {
+        W<N> r;
+        memcpy(r.w, words, sizeof r.w);
+        return r;
+    }
+}
+template <int B, class X> INLINE void store_wire(u8* p, const X& x) {
+    constexpr int rest = B % 8;
+    for (int i = 0; i < B / 8; i++) {
+        const u64 swapped = __builtin_bswap64(word(x, i));
+        memcpy(p + B - 8 * (i + 1), &swapped, 8);
+    }
+    if constexpr (rest != 0) {
+        u64 top = word(x, B / 8);
+        for (int i = rest - 1; i >= 0; i--, top >>= 8) p[i] = (u8)top;
+    }
+}
+
+// Numbers of B bytes in tables and arrays of this machine.
+template <int B> INLINE T<(B + 7) / 8> load_here(const u8* p) {
+    T<(B + 7) / 8> r{};
+    memcpy(&r, p, B);
+    return r;
+}
+template <int B, class X> INLINE void store_here(u8* p, const X& x) { memcpy(p, &x, B); }
+
+template <int B> struct Raw {
+    u8 bytes[B];
+};

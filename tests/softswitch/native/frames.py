@@ -1,0 +1,213 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random frames, entries and replicas for any program, such that much of it is reached."""
+
+import copy
+
+from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.replication import CloneSession, Replica
+from switchgnn.softswitch.state import action_target, key_widths
+from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary
+
+_DEEPEST = 20
+
+
+def number(rng, width):
+    """Mostly small numbers, so that keys meet entries."""
+    kind = rng.random()
+    if kind < 0.55:
+        return rng.randrange(8) & ((1 << width) - 1)
+    if kind < 0.65:
+        return (1 << width) - 1 - rng.randrange(2)
+    return rng.getrandbits(width)
+
+
+class Frames:
+    """Frames that walk through the parser of a program."""
+
+    def __init__(self, program, rng):
+        self._program = program
+        self._rng = rng
+        self._values = {}
+        self._bytes = []
+
+    def frame(self):
+        self._values, self._headers, self._stacks = {}, [], {}
+        self._walk()
+        self._sum_up()
+        data = b"".join(map(self._packed, self._headers)) + self._rng.randbytes(
+            self._rng.choice([0, 0, 1, 7, 40])
+        )
+        if self._rng.random() < 0.05:
+            data = data[: self._rng.randrange(len(data) + 1)]
+        return data
+
+    def _walk(self):
+        state = self._program.parser.initial
+        for _ in range(_DEEPEST):
+            if state is None:
+                return
+            definition = self._program.parser.states[state]
+            for operation in definition.operations:
+                if operation.op == "extract":
+                    self._extract(operation.parameters[0])
+            case = self._rng.choice(definition.transitions)
+            self._choose(definition, case)
+            state = case.next_state
+
+    def _extract(self, parameter):
+        name = parameter["value"]
+        if parameter["type"] == "stack":
+            elements = self._program.stacks[name].elements
+            index = self._stacks.get(name, 0)
+            self._stacks[name] = index + 1
+            if index >= len(elements):
+                return
+            name = elements[index]
+        header = self._program.headers[name]
+        for field in header.fields:
+            self._values[name, field.name] = number(self._rng, field.width)
+        self._headers.append(name)
+
+    def _choose(self, definition, case):
+        """Sets the fields of the key to what a case wants."""
+        if case.value is None or self._rng.random() < 0.05:
+            return
+        position = 0
+        for node in reversed(definition.key):
+            if node["type"] == "field":
+                key = tuple(node["value"])
+                fields = {f.name: f.width for f in self._program.headers[key[0]].fields}
+                width = fields[key[1]]
+                if key in self._values:
+                    value = case.value >> position & ((1 << width) - 1)
+                    mask = (1 << width) - 1 if case.mask is None else case.mask >> position
+                    self._values[key] = self._values[key] & ~mask | value & mask
+            elif node["type"] == "stack_field":
+                width = 8
+            else:
+                width = node["value"][1]
+            position += (width + 7) // 8 * 8
+
+    def _sum_up(self):
+        """Makes a checksum right, of most frames."""
+        valid = set(self._headers)
+        best = None
+        for checksum in self._program.checksums:
+            inputs = self._program.calculations[checksum.calculation].inputs
+            headers = {i["value"][0] for i in inputs if i["type"] == "field"}
+            found = len(headers & valid) if checksum.target[0] in valid else 0
+            if found > (0 if best is None else len(best[1] & valid)):
+                best = checksum, headers
+        if best is None or self._rng.random() < 0.05:
+            return
+        calculation = self._program.calculations[best[0].calculation]
+        value = width = 0
+        for item in calculation.inputs:
+            if item["type"] == "payload":
+                return
+            if item["type"] == "hexstr":
+                bits, part = item["bitwidth"], int(item["value"], 16)
+            elif item["type"] == "field" and item["value"][0] in valid:
+                fields = {f.name: f.width for f in self._program.headers[item["value"][0]].fields}
+                bits, part = fields[item["value"][1]], self._values[tuple(item["value"])]
+            else:
+                continue
+            value, width = value << bits | part, width + bits
+        padding = -width % 8
+        data = (value << padding).to_bytes((width + 7) // 8, "big")
+        self._values[tuple(best[0].target)] = ALGORITHMS[calculation.algorithm](data)
+
+    def _packed(self, name):
+        header = self._program.headers[name]
+        value = 0
+        for field in header.fields:
+            part = self._values[name, field.name] & ((1 << field.width) - 1)
+            value = value << field.width | part
+        return value.to_bytes((header.width + 7) // 8, "big")
+
+
+def entries(program, rng, count=6):
+    """Random entries of all tables that are not constant: (table name, entry)."""
+    for name, table in program.tables.items():
+        if table.entries or not table.key:
+            continue
+        for _ in range(count):
+            yield name, _entry(program, table, rng)
+
+
+def _entry(program, table, rng):
+    widths = key_widths(program, table)
+    matches = tuple(
+        _match(rng, field.match_type, width) for field, width in zip(table.key, widths, strict=True)
+    )
+    prioritised = table.match_type in {"ternary", "range"}
+    return Entry(matches, rng.randrange(1, 5) if prioritised else 0, target(program, table, rng))
+
+
+def target(program, table, rng):
+    action = rng.choice(list(table.actions.values()))
+    widths = program.actions[action].parameter_widths
+    return action_target(table, action, tuple(number(rng, width) for width in widths))
+
+
+def _match(rng, kind, width):
+    if kind in {"exact", "valid"}:
+        return Exact(number(rng, width))
+    if kind == "lpm":
+        match = Prefix(number(rng, width), rng.randrange(width + 1), width)
+        return Prefix(match.value & match.mask, match.length, width)
+    if kind == "range":
+        return Range(*sorted((number(rng, width), number(rng, width))))
+    mask = rng.choice([0, (1 << width) - 1, number(rng, width)])
+    return Ternary(number(rng, width) & mask, mask)
+
+
+def replication(rng):
+    """Groups and sessions with small numbers."""
+    groups = {ident: _replicas(rng) for ident in range(1, 6)}
+    sessions = {
+        ident: CloneSession(_replicas(rng), 0, rng.choice([0, 10, 40])) for ident in range(8)
+    }
+    return groups, sessions
+
+
+def _replicas(rng):
+    return tuple(
+        {Replica(rng.randrange(1, 8), rng.randrange(4)) for _ in range(rng.randrange(1, 4))}
+    )
+
+
+def set_up(rigs, program, rng):
+    """Gives all rigs the same entries, defaults, groups and sessions."""
+    listed = list(entries(program, rng))
+    defaults = [
+        (name, target(program, table, rng))
+        for name, table in program.tables.items()
+        if not table.default_is_const and rng.random() < 0.8
+    ]
+    groups, sessions = replication(rng)
+    for rig in rigs:
+        for name, entry in copy.deepcopy(listed):
+            rig.state.tables[name].put(entry)
+        for name, (number_, data, _) in defaults:
+            rig.state.tables[name].set_default((number_, data, None))
+        for ident, replicas in groups.items():
+            rig.replication.groups[ident] = replicas
+        for ident, session in sessions.items():
+            rig.replication.sessions[ident] = session
+
+
+def state_of(rig):
+    """All that packets change."""
+    return {
+        "registers": {n: list(r.cells) for n, r in rig.state.registers.items()},
+        "counters": {n: (list(c.packets), list(c.bytes)) for n, c in rig.state.counters.items()},
+        "direct": {
+            (name, entry.key): list(entry.target[2])
+            for name, table in rig.state.tables.items()
+            for entry in table
+            if entry.target[2] is not None
+        },
+        "counts": rig.counts,
+    }
