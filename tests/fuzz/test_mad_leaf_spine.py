@@ -18,7 +18,7 @@ from tests.fuzz.leaf_spine_field import LeafSpineField, leaf_spine_field
 from tests.fuzz.leaf_spine_frames import LeafSpineGenerator
 from tests.fuzz.mad_links import FiringLink, LyingLink, speaks_for
 from tests.fuzz.team import BRIEF, PATIENT, Team
-from tests.fuzz.test_mad_worker import AHEAD, depends_on
+from tests.fuzz.test_mad_worker import AHEAD, depends_on, send_ahead
 from tests.fuzz.world import SCALE
 
 WORKERS = 4
@@ -102,25 +102,13 @@ def test_no_slot_of_a_spine_is_taken_away(tmp_path, kind):
         refused = 0
         for (block, vertex), (worker, _) in ground.world.sums.items():
             if worker == MAD and (block, vertex) in ground.completed_above():
-                send_ahead(ground, kind, vertex, block)
+                send_ahead(ground, kind, vertex, block=block, round_number=AHEAD)
                 refused += 1
         echo(ground.links[MAD], ground.links[MAD], ground.mac(MAD), 1)
         team.play()
         team.check()
         counted = ground.counted()
         assert sum(each["WRONG_TURN"] for each in counted) == refused > 0
-
-
-def send_ahead(ground: LeafSpineField, kind: Kind, vertex: int, block: int) -> None:
-    header = Header(
-        kind=kind,
-        src_id=min(ground.world.owner),
-        dst_id=vertex,
-        block_id=block,
-        session=ground.session & SESSION_MASK,
-        round=AHEAD,
-    )
-    ground.links[MAD].send(ground.addresses(MAD).frame(header.pack(b"")))
 
 
 def test_a_done_ahead_at_a_leaf_is_refused(tmp_path):
