@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.training.data.load import load_dataset  # noqa: E402
-from switchgnn.training.layers.templates import templates_removed  # noqa: E402
 from tests.end_to_end.conftest import switchgnn  # noqa: E402
 from tests.support.listeners import listening, tree_of  # noqa: E402
 from tests.support.markers import COMBINATIONS, some_of  # noqa: E402
@@ -43,10 +42,9 @@ TRANSPORTS = ("switch", "host", "host-partial", "g3", "strawman", "local")
 def plain(request):
     """A data set, its plain training, and over what it is trained."""
     data, model, workers = request.param
-    with templates_removed():
-        trained = train_plainly(
-            load_dataset(data), model=model, layers=2, hidden=8, epochs=EPOCHS, seed=0
-        )
+    trained = train_plainly(
+        load_dataset(data), model=model, layers=2, hidden=8, epochs=EPOCHS, seed=0
+    )
     return data, model, workers, trained
 
 

@@ -7,9 +7,12 @@ import torch
 from torch.nn import functional
 from torch_geometric.nn import models
 
+from switchgnn.training.layers.templates import templates_removed
+
 MODELS = {"gcn": models.GCN, "sage": models.GraphSAGE, "gin": models.GIN}
 
 
+@templates_removed()
 def train_plainly(data, *, model, layers, hidden, epochs, seed, rate=0.01, decay=5e-4):
     """Return the loss of every epoch, the weights at the end, and the accuracies."""
     torch.manual_seed(seed)
