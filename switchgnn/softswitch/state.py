@@ -4,7 +4,8 @@
 
 import logging
 import random
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
 from switchgnn.softswitch.hashing import ALGORITHMS
@@ -18,7 +19,10 @@ from switchgnn.softswitch.program import (
 )
 from switchgnn.softswitch.stateful import CounterCells, RegisterCells
 from switchgnn.softswitch.tables import (
+    Batches,
     Entry,
+    EntryFormat,
+    EntryTable,
     Exact,
     ExactMatcher,
     Match,
@@ -35,12 +39,12 @@ from switchgnn.softswitch.tables import (
 _LOG = logging.getLogger("softswitch.program")
 
 
-class ProgramState:
+class ProgramState(ABC):
     """Tables, registers and counters of one program, by their names in the JSON."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.tables: Mapping[str, MatchTable] = {
+        self.tables: Mapping[str, EntryTable] = {
             name: self._table(table) for name, table in program.tables.items()
         }
         self.registers: Mapping[str, RegisterCells] = {
@@ -51,6 +55,34 @@ class ProgramState:
             for name, array in program.counters.items()
             if array.table is None
         }
+
+    @abstractmethod
+    def _table(self, table: Table) -> EntryTable: ...
+
+    @abstractmethod
+    def _register(self, array: RegisterArray) -> RegisterCells: ...
+
+    @abstractmethod
+    def _counter(self, array: CounterArray) -> CounterCells: ...
+
+    @abstractmethod
+    def batches(self, formats: Sequence[EntryFormat]) -> Batches | None:
+        """Return what takes entries of these formats in batches, if there is something."""
+
+    def reset(self) -> None:
+        """Restore everything to what the program starts with."""
+        for table in self.tables.values():
+            table.reset()
+        for register in self.registers.values():
+            register.reset()
+        for counter in self.counters.values():
+            counter.reset()
+
+
+class PythonState(ProgramState):
+    """The state of a program whose generated Python code runs."""
+
+    tables: Mapping[str, MatchTable]
 
     def _table(self, table: Table) -> MatchTable:
         widths = key_widths(self.program, table)
@@ -64,17 +96,11 @@ class ProgramState:
     def _counter(self, array: CounterArray) -> CounterCells:
         return CounterCells(array.size)
 
-    def reset(self) -> None:
-        """Restore everything to what the program starts with."""
-        for table in self.tables.values():
-            table.reset()
-        for register in self.registers.values():
-            register.reset()
-        for counter in self.counters.values():
-            counter.reset()
+    def batches(self, _formats: Sequence[EntryFormat]) -> None:
+        """Return nothing: entries come one by one."""
 
 
-def bind(compiled: CompiledProgram, state: ProgramState) -> Functions:
+def bind(compiled: CompiledProgram, state: PythonState) -> Functions:
     """Execute the generated module with a state and return its functions."""
     namespace: dict[str, object] = {
         "randint": random.SystemRandom().randint,
@@ -100,7 +126,7 @@ def bind(compiled: CompiledProgram, state: ProgramState) -> Functions:
 
 
 def _bind_state(
-    namespace: dict[str, object], compiled: CompiledProgram, state: ProgramState
+    namespace: dict[str, object], compiled: CompiledProgram, state: PythonState
 ) -> None:
     names = compiled.names
     for name, table in state.tables.items():
@@ -188,7 +214,8 @@ def _constant_match(match: Json, width: int) -> Match:
         return Range(int(match["start"], 16), int(match["end"], 16))
     value = int(match["key"], 16)
     if kind == "lpm":
-        return Prefix(value, match["prefix_length"], width)
+        prefix = Prefix(value, match["prefix_length"], width)
+        return Prefix(value & prefix.mask, prefix.length, width)
     if kind == "ternary":
         mask = int(match["mask"], 16)
         return Ternary(value & mask, mask)

@@ -23,7 +23,7 @@ from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, TlsFiles
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import ProgramState, bind
+from switchgnn.softswitch.state import ProgramState, PythonState, bind
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 
 Result = TypeVar("Result")
@@ -171,7 +171,7 @@ class SoftSwitch:
         if self._engine is not None:
             return NativeLoop(self._engine, self._ports, self._cpu_port, self._packet_in)
         loop = EventLoop(self._ports, self._queues, self._counts)
-        if self.compiled is not None and self.state is not None:
+        if self.compiled is not None and isinstance(self.state, PythonState):
             loop.forwarder = self._forwarder(self.compiled, self.state)
         return loop
 
@@ -247,7 +247,7 @@ class SoftSwitch:
             SoftSwitchError: the back end has to be native, and cannot run the program.
         """
         engine = self._native_engine(compiled)
-        state = ProgramState(compiled.program) if engine is None else engine.state
+        state: ProgramState = PythonState(compiled.program) if engine is None else engine.state
         with self._swapping:
             running = self._loop is not None
             if self._loop is not None:
@@ -285,7 +285,7 @@ class SoftSwitch:
             self.compile_seconds = time.monotonic() - begin
         return NativeEngine(native, self._queue_settings)
 
-    def _forwarder(self, compiled: CompiledProgram, state: ProgramState) -> Forwarder:
+    def _forwarder(self, compiled: CompiledProgram, state: PythonState) -> Forwarder:
         functions = bind(compiled, state)
         return Forwarder(
             compiled,

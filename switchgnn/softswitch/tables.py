@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Match tables at run time: exact, longest prefix, and prioritised ternary and range."""
 
+from abc import ABC, abstractmethod
 from bisect import insort
-from collections.abc import Callable, Iterator, MutableSequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, MutableSequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 Key = int | tuple[int, ...]
@@ -252,8 +253,61 @@ def matches(match: Match, value: int) -> bool:
     return value & match.mask == match.value & match.mask
 
 
-class MatchTable:
-    """The entries of one table; ``default`` stays the same list object.
+class EntryTable(ABC):
+    """The entries of one table, for controllers; ``default`` stays the same list object.
+
+    Args:
+        initial: the program's default entry.
+        constants: the entries that the program declares.
+    """
+
+    def __init__(self, initial: Target, constants: tuple[Entry, ...]) -> None:
+        self.initial_default = initial
+        self.default: list[Target] = [initial]
+        self._constants = constants
+        self.reset()
+
+    @abstractmethod
+    def find(self, key: EntryKey) -> Entry | None:
+        """Return the entry with this key, if there is one."""
+
+    @abstractmethod
+    def put(self, entry: Entry) -> None:
+        """Add an entry, or replace the one with the same key."""
+
+    @abstractmethod
+    def remove(self, key: EntryKey) -> None:
+        """Remove the entry with this key."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove every entry."""
+
+    @abstractmethod
+    def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
+        """Set the packets and bytes that an entry with direct counters has counted."""
+
+    @abstractmethod
+    def snapshot(self) -> Iterable[Entry]:
+        """Return the entries as they are now, with what they have counted."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    def set_default(self, target: Target) -> None:
+        """Replace the default entry."""
+        self.default[0] = target
+
+    def reset(self) -> None:
+        """Restore the entries and the default entry of the program."""
+        self.clear()
+        self.set_default(self.initial_default)
+        for entry in self._constants:
+            self.put(entry)
+
+
+class MatchTable(EntryTable):
+    """A table whose entries generated Python code looks up.
 
     Args:
         matcher: finds the entry of a key.
@@ -263,32 +317,111 @@ class MatchTable:
 
     def __init__(self, matcher: Matcher, initial: Target, constants: tuple[Entry, ...]) -> None:
         self.matcher = matcher
-        self.entries: dict[EntryKey, Entry] = {}
-        self.initial_default = initial
-        self.default: list[Target] = [initial]
-        self._constants = constants
-        self.reset()
+        self._entries: dict[EntryKey, Entry] = {}
+        super().__init__(initial, constants)
+
+    def find(self, key: EntryKey) -> Entry | None:
+        """Return the entry with this key, if there is one."""
+        return self._entries.get(key)
 
     def put(self, entry: Entry) -> None:
         """Add an entry, or replace the one with the same key."""
-        self.entries[entry.key] = entry
+        self._entries[entry.key] = entry
         self.matcher.insert(entry)
 
     def remove(self, key: EntryKey) -> None:
         """Remove the entry with this key."""
-        self.matcher.remove(self.entries.pop(key))
+        self.matcher.remove(self._entries.pop(key))
 
-    def set_default(self, target: Target) -> None:
-        """Replace the default entry."""
-        self.default[0] = target
-
-    def reset(self) -> None:
-        """Restore the entries and the default entry of the program."""
-        self.entries.clear()
+    def clear(self) -> None:
+        """Remove every entry."""
+        self._entries.clear()
         self.matcher.clear()
-        self.set_default(self.initial_default)
-        for entry in self._constants:
-            self.put(entry)
 
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self.entries.values())
+    def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
+        """Set the packets and bytes that an entry with direct counters has counted."""
+        here = self._entries[key].target[2]
+        if here is not None:
+            here[:] = counts
+
+    def snapshot(self) -> Iterable[Entry]:
+        """Return the entries as they are now, with what they have counted."""
+        return [_copied(entry) for entry in self._entries.values()]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def _copied(entry: Entry) -> Entry:
+    number, data, counts = entry.target
+    return entry if counts is None else replace(entry, target=(number, data, list(counts)))
+
+
+@dataclass(frozen=True)
+class ActionFormat:
+    """How controllers write an action; parameters are given by their ids and widths in bits."""
+
+    ident: int
+    number: int
+    parameters: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class EntryFormat:
+    """How controllers write the entries of a table whose key is exact.
+
+    Attributes:
+        name: the table's name.
+        ident: the table's id.
+        size: the most entries; 0 for any number.
+        writable: whether controllers may change the entries.
+        fields: the ids and widths in bits of the key's fields.
+        actions: the actions that entries may have.
+    """
+
+    name: str
+    ident: int
+    size: int
+    writable: bool
+    fields: tuple[tuple[int, int], ...]
+    actions: tuple[ActionFormat, ...]
+
+
+class Batch(Protocol):
+    """The updates of a Write request, of which many need no Python.
+
+    Attributes:
+        rest: the request without the updates that have been read.
+    """
+
+    rest: bytes
+
+    def __len__(self) -> int: ...
+
+    def apply(self, begin: int, end: int) -> int:
+        """Apply updates from a place on and return the place of the first that is left, or end."""
+
+    def is_read(self, place: int) -> bool:
+        """Return whether an update has been read, so that it is not in the rest."""
+
+    def update(self, place: int) -> bytes:
+        """Return the bytes of an update."""
+
+
+class Batches(Protocol):
+    """Takes and gives many entries at once."""
+
+    def read(self, request: bytes) -> Batch | None:
+        """Read a Write request; None if its bytes are not as usual."""
+
+    def answers(self, ident: int, entries: Iterable[Entry], at_most: int) -> Iterable[bytes] | None:
+        """Write entries as Read responses.
+
+        Args:
+            ident: the table's id.
+            entries: a snapshot of it.
+            at_most: the most entries of a response.
+
+        Returns:
+            The bytes of the responses, or None if these entries have to be written one by one.
+        """

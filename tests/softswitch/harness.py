@@ -15,7 +15,7 @@ from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.native.engine import NativeEngine, PortKind, compile_native
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import ProgramState, bind
+from switchgnn.softswitch.state import PythonState, bind
 from switchgnn.softswitch.switch import QueueCounts
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 from tests.support.speed import seconds_here
@@ -34,7 +34,7 @@ class Rig:
     def __init__(self, config, queues=None, attached=range(510)):
         program = load_program(config)
         self.compiled = compile_program(program)
-        self.state = ProgramState(program)
+        self.state = PythonState(program)
         self.sent = []
         self.replication = ReplicationEngine()
         self.counts = ForwardingCounts()

@@ -19,7 +19,6 @@ from ctypes import (
 from pathlib import Path
 from typing import Any
 
-_KEY = (c_int, c_char_p, c_char_p, c_char_p, c_char_p, c_int64)
 _REPLICAS = (c_uint64, POINTER(c_int32), POINTER(c_uint32), c_uint64)
 # The result and the arguments of each function, behind the switch itself.
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -48,11 +47,36 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "switch_no_group": (None, (c_uint64,)),
     "switch_session": (None, (*_REPLICAS, c_int64)),
     "switch_no_session": (None, (c_uint64,)),
-    "table_put": (None, (*_KEY, c_int32, c_char_p, c_uint64)),
-    "table_counts": (c_void_p, _KEY),
-    "table_remove": (None, _KEY),
+    "table_put": (None, (c_int, c_char_p, c_int32, c_uint32, c_char_p, c_uint64)),
+    "table_find": (c_int64, (c_int, c_char_p)),
+    "table_remove": (None, (c_int, c_uint64)),
+    "table_length": (c_uint64, (c_int,)),
+    "table_stride": (c_uint64, (c_int,)),
+    "table_record": (c_void_p, (c_int, c_uint64)),
+    "table_counts": (c_void_p, (c_int, c_uint64)),
+    "table_rows": (c_void_p, (c_int,)),
+    "rows_length": (c_uint64, (c_void_p,)),
+    "rows_memory": (c_void_p, (c_void_p,)),
+    "rows_free": (None, (c_void_p,)),
     "table_clear": (None, (c_int,)),
     "table_default": (None, (c_int, c_int32, c_char_p, c_uint64)),
+    "formats_new": (c_void_p, (POINTER(c_uint64),)),
+    "formats_free": (None, (c_void_p,)),
+    "batch_read": (c_void_p, (c_void_p, c_char_p, c_uint64)),
+    "batch_free": (None, (c_void_p,)),
+    "batch_length": (c_uint64, (c_void_p,)),
+    "batch_rest": (c_void_p, (c_void_p, POINTER(c_uint64))),
+    "batch_item": (
+        None,
+        (c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_int)),
+    ),
+    "batch_apply": (c_uint64, (c_void_p, c_uint64, c_uint64)),
+    "answer_new": (c_void_p, ()),
+    "answer_free": (None, (c_void_p,)),
+    "answer_entries": (
+        c_void_p,
+        (c_void_p, c_void_p, c_uint32, c_void_p, c_uint64, c_uint64, POINTER(c_uint64)),
+    ),
     "register_cells": (c_void_p, (c_int,)),
     "counter_packets": (c_void_p, (c_int,)),
     "counter_bytes": (c_void_p, (c_int,)),

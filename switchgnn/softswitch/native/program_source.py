@@ -150,7 +150,7 @@ class _Writer:
             yield f"{self._storage.type(each)} {each} = 0;"
         if name != "egress":
             yield "const i64 size = n; u64 pos = 0; i64 pl = n; i64 tr = 0;"
-        yield "Entry *_e = nullptr, *_c = nullptr; u8* o = nullptr; Bits _d(host.scratch);"
+        yield "Entry* _e = nullptr; CountsOf _c; u8* o = nullptr; Bits _d(host.scratch);"
         yield "(void)size; (void)pl; (void)tr; (void)_c; (void)_d; (void)o;"
         yield from translator.lines
         if name == "egress":
@@ -260,7 +260,8 @@ def _arrays(program: Program, shapes: Mapping[str, TableShape]) -> Iterator[str]
         yield f"ctr{number}_packets = (u64*)calloc({max(size, 1)}ull, 8);"
         yield f"ctr{number}_bytes = (u64*)calloc({max(size, 1)}ull, 8);"
     for shape in shapes.values():
-        yield f"tbl{shape.number}.entry_bytes = {shape.entry_bytes};"
+        counted = _flag(shape.table.with_counters)
+        yield f"tbl{shape.number}.layout({shape.entry_bytes}, {counted});"
     yield "}"
     yield "~Program() {"
     for number in range(len(sizes)):

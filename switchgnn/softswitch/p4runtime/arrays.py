@@ -161,10 +161,8 @@ def write_direct_counter(
     schema = find_table(pipeline.schema, message.table_entry.table_id)
     table = pipeline.state.tables[schema.name]
     key = (decode_matches(schema, message.table_entry), message.table_entry.priority)
-    entry = table.entries.get(key)
-    if entry is None:
+    if table.find(key) is None:
         raise not_found(f"Table '{schema.name}' has no such entry.")
-    counts = entry.target[2]
-    if counts is None:
+    if not schema.table.with_counters:
         raise invalid(f"Table '{schema.name}' has no direct counter.")
-    counts[:] = [message.data.packet_count, message.data.byte_count]
+    table.set_counts(key, (message.data.packet_count, message.data.byte_count))

@@ -12,6 +12,7 @@ from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.p4runtime.schema import Schema
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState
+from switchgnn.softswitch.tables import Batches
 
 Result = TypeVar("Result")
 
@@ -35,10 +36,20 @@ class Device(Protocol):
 
 @dataclass
 class InstalledPipeline:
-    """A program in use by the controllers, and the replication entries they wrote."""
+    """A program in use by the controllers, and the replication entries they wrote.
+
+    Attributes:
+        config: as a controller gave it.
+        schema: what its ids stand for.
+        state: what the program keeps.
+        batches: takes and gives many entries at once; None where they come one by one.
+        groups: the multicast groups.
+        sessions: the clone sessions.
+    """
 
     config: p4r.ForwardingPipelineConfig
     schema: Schema
     state: ProgramState
+    batches: Batches | None
     groups: dict[int, p4r.MulticastGroupEntry] = field(default_factory=dict)
     sessions: dict[int, p4r.CloneSessionEntry] = field(default_factory=dict)

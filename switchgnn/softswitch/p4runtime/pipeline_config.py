@@ -15,6 +15,7 @@ from switchgnn.softswitch.errors import (
 )
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
+from switchgnn.softswitch.p4runtime.entry_formats import entry_formats
 from switchgnn.softswitch.p4runtime.schema import Schema, build_schema
 from switchgnn.softswitch.p4runtime.values import invalid, precondition, unimplemented
 
@@ -37,6 +38,11 @@ class PipelineConfigs:
         self._lock = threading.Lock()
         self._saved: _Verified | None = None
         self._installed: InstalledPipeline | None = None
+
+    @property
+    def current(self) -> InstalledPipeline | None:
+        """The configuration in use, or None."""
+        return self._installed
 
     def installed(self) -> InstalledPipeline:
         """Return the configuration in use.
@@ -92,7 +98,8 @@ class PipelineConfigs:
             state = self._device.install(verified.compiled)
         except SoftSwitchError as error:
             raise unimplemented(str(error)) from error
-        self._installed = InstalledPipeline(verified.config, verified.schema, state)
+        batches = state.batches(entry_formats(verified.schema))
+        self._installed = InstalledPipeline(verified.config, verified.schema, state, batches)
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 
 from finsy.proto import p4r
 
@@ -28,9 +28,13 @@ from switchgnn.softswitch.p4runtime.values import unimplemented
 _ENTITIES_PER_RESPONSE = 1024
 
 
+# An entity, or the bytes of a response with several.
+_Found = p4r.Entity | bytes
+
+
 def read_entities(
     device: Device, pipeline: InstalledPipeline, entities: Iterable[p4r.Entity]
-) -> Iterator[p4r.ReadResponse]:
+) -> Iterator[bytes]:
     """Yield responses with everything asked for, in pieces that fit a message.
 
     Args:
@@ -39,7 +43,7 @@ def read_entities(
         entities: what is asked for; id 0 asks for all objects of a kind.
 
     Yields:
-        Responses with at most 1,024 entities each; one empty response if there are none.
+        Bytes of responses with at most 1,024 entities each; one empty response if there are none.
 
     Raises:
         RequestError: something asked for is unknown or not supported.
@@ -47,14 +51,25 @@ def read_entities(
     # The whole request is copied first, so that an unknown id fails it before any answer.
     found = chain.from_iterable([_read(device, pipeline, entity) for entity in entities])
     empty = True
-    while piece := list(islice(found, _ENTITIES_PER_RESPONSE)):
+    piece: list[p4r.Entity] = []
+    for each in found:
         empty = False
-        yield p4r.ReadResponse(entities=piece)
-    if empty:
-        yield p4r.ReadResponse()
+        if isinstance(each, p4r.Entity):
+            piece.append(each)
+        if len(piece) == _ENTITIES_PER_RESPONSE or (piece and isinstance(each, bytes)):
+            yield _response(piece)
+            piece = []
+        if isinstance(each, bytes):
+            yield each
+    if piece or empty:
+        yield _response(piece)
 
 
-def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> Iterable[p4r.Entity]:
+def _response(entities: list[p4r.Entity]) -> bytes:
+    return p4r.ReadResponse(entities=entities).SerializeToString()
+
+
+def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> Iterable[_Found]:
     what = entity.WhichOneof("entity")
     handler = _HANDLERS.get(what or "")
     if handler is None:
@@ -64,7 +79,7 @@ def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> It
 
 def _read_tables(
     device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
-) -> Iterable[p4r.Entity]:
+) -> Iterable[_Found]:
     message = entity.table_entry
     schemas = (
         [find_table(pipeline.schema, message.table_id)]
@@ -76,12 +91,17 @@ def _read_tables(
 
 def _read_table(
     device: Device, pipeline: InstalledPipeline, schema: TableSchema, message: p4r.TableEntry
-) -> Iterable[p4r.Entity]:
+) -> Iterable[_Found]:
     table = pipeline.state.tables[schema.name]
     if message.is_default_action:
         return [encode_default(schema, table.default[0])]
     entries = device.call(lambda: snapshot(schema, table, message))
-    return encode_entries(schema, entries, message.HasField("counter_data"))
+    with_counts = message.HasField("counter_data")
+    if pipeline.batches is not None and not (with_counts and schema.table.with_counters):
+        answers = pipeline.batches.answers(schema.ident, entries, _ENTITIES_PER_RESPONSE)
+        if answers is not None:
+            return answers
+    return encode_entries(schema, entries, with_counts)
 
 
 def _read_direct_counters(
@@ -125,7 +145,7 @@ def _read_replication(
     return device.call(lambda: read_replication(pipeline, entry))
 
 
-_HANDLERS: dict[str, Callable[[Device, InstalledPipeline, p4r.Entity], Iterable[p4r.Entity]]] = {
+_HANDLERS: dict[str, Callable[[Device, InstalledPipeline, p4r.Entity], Iterable[_Found]]] = {
     "table_entry": _read_tables,
     "direct_counter_entry": _read_direct_counters,
     "register_entry": _read_registers,

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import grpc
-from finsy.proto import p4r_grpc
+from finsy.proto import p4r
 
 from switchgnn.softswitch.errors import GrpcAddressError
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
@@ -53,7 +53,7 @@ class P4RuntimeServer:
                 ("grpc.max_send_message_length", _MESSAGE_BYTES),
             ],
         )
-        p4r_grpc.add_P4RuntimeServicer_to_server(service, self._server)
+        self._server.add_generic_rpc_handlers((_handlers(service),))
         self.address = _bind(self._server, address, tls)
 
     def start(self) -> None:
@@ -64,6 +64,39 @@ class P4RuntimeServer:
         """End every stream and wait until nothing is served."""
         self._service.arbiter.close()
         self._server.stop(grace=0.5).wait()
+
+
+def _handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler:
+    """Return the service for gRPC. Writes and the answers to Reads are bytes: they may be large."""
+    unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+    pipe = grpc.stream_stream_rpc_method_handler
+    return grpc.method_handlers_generic_handler(
+        "p4.v1.P4Runtime",
+        {
+            "Write": unary(service.Write, None, p4r.WriteResponse.SerializeToString),
+            "Read": stream(service.Read, p4r.ReadRequest.FromString, None),
+            "SetForwardingPipelineConfig": unary(
+                service.SetForwardingPipelineConfig,
+                p4r.SetForwardingPipelineConfigRequest.FromString,
+                p4r.SetForwardingPipelineConfigResponse.SerializeToString,
+            ),
+            "GetForwardingPipelineConfig": unary(
+                service.GetForwardingPipelineConfig,
+                p4r.GetForwardingPipelineConfigRequest.FromString,
+                p4r.GetForwardingPipelineConfigResponse.SerializeToString,
+            ),
+            "StreamChannel": pipe(
+                service.StreamChannel,
+                p4r.StreamMessageRequest.FromString,
+                p4r.StreamMessageResponse.SerializeToString,
+            ),
+            "Capabilities": unary(
+                service.Capabilities,
+                p4r.CapabilitiesRequest.FromString,
+                p4r.CapabilitiesResponse.SerializeToString,
+            ),
+        },
+    )
 
 
 def _bind(server: grpc.Server, address: str, tls: TlsFiles | None) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
 import grpc
-from finsy.proto import p4r, p4r_grpc, rpc_code, rpc_status
+from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import DecodeError
 
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.p4runtime.arbitration import Arbiter, StreamClient
@@ -18,7 +19,7 @@ from switchgnn.softswitch.p4runtime.packet_io import packet_in_message, packet_o
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
 from switchgnn.softswitch.p4runtime.reading import read_entities
 from switchgnn.softswitch.p4runtime.values import denied, unimplemented
-from switchgnn.softswitch.p4runtime.writing import apply_updates
+from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 
 API_VERSION = "1.4.1"
 
@@ -30,7 +31,7 @@ def _abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
     raise AssertionError  # abort raises
 
 
-class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
+class P4RuntimeService:
     """Serves one device; every method may run in a thread of its own.
 
     Args:
@@ -75,24 +76,31 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
             _abort(context, error)
         return p4r.GetForwardingPipelineConfigResponse(config=config)
 
-    def Write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> p4r.WriteResponse:  # noqa: N802
-        """Apply updates; a failure carries one error per update."""
+    def Write(self, data: bytes, context: grpc.ServicerContext) -> p4r.WriteResponse:  # noqa: N802
+        """Apply the updates of a serialized WriteRequest; a failure has one error per update."""
+        pipeline = self.configs.current
         try:
-            self.arbiter.check_primary(request.device_id, request.election_id)
-            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
+            request = read_request(pipeline, data)
+        except DecodeError:
+            # As gRPC answers where it reads the messages itself.
+            context.abort(grpc.StatusCode.INTERNAL, "Exception deserializing request!")
+        message = request.message
+        try:
+            self.arbiter.check_primary(message.device_id, message.election_id)
+            if message.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
                 raise unimplemented("Only CONTINUE_ON_ERROR is supported.")
-            pipeline = self.configs.installed()
+            pipeline = pipeline or self.configs.installed()
         except RequestError as error:
             _abort(context, error)
-        errors = apply_updates(self._device, pipeline, request.updates)
+        errors = apply_updates(self._device, pipeline, request)
         if errors is not None:
             _abort_with_details(context, errors)
         return p4r.WriteResponse()
 
     def Read(  # noqa: N802
         self, request: p4r.ReadRequest, context: grpc.ServicerContext
-    ) -> Iterator[p4r.ReadResponse]:
-        """Stream what is asked for."""
+    ) -> Iterator[bytes]:
+        """Stream what is asked for, as serialized ReadResponses."""
         try:
             self.arbiter.check_device(request.device_id)
             with self._reads.place():

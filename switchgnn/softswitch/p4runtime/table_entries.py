@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts table entries between P4Runtime messages and the run-time tables."""
 
-from collections.abc import Iterator, MutableSequence
+from collections.abc import Iterable, Iterator, MutableSequence
 
 from finsy.proto import p4i, p4r, rpc_code
 
@@ -19,9 +19,10 @@ from switchgnn.softswitch.p4runtime.values import (
 )
 from switchgnn.softswitch.tables import (
     Entry,
+    EntryKey,
+    EntryTable,
     Exact,
     Match,
-    MatchTable,
     Prefix,
     Range,
     Target,
@@ -63,7 +64,7 @@ def absent(schema: Schema, ident: int, kind: str) -> RequestError:
     )
 
 
-def write_entry(schema: TableSchema, table: MatchTable, kind: int, message: p4r.TableEntry) -> None:
+def write_entry(schema: TableSchema, table: EntryTable, kind: int, message: p4r.TableEntry) -> None:
     """Apply one INSERT, MODIFY or DELETE of a table entry.
 
     Args:
@@ -86,7 +87,7 @@ def write_entry(schema: TableSchema, table: MatchTable, kind: int, message: p4r.
         _insert(schema, table, key, message)
     elif kind == p4r.Update.MODIFY:
         _modify(schema, table, key, message)
-    elif key not in table.entries:
+    elif table.find(key) is None:
         raise not_found(f"Table '{schema.name}' has no such entry to delete.")
     else:
         table.remove(key)
@@ -101,50 +102,48 @@ def _refuse_unsupported(message: p4r.TableEntry) -> None:
 
 def _insert(
     schema: TableSchema,
-    table: MatchTable,
-    key: tuple[tuple[Match, ...], int],
+    table: EntryTable,
+    key: EntryKey,
     message: p4r.TableEntry,
 ) -> None:
-    if key in table.entries:
+    if table.find(key) is not None:
         raise exists(f"Table '{schema.name}' already has this entry: modify it instead.")
-    if schema.size and len(table.entries) >= schema.size:
+    if schema.size and len(table) >= schema.size:
         raise RequestError(
             rpc_code.RESOURCE_EXHAUSTED,
             f"Table '{schema.name}' is full with {schema.size} entries.",
         )
     counts = [0, 0] if schema.table.with_counters else None
-    target = _target(schema, message, counts)
-    entry = Entry(*key, target, message.metadata)
-    table.put(entry)
-    _write_counts(schema, entry.target, message)
+    table.put(Entry(*key, _target(schema, message, counts), message.metadata))
+    _write_counts(schema, table, key, message)
 
 
 def _modify(
     schema: TableSchema,
-    table: MatchTable,
-    key: tuple[tuple[Match, ...], int],
+    table: EntryTable,
+    key: EntryKey,
     message: p4r.TableEntry,
 ) -> None:
-    known = table.entries.get(key)
+    known = table.find(key)
     if known is None:
         raise not_found(f"Table '{schema.name}' has no such entry to modify: insert it first.")
-    target = _target(schema, message, known.target[2])
-    entry = Entry(*key, target, message.metadata)
-    table.put(entry)
-    _write_counts(schema, entry.target, message)
+    table.put(Entry(*key, _target(schema, message, known.target[2]), message.metadata))
+    _write_counts(schema, table, key, message)
 
 
-def _write_counts(schema: TableSchema, target: Target, message: p4r.TableEntry) -> None:
+def _write_counts(
+    schema: TableSchema, table: EntryTable, key: EntryKey, message: p4r.TableEntry
+) -> None:
     if not message.HasField("counter_data"):
         return
-    counts = target[2]
-    if counts is None:
+    if not schema.table.with_counters:
         raise invalid(f"Table '{schema.name}' has no direct counter.")
-    counts[:] = [message.counter_data.packet_count, message.counter_data.byte_count]
+    data = message.counter_data
+    table.set_counts(key, (data.packet_count, data.byte_count))
 
 
 def _write_default(
-    schema: TableSchema, table: MatchTable, kind: int, message: p4r.TableEntry
+    schema: TableSchema, table: EntryTable, kind: int, message: p4r.TableEntry
 ) -> None:
     if kind != p4r.Update.MODIFY or message.match or message.priority:
         raise invalid("A default entry is changed by MODIFY, without match and priority.")
@@ -276,10 +275,7 @@ def _range(field: FieldSchema, given: p4r.FieldMatch.Range, what: str) -> Match:
     return match
 
 
-Snapshot = tuple[Entry, tuple[int, int] | None]
-
-
-def snapshot(schema: TableSchema, table: MatchTable, message: p4r.TableEntry) -> list[Snapshot]:
+def snapshot(schema: TableSchema, table: EntryTable, message: p4r.TableEntry) -> Iterable[Entry]:
     """Copy the entries that a read asks for, with their direct counts.
 
     It must run between two packets, so that the counts belong together.
@@ -290,31 +286,20 @@ def snapshot(schema: TableSchema, table: MatchTable, message: p4r.TableEntry) ->
         message: the match, or the priority (0: any), of the entries asked for.
 
     Returns:
-        Entries with their (packets, bytes), or with None in tables without direct counters.
+        The entries; those of the whole table as the table gives them.
 
     Raises:
         RequestError: the match is not valid.
     """
     if message.match:
-        key = (decode_matches(schema, message), _priority(schema, message))
-        entry = table.entries.get(key)
-        found = [] if entry is None else [entry]
-    else:
-        wanted = message.priority
-        found = [e for e in table if not wanted or _shown_priority(e) == wanted]
-    return [(entry, _counts(entry.target)) for entry in found]
-
-
-def _counts(target: Target) -> tuple[int, int] | None:
-    return None if target[2] is None else (target[2][0], target[2][1])
-
-
-def _shown_priority(entry: Entry) -> int:
-    return entry.priority
+        entry = table.find((decode_matches(schema, message), _priority(schema, message)))
+        return [] if entry is None else [entry]
+    wanted, entries = message.priority, table.snapshot()
+    return (each for each in entries if each.priority == wanted) if wanted else entries
 
 
 def encode_entries(
-    schema: TableSchema, entries: list[Snapshot], with_counts: bool
+    schema: TableSchema, entries: Iterable[Entry], with_counts: bool
 ) -> Iterator[p4r.Entity]:
     """Yield the messages for a snapshot.
 
@@ -326,7 +311,8 @@ def encode_entries(
     Yields:
         One message per entry.
     """
-    for entry, counts in entries:
+    for entry in entries:
+        counts = entry.target[2]
         message = p4r.TableEntry(
             table_id=schema.ident,
             priority=entry.priority if schema.prioritised else 0,

@@ -3,6 +3,7 @@
 """Applies the updates of a Write request and reports each one's outcome."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from finsy.proto import p4r, rpc_code
 
@@ -16,24 +17,62 @@ from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
 from switchgnn.softswitch.p4runtime.replication_entries import write_replication
 from switchgnn.softswitch.p4runtime.table_entries import find_table, write_entry
 from switchgnn.softswitch.p4runtime.values import invalid, unimplemented
+from switchgnn.softswitch.tables import Batch
 
-# Updates applied between two packets: a longer Write does not hold up forwarding.
+# Updates applied between two packets: a longer Write does not hold up forwarding. Those that are
+# applied in batches take less time.
 _UPDATES_PER_TURN = 128
+_BATCHED_PER_TURN = 1024
+_OK = p4r.Error(canonical_code=rpc_code.OK)
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """A Write request.
+
+    Attributes:
+        message: the request, without the updates that the batch has read.
+        batch: the updates as native code has them, or None where all are in the message.
+    """
+
+    message: p4r.WriteRequest
+    batch: Batch | None
+
+
+def read_request(pipeline: InstalledPipeline | None, data: bytes) -> WriteRequest:
+    """Read a Write request.
+
+    Args:
+        pipeline: the installed program, or None.
+        data: the bytes of the request.
+
+    Returns:
+        The request.
+
+    Raises:
+        DecodeError: these bytes are no WriteRequest.
+    """
+    batches = None if pipeline is None else pipeline.batches
+    batch = None if batches is None else batches.read(data)
+    return WriteRequest(p4r.WriteRequest.FromString(batch.rest if batch else data), batch)
 
 
 def apply_updates(
-    device: Device, pipeline: InstalledPipeline, updates: Sequence[p4r.Update]
+    device: Device, pipeline: InstalledPipeline, request: WriteRequest
 ) -> list[p4r.Error] | None:
     """Apply every update in order.
 
     Args:
         device: the switch.
         pipeline: the installed program.
-        updates: the updates.
+        request: has the updates.
 
     Returns:
         One error message per update when any failed (OK for those that did not), else None.
     """
+    updates = request.message.updates
+    if request.batch is not None:
+        return _BatchedUpdates(device, pipeline, request.batch, updates).apply()
     errors: list[p4r.Error] = []
     for start in range(0, len(updates), _UPDATES_PER_TURN):
         batch = updates[start : start + _UPDATES_PER_TURN]
@@ -45,7 +84,51 @@ def apply_updates(
     return errors if any(error.canonical_code != rpc_code.OK for error in errors) else None
 
 
-_OK = p4r.Error(canonical_code=rpc_code.OK)
+class _BatchedUpdates:
+    """Updates of which a batch applies what it can, and the others are applied here.
+
+    Args:
+        device: the switch.
+        pipeline: the installed program.
+        batch: all updates.
+        rest: those that the batch has not read, in their order.
+    """
+
+    def __init__(
+        self, device: Device, pipeline: InstalledPipeline, batch: Batch, rest: Sequence[p4r.Update]
+    ) -> None:
+        self._device = device
+        self._pipeline = pipeline
+        self._batch = batch
+        self._rest = iter(rest)
+        self._errors: dict[int, p4r.Error] = {}
+        self._place = 0
+
+    def apply(self) -> list[p4r.Error] | None:
+        """Apply all updates and return their errors, if there are any."""
+        count = len(self._batch)
+        while self._place < count:
+            self._device.call(self._turn)
+        if not self._errors:
+            return None
+        return [self._errors.get(place, _OK) for place in range(count)]
+
+    def _turn(self) -> None:
+        end = min(self._place + _BATCHED_PER_TURN, len(self._batch))
+        for _ in range(_UPDATES_PER_TURN):
+            self._place = self._batch.apply(self._place, end)
+            if self._place == end:
+                return
+            error = _apply(self._device, self._pipeline, self._update())
+            if error.canonical_code != rpc_code.OK:
+                self._errors[self._place] = error
+            self._place += 1
+
+    def _update(self) -> p4r.Update:
+        """Return the update that the batch has left: one that it has not read, or that fails."""
+        if self._batch.is_read(self._place):
+            return p4r.Update.FromString(self._batch.update(self._place))
+        return next(self._rest)
 
 
 def _apply(device: Device, pipeline: InstalledPipeline, update: p4r.Update) -> p4r.Error:

@@ -206,7 +206,7 @@ def state_of(rig):
         "direct": {
             (name, entry.key): list(entry.target[2])
             for name, table in rig.state.tables.items()
-            for entry in table
+            for entry in table.snapshot()
             if entry.target[2] is not None
         },
         "counts": rig.counts,

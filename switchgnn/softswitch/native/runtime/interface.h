@@ -4,6 +4,8 @@
 // What Python calls; native/library.py has the same signatures.
 #pragma once
 
+#include "answers.h"
+#include "batches.h"
 #include "engine.h"
 
 typedef Engine<Program> Switch;
@@ -102,27 +104,75 @@ void switch_session(Switch* s, u64 session, const i32* ports, const u32* instanc
 }
 void switch_no_session(Switch* s, u64 session) { s->sessions.erase(session); }
 
-void table_put(Switch* s, int table, const u8* value, const u8* mask, const u8* low, const u8* high, i64 rank,
-               i32 action, const u8* data, u64 size) {
-    s->program.table(table)->put({value, mask, low, high, rank}, action, data, size);
+// Entries, by what they match: see tables.h.
+void table_put(Switch* s, int table, const u8* key, i32 action, u32 marks, const u8* data, u64 size) {
+    s->program.table(table)->put(key, action, marks, data, size);
 }
-// Entries one behind the other, each of one size.
-void table_put_all(Switch* s, int table, u64 count, const u8* values, const u8* masks, const u8* lows,
-                   const u8* highs, u64 key_size, const i64* ranks, const i32* actions, const u8* data, u64 size) {
-    for (u64 i = 0; i < count; i++)
-        table_put(s, table, values + i * key_size, masks + i * key_size, lows + i * key_size,
-                  highs + i * key_size, ranks[i], actions[i], data + i * size, size);
+i64 table_find(Switch* s, int table, const u8* key) {
+    const u32 found = s->program.table(table)->find(key);
+    return found == NOWHERE ? -1 : (i64)found;
 }
-u64* table_counts(Switch* s, int table, const u8* value, const u8* mask, const u8* low, const u8* high, i64 rank) {
-    Entry* entry = s->program.table(table)->find({value, mask, low, high, rank});
-    return entry ? &entry->packets : nullptr;
+void table_remove(Switch* s, int table, u64 number) { s->program.table(table)->remove((u32)number); }
+u64 table_length(Switch* s, int table) { return s->program.table(table)->records.used; }
+u64 table_stride(Switch* s, int table) { return s->program.table(table)->records.stride; }
+// A record is valid until the table changes.
+u8* table_record(Switch* s, int table, u64 number) { return s->program.table(table)->records.key((u32)number); }
+u64* table_counts(Switch* s, int table, u64 number) {
+    return &s->program.table(table)->records.counts((u32)number)->packets;
 }
-void table_remove(Switch* s, int table, const u8* value, const u8* mask, const u8* low, const u8* high, i64 rank) {
-    s->program.table(table)->remove({value, mask, low, high, rank});
+// Copies all records of a table.
+Rows* table_rows(Switch* s, int table) {
+    const Records& records = s->program.table(table)->records;
+    u8* const memory = (u8*)malloc(records.used * records.stride + 1);
+    if (!memory) abort();
+    if (records.used) memcpy(memory, records.memory, records.used * records.stride);
+    return new Rows{memory, records.used};
+}
+u64 rows_length(Switch*, Rows* rows) { return rows->count; }
+u8* rows_memory(Switch*, Rows* rows) { return rows->memory; }
+void rows_free(Switch*, Rows* rows) {
+    free(rows->memory);
+    delete rows;
 }
 void table_clear(Switch* s, int table) { s->program.table(table)->clear(); }
 void table_default(Switch* s, int table, i32 action, const u8* data, u64 size) {
     s->program.table(table)->set_fallback(action, data, size);
+}
+
+// Entries as P4Runtime has them: see formats.h, batches.h and answers.h.
+Formats* formats_new(Switch* s, const u64* numbers) {
+    return FormatNumbers{numbers}.formats([s](int table) { return s->program.table(table); });
+}
+void formats_free(Switch*, Formats* formats) { delete formats; }
+// Null if the request cannot be taken apart; its bytes have to stay as long as the batch.
+Batch* batch_read(Switch*, const Formats* formats, const u8* request, u64 size) {
+    Batch* const batch = new Batch(*formats, request, size);
+    if (batch->read()) return batch;
+    delete batch;
+    return nullptr;
+}
+void batch_free(Switch*, Batch* batch) { delete batch; }
+u64 batch_length(Switch*, const Batch* batch) { return batch->items.size(); }
+const u8* batch_rest(Switch*, const Batch* batch, u64* size) {
+    *size = batch->rest.size();
+    return batch->rest.data();
+}
+void batch_item(Switch*, const Batch* batch, u64 place, u64* begin, u64* length, int* odd) {
+    const Batch::Item& item = batch->items[place];
+    *begin = item.begin;
+    *length = item.length;
+    *odd = item.odd;
+}
+u64 batch_apply(Switch*, const Batch* batch, u64 from, u64 to) { return batch->apply(from, to); }
+Answer* answer_new(Switch*) { return new Answer; }
+void answer_free(Switch*, Answer* answer) { delete answer; }
+// The bytes of a ReadResponse with some of a table's rows; they are valid until the next call.
+const u8* answer_entries(Switch*, Answer* answer, const Formats* formats, u32 table, const Rows* rows, u64 from,
+                         u64 count, u64* size) {
+    const TableFormat& format = *formats->by_id(table);
+    answer->entries(format, rows->memory + from * format.table->records.stride, count);
+    *size = answer->bytes.size();
+    return answer->bytes.data();
 }
 void* register_cells(Switch* s, int array) { return s->program.cells(array); }
 u64* counter_packets(Switch* s, int array) { return s->program.packets(array); }

@@ -1,145 +1,93 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Match tables. A key is one number: the fields of the key one behind the other.
+// Match tables. The fields of a key are one number, one behind the other. What an entry matches is
+// written as such numbers in whole words, the least significant first: see `key` of each table.
 #pragma once
 
-#include "wide.h"
-
-#include <algorithm>
-#include <cstdlib>
-#include <vector>
-
-struct Entry {
-    i32 action;
-    u32 unused;
-    u64 packets, bytes;
-    u8 data[];  // the parameters of the action, each in whole bytes
-};
-
-// What the controllers' side gives: numbers in whole words, the least significant first.
-struct Match {
-    const u8* value;
-    const u8* mask;
-    const u8* low;
-    const u8* high;
-    i64 rank;  // the priority, or the length of the prefix
-};
+#include "records.h"
 
 struct Table {
-    size_t entry_bytes = 0;  // of the parameters, at most
+    Records records;
     Entry* fallback = nullptr;
 
     virtual ~Table() { free(fallback); }
-    virtual Entry* find(const Match&) = 0;
-    virtual void insert(const Match&, Entry*) = 0;
-    virtual void remove(const Match&) = 0;
-    virtual void clear() = 0;
+    virtual u32 find(const u8* key) const = 0;
+    virtual void prefetch(const u8*) const {}
+    virtual size_t key_bytes() const = 0;
+    // A record has come, is about to go, is about to have another number.
+    virtual void added(u32 number) = 0;
+    virtual void removed(u32 number) = 0;
+    virtual void renamed(u32 from, u32 to) = 0;
+    virtual void cleared() = 0;
 
-    Entry* make(i32 action, const u8* data, size_t size) const {
-        Entry* entry = (Entry*)calloc(1, sizeof(Entry) + entry_bytes + 8);
-        set(entry, action, data, size);
-        return entry;
-    }
-    void set(Entry* entry, i32 action, const u8* data, size_t size) const {
-        entry->action = action;
-        if (size) memcpy(entry->data, data, size < entry_bytes ? size : entry_bytes);
-    }
+    void layout(size_t entry_bytes, bool counted) { records.layout(key_bytes(), counted, entry_bytes); }
     void set_fallback(i32 action, const u8* data, size_t size) {
-        if (!fallback) fallback = make(action, data, size);
-        else set(fallback, action, data, size);
+        if (!fallback) fallback = (Entry*)calloc(1, sizeof(Entry) + records.data_bytes + 8);
+        records.set(fallback, action, 0, data, size);
     }
-    void put(const Match& match, i32 action, const u8* data, size_t size) {
-        if (Entry* known = find(match)) {
-            set(known, action, data, size);
-            changed();
-        } else {
-            insert(match, make(action, data, size));
-        }
+    u32 insert(const u8* key, i32 action, u32 marks, const u8* data, size_t size) {
+        const u32 number = records.add(key);
+        records.set(number, action, marks, data, size);
+        added(number);
+        return number;
     }
-    virtual void changed() {}
+    void put(const u8* key, i32 action, u32 marks, const u8* data, size_t size) {
+        const u32 known = find(key);
+        if (known != NOWHERE) records.set(known, action, marks, data, size);
+        else insert(key, action, marks, data, size);
+    }
+    void remove(u32 number) {
+        removed(number);
+        if (number != records.used - 1) renamed(records.used - 1, number);
+        records.pop(number);
+    }
+    void clear() {
+        cleared();
+        records.clear();
+    }
 };
 
 template <int K> INLINE T<K> read_key(const u8* p) { return load_here<8 * K>(p); }
 
-template <class X> INLINE u64 mixed(const X& key) {
-    u64 h = 0x9E3779B97F4A7C15ull;
-    for (int i = 0; i < words_of<X>; i++) {
-        const u128 product = (u128)(h ^ word(key, i)) * 0xD6E8FEB86659FD93ull;
-        h = (u64)product ^ (u64)(product >> 64);
-    }
-    return h;
-}
-
-// Open addressing; a gap is filled by moving back what comes behind it.
+// Key: the value.
 template <int K> struct ExactTable : Table {
-    struct Slot { T<K> key; Entry* entry; };
-    std::vector<Slot> slots;
-    size_t used = 0;
+    Index index;
 
-    ExactTable() : slots(16) {}
-    ~ExactTable() override { drop(); }
-
-    INLINE size_t home(const ExactTable& t, const T<K>& key) { return mixed(key) & (t.slots.size() - 1); }
+    size_t key_bytes() const override { return 8 * K; }
+    INLINE T<K> key_of(const ExactTable& t, u32 number) { return read_key<K>(t.records.key(number)); }
+    u32 number(const T<K>& key) const {
+        return Index::find_in(index, mixed(key), [&](u32 n) { return key_of(*this, n) == key; });
+    }
     Entry* lookup(const T<K>& key) const {
-        const size_t mask = slots.size() - 1;
-        for (size_t i = home(*this, key);; i = (i + 1) & mask) {
-            const Slot& slot = slots[i];
-            if (!slot.entry || slot.key == key) return slot.entry;
-        }
+        const u32 found = number(key);
+        return found == NOWHERE ? nullptr : records.entry(found);
     }
-    void place(const T<K>& key, Entry* entry) {
-        const size_t mask = slots.size() - 1;
-        size_t i = home(*this, key);
-        while (slots[i].entry) i = (i + 1) & mask;
-        slots[i] = {key, entry};
-    }
-    void add(const T<K>& key, Entry* entry) {
-        if (++used * 4 > slots.size() * 3) {
-            std::vector<Slot> old(slots.size() * 2);
-            old.swap(slots);
-            for (const Slot& slot : old)
-                if (slot.entry) place(slot.key, slot.entry);
-        }
-        place(key, entry);
-    }
-    void erase(const T<K>& key) {
-        const size_t mask = slots.size() - 1;
-        size_t i = home(*this, key);
-        while (slots[i].entry && !(slots[i].key == key)) i = (i + 1) & mask;
-        if (!slots[i].entry) return;
-        free(slots[i].entry);
-        used--;
-        for (size_t j = (i + 1) & mask; slots[j].entry; j = (j + 1) & mask) {
-            if (((j - home(*this, slots[j].key)) & mask) >= ((j - i) & mask)) {
-                slots[i] = slots[j];
-                i = j;
-            }
-        }
-        slots[i].entry = nullptr;
-    }
-    void drop() {
-        for (Slot& slot : slots) free(slot.entry);
-    }
-    Entry* find(const Match& m) override { return lookup(read_key<K>(m.value)); }
-    void insert(const Match& m, Entry* entry) override { add(read_key<K>(m.value), entry); }
-    void remove(const Match& m) override { erase(read_key<K>(m.value)); }
-    void clear() override {
-        drop();
-        std::vector<Slot>(16).swap(slots);
-        used = 0;
-    }
+    u32 find(const u8* key) const override { return number(read_key<K>(key)); }
+    void prefetch(const u8* key) const override { index.prefetch(mixed(read_key<K>(key))); }
+    void added(u32 n) override { index.add(mixed(key_of(*this, n)), n); }
+    void removed(u32 n) override { index.remove(mixed(key_of(*this, n)), n); }
+    void renamed(u32 from, u32 to) override { index.rename(mixed(key_of(*this, from)), from, to); }
+    void cleared() override { index.clear(); }
 };
 
-// One table per length of the prefix, the longest first.
+// Key: the value, its mask, and the length of the prefix. One index per length, the longest first.
 template <int K> struct PrefixTable : Table {
-    struct Length { i64 length; T<K> mask; ExactTable<K> table; };
+    struct Length { i64 length; T<K> mask; Index index; };
     std::vector<Length*> lengths;
 
-    ~PrefixTable() override { clear(); }
+    ~PrefixTable() override { cleared(); }
+    size_t key_bytes() const override { return 16 * K + 8; }
+    INLINE T<K> value(const u8* key) { return read_key<K>(key); }
+    INLINE i64 rank(const u8* key) { return (i64)read_key<1>(key + 16 * K); }
+    u32 number(const Length& length, const T<K>& key) const {
+        return Index::find_in(length.index, mixed(key), [&](u32 n) { return value(records.key(n)) == key; });
+    }
     Entry* lookup(const T<K>& key) const {
-        for (const Length* each : lengths)
-            if (Entry* entry = each->table.lookup(key & each->mask)) return entry;
+        for (const Length* each : lengths) {
+            const u32 found = number(*each, key & each->mask);
+            if (found != NOWHERE) return records.entry(found);
+        }
         return nullptr;
     }
     size_t at(i64 length) const {
@@ -147,100 +95,102 @@ template <int K> struct PrefixTable : Table {
         while (i < lengths.size() && lengths[i]->length > length) i++;
         return i;
     }
-    Length* of(const Match& m) {
-        const size_t i = at(m.rank);
-        return i < lengths.size() && lengths[i]->length == m.rank ? lengths[i] : nullptr;
+    Length* of(const u8* key) const {
+        const size_t i = at(rank(key));
+        return i < lengths.size() && lengths[i]->length == rank(key) ? lengths[i] : nullptr;
     }
-    Entry* find(const Match& m) override {
-        Length* known = of(m);
-        return known ? known->table.lookup(read_key<K>(m.value) & known->mask) : nullptr;
+    u32 find(const u8* key) const override {
+        const Length* known = of(key);
+        return known ? number(*known, value(key)) : NOWHERE;
     }
-    void insert(const Match& m, Entry* entry) override {
-        Length* known = of(m);
+    void added(u32 n) override {
+        const u8* const key = records.key(n);
+        Length* known = of(key);
         if (!known) {
-            known = new Length{m.rank, read_key<K>(m.mask), {}};
-            lengths.insert(lengths.begin() + (long)at(m.rank), known);
+            known = new Length{rank(key), read_key<K>(key + 8 * K), {}};
+            lengths.insert(lengths.begin() + (long)at(rank(key)), known);
         }
-        known->table.add(read_key<K>(m.value) & known->mask, entry);
+        known->index.add(mixed(value(key)), n);
     }
-    void remove(const Match& m) override {
-        Length* known = of(m);
-        if (!known) return;
-        known->table.erase(read_key<K>(m.value) & known->mask);
-        if (known->table.used == 0) {
-            lengths.erase(lengths.begin() + (long)at(m.rank));
+    void removed(u32 n) override {
+        const u8* const key = records.key(n);
+        Length* const known = of(key);
+        known->index.remove(mixed(value(key)), n);
+        if (known->index.used == 0) {
+            lengths.erase(lengths.begin() + (long)at(known->length));
             delete known;
         }
     }
-    void clear() override {
+    void renamed(u32 from, u32 to) override {
+        const u8* const key = records.key(from);
+        of(key)->index.rename(mixed(value(key)), from, to);
+    }
+    void cleared() override {
         for (Length* each : lengths) delete each;
         lengths.clear();
     }
 };
 
-// Ternary fields and ranges by priority, the largest first, and what came first among equals.
-// In::side says whether the fields that are ranges lie between two keys.
+// Key: value, mask, low and high ends of ranges, and the priority. Ternary fields and ranges by
+// priority, the largest first, and what came first among equals. In::side says whether the fields
+// that are ranges lie between two keys.
 template <int K, class In> struct PriorityTable : Table {
-    struct Ranked { i64 rank; T<K> value, mask, low, high; Entry* entry; };
-    struct Recent { T<K> key; Entry* entry; u64 generation; };
+    struct Key { T<K> value, mask, low, high; i64 rank; };
+    struct Ranked { Key key; u32 number; };
+    struct Recent { T<K> key; u32 number; u64 generation; };
     std::vector<Ranked> ranked;
     std::vector<Recent> recent;
+    Index index;
     u64 generation = 1;
 
     PriorityTable() : recent(1024) {}
-    ~PriorityTable() override { drop(); }
+    size_t key_bytes() const override { return 32 * K + 8; }
     Entry* lookup(const T<K>& key) {
         Recent& known = recent[mixed(key) & 1023];
-        if (known.generation == generation && known.key == key) return known.entry;
-        Entry* found = nullptr;
-        for (const Ranked& each : ranked) {
-            if ((key & each.mask) == each.value && In::side(key, each.low, each.high)) {
-                found = each.entry;
-                break;
-            }
-        }
-        known = {key, found, generation};
-        return found;
+        if (known.generation != generation || !(known.key == key)) known = {key, search(key), generation};
+        return known.number == NOWHERE ? nullptr : records.entry(known.number);
     }
-    Ranked made(const Match& m, Entry* entry) const {
-        return {m.rank, read_key<K>(m.value) & read_key<K>(m.mask), read_key<K>(m.mask),
-                read_key<K>(m.low), read_key<K>(m.high), entry};
+    u32 search(const T<K>& key) const {
+        for (const Ranked& each : ranked)
+            if ((key & each.key.mask) == each.key.value && In::side(key, each.key.low, each.key.high))
+                return each.number;
+        return NOWHERE;
     }
-    size_t at(const Match& m) const {
-        const Ranked r = made(m, nullptr);
+    INLINE Key read(const u8* p) {
+        return {read_key<K>(p), read_key<K>(p + 8 * K), read_key<K>(p + 16 * K), read_key<K>(p + 24 * K),
+                (i64)read_key<1>(p + 32 * K)};
+    }
+    INLINE u64 hash(const u8* key) { return mixed(load_here<32 * K + 8>(key)); }
+    u32 find(const u8* key) const override {
+        return Index::find_in(index, hash(key), [&](u32 n) {
+            return memcmp(records.key(n), key, 32 * K + 8) == 0;
+        });
+    }
+    void added(u32 n) override {
+        const Key key = read(records.key(n));
+        index.add(hash(records.key(n)), n);
         size_t i = 0;
-        for (; i < ranked.size(); i++) {
-            const Ranked& o = ranked[i];
-            if (o.rank == r.rank && o.value == r.value && o.mask == r.mask && o.low == r.low &&
-                o.high == r.high)
-                break;
-        }
+        while (i < ranked.size() && ranked[i].key.rank >= key.rank) i++;
+        ranked.insert(ranked.begin() + (long)i, {key, n});
+        generation++;
+    }
+    size_t at(u32 n) const {
+        size_t i = 0;
+        while (ranked[i].number != n) i++;
         return i;
     }
-    Entry* find(const Match& m) override {
-        const size_t i = at(m);
-        return i < ranked.size() ? ranked[i].entry : nullptr;
+    void removed(u32 n) override {
+        index.remove(hash(records.key(n)), n);
+        ranked.erase(ranked.begin() + (long)at(n));
+        generation++;
     }
-    void insert(const Match& m, Entry* entry) override {
-        size_t i = 0;
-        while (i < ranked.size() && ranked[i].rank >= m.rank) i++;
-        ranked.insert(ranked.begin() + (long)i, made(m, entry));
-        changed();
+    void renamed(u32 from, u32 to) override {
+        index.rename(hash(records.key(from)), from, to);
+        ranked[at(from)].number = to;
     }
-    void remove(const Match& m) override {
-        const size_t i = at(m);
-        if (i == ranked.size()) return;
-        free(ranked[i].entry);
-        ranked.erase(ranked.begin() + (long)i);
-        changed();
-    }
-    void drop() {
-        for (Ranked& each : ranked) free(each.entry);
-    }
-    void clear() override {
-        drop();
+    void cleared() override {
+        index.clear();
         ranked.clear();
-        changed();
+        generation++;
     }
-    void changed() override { generation++; }
 };
