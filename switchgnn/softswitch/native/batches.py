@@ -29,9 +29,7 @@ class NativeBatches:
         self._switch = switch
         usable = [each for each in formats if _fits(each, shapes[each.name])]
         self._idents = frozenset(each.ident for each in usable)
-        flat = [len(usable)]
-        for each in usable:
-            flat += _numbers(each, shapes[each.name])
+        flat = format_numbers(usable, shapes)
         self._pointer = switch.call("formats_new", numbers(c_uint64, flat))
 
     def read(self, request: bytes) -> "NativeBatch | None":
@@ -135,8 +133,15 @@ def _widths(action: ActionFormat) -> tuple[int, ...]:
     return tuple(width for _, width in action.parameters)
 
 
+def format_numbers(formats: Sequence[EntryFormat], shapes: Mapping[str, TableShape]) -> list[int]:
+    """Return formats as runtime/formats.h reads them; ``shapes`` are by the tables' names."""
+    flat = [len(formats)]
+    for each in formats:
+        flat += _numbers(each, shapes[each.name])
+    return flat
+
+
 def _numbers(written: EntryFormat, shape: TableShape) -> Iterator[int]:
-    """Yield a format as runtime/formats.h reads it."""
     yield from (written.ident, shape.number, written.size, written.writable, len(written.fields))
     for place, (ident, width) in enumerate(written.fields):
         yield from (ident, width, shape.shift(place))

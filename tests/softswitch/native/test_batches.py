@@ -1,0 +1,224 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Write and Read requests have the same answers on both back ends, whatever is in them."""
+
+import random
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+
+from switchgnn.softswitch import Backend, SoftSwitch
+from switchgnn.softswitch.codegen.compiler import compile_program
+from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.native import build
+from switchgnn.softswitch.native.batches import format_numbers
+from switchgnn.softswitch.native.build import find_compiler
+from switchgnn.softswitch.native.program_source import program_source
+from switchgnn.softswitch.p4runtime.entry_formats import entry_formats
+from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
+from switchgnn.softswitch.p4runtime.reading import read_entities
+from switchgnn.softswitch.p4runtime.schema import build_schema
+from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
+from tests.softswitch.harness import PROGRAMS
+from tests.softswitch.native.requests import Requests
+from tests.softswitch.native.test_differential import ALL, P4
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler")
+
+INFOS = {
+    "switchgnn": P4 / "compiled" / "switchgnn.p4info.txtpb",
+    "strawman": P4 / "strawman" / "compiled" / "strawman.p4info.txtpb",
+}
+UNDECODED = "undecoded"
+REQUESTS = 60
+
+
+def p4info_of(name):
+    text = INFOS.get(name, PROGRAMS / f"{name}.p4info.txtpb").read_text()
+    return text_format.Parse(text, p4i.P4Info())
+
+
+class Answering:
+    """A switch that answers requests without gRPC."""
+
+    def __init__(self, name, backend, p4info=None):
+        self.switch = SoftSwitch(grpc=None, backend=backend)
+        self.configs = PipelineConfigs(self.switch)
+        request = p4r.SetForwardingPipelineConfigRequest(
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+        )
+        request.config.p4info.CopyFrom(p4info or p4info_of(name))
+        request.config.p4_device_config = ALL[name].read_bytes()
+        self.configs.set(request)
+        self.pipeline = self.configs.installed()
+
+    def write(self, data):
+        """The request without its updates, and the error of each update if there are any."""
+        try:
+            request = read_request(self.pipeline, data)
+        except DecodeError:
+            return UNDECODED
+        head = p4r.WriteRequest.FromString(request.message.SerializeToString())
+        head.ClearField("updates")
+        errors = apply_updates(self.switch, self.pipeline, request)
+        return head.SerializeToString(deterministic=True), errors
+
+    def read(self, **entity):
+        """The entities read, without an order."""
+        responses = read_entities(self.switch, self.pipeline, [p4r.Entity(**entity)])
+        entities = [e for each in responses for e in p4r.ReadResponse.FromString(each).entities]
+        return sorted(map(str, entities))
+
+    def everything(self):
+        """All entries, with counts and without, and the default entries."""
+        return [
+            self.read(table_entry=p4r.TableEntry()),
+            self.read(table_entry=p4r.TableEntry(counter_data=p4r.CounterData())),
+            self.read(table_entry=p4r.TableEntry(priority=1)),
+            self.read(table_entry=p4r.TableEntry(is_default_action=True)),
+            self.read(direct_counter_entry=p4r.DirectCounterEntry()),
+            self.read(direct_counter_entry=p4r.DirectCounterEntry(table_entry=p4r.TableEntry())),
+        ]
+
+
+def both(name, p4info=None):
+    return [Answering(name, backend, p4info) for backend in (Backend.PYTHON, Backend.NATIVE)]
+
+
+def requests_of(name, rng, count):
+    """The bytes of requests, half of them broken; more goes wrong in later ones."""
+    made = Requests(p4info_of(name), rng)
+    for number in range(count):
+        data = made.request(0.1 * number / count).SerializeToString()
+        yield made.broken(data) if rng.random() < 0.5 else data
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 40))]
+)
+@pytest.mark.parametrize("name", ["tables", "switchgnn"])
+def test_any_request_has_the_same_answer(name, seed):
+    rng = random.Random(f"{name} {seed}")
+    python, native = both(name)
+    batched = 0
+    for data in requests_of(name, rng, REQUESTS):
+        expected = python.write(data)
+        assert native.write(data) == expected, data.hex()
+        batch = native.pipeline.batches.read(data)
+        if batch is not None:
+            batched += sum(map(batch.is_read, range(len(batch))))
+        if rng.random() < 0.2:
+            assert native.everything() == python.everything(), data.hex()
+    assert native.everything() == python.everything()
+    assert batched > REQUESTS  # so that this is about batches at all
+
+
+def test_many_entries_come_and_go():
+    """Records change their places, indices grow and shrink."""
+    rng = random.Random(3)
+    python, native = both("switchgnn")
+    table = next(t for t in p4info_of("switchgnn").tables if t.preamble.alias == "fanout")
+    action = next(
+        a for a in p4info_of("switchgnn").actions if a.preamble.id == table.action_refs[0].id
+    )
+
+    def update(kind, key):
+        entry = p4r.TableEntry(table_id=table.preamble.id)
+        for field in table.match_fields:
+            entry.match.add(field_id=field.id).exact.value = bytes([key >> 8 * field.id & 0xFF])
+        entry.action.action.action_id = action.preamble.id
+        for parameter in action.params:
+            entry.action.action.params.add(param_id=parameter.id, value=bytes([rng.randrange(2)]))
+        return p4r.Update(type=kind, entity=p4r.Entity(table_entry=entry))
+
+    for likely in (0.9, 0.1, 0.6, 0.0):
+        for _ in range(4):
+            updates = [
+                update(1 if rng.random() < likely else rng.choice([2, 3, 3]), rng.getrandbits(18))
+                for _ in range(500)
+            ]
+            data = p4r.WriteRequest(updates=updates).SerializeToString()
+            assert native.write(data) == python.write(data)
+        wanted = p4r.TableEntry(table_id=table.preamble.id)
+        assert native.read(table_entry=wanted) == python.read(table_entry=wanted)
+
+
+def test_a_p4info_that_says_other_widths():
+    """Then what controllers write is not what the table has, and nothing comes in batches."""
+    p4info = p4info_of("tables")
+    for table in p4info.tables:
+        for field in table.match_fields:
+            field.bitwidth -= field.match_type == p4i.MatchField.EXACT and field.bitwidth > 1
+    rng = random.Random(5)
+    python, native = both("tables", p4info)
+    made = Requests(p4info, rng)
+    for _ in range(20):
+        data = made.request(0.05).SerializeToString()
+        python_answer, native_answer = python.write(data), native.write(data)
+        assert native_answer == python_answer
+        batch = native.pipeline.batches.read(data)
+        assert not any(map(batch.is_read, range(len(batch))))
+
+
+def test_updates_without_contents_take_no_memory():
+    """A request of nothing but empty updates is left to the way that it always went."""
+    python, native = both("tables")
+    data = b"\x22\x00" * 50_000
+    assert native.pipeline.batches.read(data) is None
+    assert native.write(data[:20_000]) == python.write(data[:20_000])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("if (size * 8 > width && ", "if (false && "),
+        ("return seen == (count", "return count <= 64 || seen == (count"),
+        ("if (known != NOWHERE || ", "if (known == NOWHERE - 1 || "),
+        ("if (known == NOWHERE || records.entry(known)->marks)", "if (known == NOWHERE)"),
+        ("|| seen >> place & 1", ""),
+    ],
+)
+def test_a_mistake_of_the_reader_is_noticed(wrong, monkeypatch, tmp_path):
+    """That these comparisons can fail."""
+    copied = shutil.copytree(build.RUNTIME, tmp_path / "runtime")
+    text = (copied / "batches.h").read_text()
+    assert wrong[0] in text
+    (copied / "batches.h").write_text(text.replace(*wrong))
+    monkeypatch.setattr(build, "RUNTIME", copied)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(AssertionError):
+        for seed in range(20):
+            test_any_request_has_the_same_answer("tables", seed)
+
+
+@pytest.mark.full
+def test_no_byte_is_read_or_written_where_it_should_not_be(tmp_path):
+    """The reader with the compiler's sanitizers, and ten thousand requests."""
+    program = load_program(ALL["tables"].read_bytes())
+    source = program_source(compile_program(program))
+    (tmp_path / "program.h").write_text(source.text)
+    flags = ("-std=c++17", "-O1", "-g", "-w", "-march=native", "-fsanitize=address,undefined")
+    unit = Path(__file__).parent / "read_batches.cpp"
+    places = ("-I", tmp_path, "-I", build.RUNTIME)
+    runner = tmp_path / "runner"
+    checks = ("-fno-sanitize=alignment", "-fno-sanitize-recover=all")
+    subprocess.run([find_compiler(), *flags, *checks, *places, unit, "-o", runner], check=True)
+    formats = entry_formats(build_schema(p4info_of("tables"), program))
+    exact = [each for each in formats if source.shapes[each.name].kind == "exact"]
+    flat = format_numbers(exact, source.shapes)
+    with (tmp_path / "requests").open("wb") as file:
+        file.write(struct.pack(f"<{len(flat) + 1}Q", len(flat), *flat))
+        for data in requests_of("tables", random.Random(11), 10_000):
+            file.write(struct.pack("<Q", len(data)) + data)
+    result = subprocess.run(
+        [runner, tmp_path / "requests"], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert int(result.stdout) > 10_000
