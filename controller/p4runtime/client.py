@@ -3,7 +3,7 @@
 """One switch over P4Runtime, without anything that is SwitchGNN's own."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -268,15 +268,15 @@ class P4RuntimeClient:
             found.extend(p4r.ReadResponse.FromString(response).entities)
         return found
 
-    def read_responses(self, entities: Iterable[p4r.Entity]) -> list[bytes]:
-        """Return the serialized ReadResponses to a read of ``entities``.
+    def read_responses(self, entities: Iterable[p4r.Entity]) -> Iterator[bytes]:
+        """Yield the serialized ReadResponses to a read of ``entities`` as they come.
 
         Raises:
             ReadRefusedError: the switch refuses.
         """
         request = p4r.ReadRequest(device_id=self.device_id, entities=entities)
         with explained(self.address, "being read"):
-            return list(self._read_bytes(request.SerializeToString(), timeout=_LONG_DEADLINE))
+            yield from self._read_bytes(request.SerializeToString(), timeout=_LONG_DEADLINE)
 
     def _get_pipeline(
         self, kind: "p4r.GetForwardingPipelineConfigRequest.ResponseType.ValueType"

@@ -6,12 +6,14 @@ The counterpart of ``wire``. A switch answers with numbers as short as they
 will go, so entries differ in length and the values cannot be cut out by column.
 But all of them have the same fields, so they can be walked in step: one
 position per entry, moved over one field at a time, each step being a handful of
-NumPy operations whatever the number of entries. An entry that is spelled in any
-other way (fields in another order, a further field such as metadata, another
-action) leaves the walk and is parsed by protobuf.
+NumPy operations whatever the number of entries. What is in front of a value
+fits a machine word, and so do eight bytes of the value: each is fetched and
+compared as one. An entry that is spelled in any other way (fields in another
+order, a further field such as metadata, another action) leaves the walk and is
+parsed by protobuf.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from finsy.proto import p4r
@@ -39,8 +41,13 @@ _PARAM_VALUE = 3 * 8 + 2
 
 # Lengths and ids below this take one byte.
 _ONE_BYTE = 0x80
-# No position is looked at further behind the end than one step reaches.
-_MARGIN = 64
+# No position is looked at further in front of the buffer or behind it than one step reaches.
+_MARGIN = 256
+# Responses are taken apart together up to this size: each step has its price.
+_TOGETHER_BYTES = 1 << 20
+_WORD = 8
+# The words whose last bytes, as many as the index says, are all ones.
+_LAST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
 
 
 def count_entities(response: bytes) -> int:
@@ -48,14 +55,27 @@ def count_entities(response: bytes) -> int:
     return sum(1 for _ in _entities(response))
 
 
-def decode_rows(table: Table, responses: list[bytes]) -> Rows:
+def decode_rows(table: Table, responses: Iterable[bytes]) -> Rows:
     """Return the entries in serialized ReadResponses to a read of one table."""
-    parts = [_decode_response(table, response) for response in responses]
+    parts = [_decode_response(table, response) for response in _joined(responses)]
     return concatenate(table, no_rows(table), *parts)
 
 
+def _joined(responses: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield fewer and larger responses: protobuf joins messages by their bytes."""
+    together: list[bytes] = []
+    size = 0
+    for response in responses:
+        together.append(response)
+        size += len(response)
+        if size >= _TOGETHER_BYTES:
+            yield b"".join(together)
+            together, size = [], 0
+    yield b"".join(together)
+
+
 def _decode_response(table: Table, response: bytes) -> Rows:
-    places = np.array(list(_entities(response)), np.intp).reshape(-1, 2)
+    places = _places(table, response)
     parts = []
     for action in table.actions:
         walk = _Walk(response, places, table)
@@ -64,6 +84,41 @@ def _decode_response(table: Table, response: bytes) -> Rows:
         places = places[~walk.sound]
     entities = (p4r.Entity.FromString(response[start:end]) for start, end in places.tolist())
     return concatenate(table, *parts, parse_rows(table, (each.table_entry for each in entities)))
+
+
+def _places(table: Table, response: bytes) -> NDArray[np.intp]:
+    """Return where each entity starts and ends, int[N, 2]."""
+    for length_bytes in (2, 1):
+        places = _places_by_table(table, response, length_bytes)
+        if places is not None:
+            return places
+    return np.array(list(_entities(response)), np.intp).reshape(-1, 2)
+
+
+def _places_by_table(table: Table, response: bytes, length_bytes: int) -> NDArray[np.intp] | None:
+    """Return where entities are whose lengths have so many bytes; None if there are others.
+
+    The table's id is looked for, and what is found are the entities if one ends where the next
+    one starts.
+    """
+    needle = bytes([_TABLE_ID]) + _varint(table.id)
+    buffer = np.frombuffer(response, np.uint8)
+    header = 1 + length_bytes  # of a message
+    found = np.flatnonzero(buffer == needle[1]) - 1
+    found = found[(found >= 2 * header) & (found + len(needle) <= len(buffer))]
+    for offset, byte in enumerate(needle):
+        found = found[buffer[found + offset] == byte]
+    starts = found - 2 * header
+    if not len(starts) or starts[0] != 0 or (buffer[starts] != _ENTITIES).any():
+        return None
+    lengths = buffer[starts + 1].astype(np.intp)
+    if length_bytes > 1:
+        lengths = lengths & _ONE_BYTE - 1 | buffer[starts + 2].astype(np.intp) << 7
+    bodies = starts + header
+    ends = bodies + lengths
+    if ends[-1] != len(buffer) or (starts[1:] != ends[:-1]).any():
+        return None
+    return np.stack((bodies, ends), axis=1)
 
 
 def _entities(response: bytes) -> Iterator[tuple[int, int]]:
@@ -95,9 +150,14 @@ class _Walk:
     """
 
     def __init__(self, response: bytes, places: NDArray[np.intp], table: Table) -> None:
-        self._buffer: Bytes = np.frombuffer(response + bytes(_MARGIN), np.uint8)
-        self._at = places[:, 0].copy()
-        self._end = places[:, 1]
+        padded = bytes(_MARGIN) + response + bytes(_MARGIN)
+        self._buffer: Bytes = np.frombuffer(padded, np.uint8)
+        # The words that begin at each byte, by their first byte and by their last.
+        words = len(padded) - _WORD + 1
+        self._little = np.ndarray((words,), "<u8", padded, strides=(1,))
+        self._big = np.ndarray((words,), ">u8", padded, strides=(1,))
+        self._at = places[:, 0] + _MARGIN
+        self._end = places[:, 1] + _MARGIN
         self._table = table
         self.sound = np.ones(len(places), np.bool_)
         self.rows: Bytes = np.zeros((len(places), table.row_width), np.uint8)
@@ -150,23 +210,35 @@ class _Walk:
     def _value(self, field: Field, start: int, tags: tuple[int, int, int | None, int]) -> None:
         """Walk over a match field or a parameter, and keep its value."""
         outer, number, inner, value = tags
-        self._expect(outer)
-        outer_length = self._length()
-        after = self._at + outer_length
-        self._constant(bytes([number]) + _varint(field.id))
-        if inner is not None:
-            self._expect(inner)
-            inner_length = self._length()
-            self.sound &= self._at + inner_length == after
-        self._expect(value)
-        length = self._length()
-        self.sound &= (self._at + length == after) & (length <= field.width)
-        self._advance(np.minimum(length, field.width))
-        # From the last byte to the first: values are right-aligned.
-        column = start + field.offset + field.width - 1
-        for back in range(field.width):
-            byte = self._buffer[np.maximum(self._at - 1 - back, 0)]
-            self.rows[:, column - back] = np.where(back < length, byte, 0)
+        # Each length counts what is behind it in the header, and the value.
+        header = [outer, 0, number, field.id, *([] if inner is None else [inner, 0]), value, 0]
+        lengths = [place for place in range(1, len(header), 2) if place != 3]
+        for place in lengths:
+            header[place] = len(header) - 1 - place
+        if max(header) + field.width >= _ONE_BYTE:
+            self.sound[:] = False
+            return
+        word = int.from_bytes(bytes(header), "little")
+        once = sum(1 << 8 * place for place in lengths)
+        found = self._little[self._at] & _LAST_BYTES[len(header)]
+        length = found >> np.uint64(8 * (len(header) - 1))
+        self.sound &= length <= field.width
+        length = np.minimum(length, np.uint64(field.width))
+        self.sound &= found == np.uint64(word) + length * np.uint64(once)
+        taken = length.astype(np.intp)
+        self._advance(len(header) + taken)
+        self._keep(field, start, taken)
+
+    def _keep(self, field: Field, start: int, length: NDArray[np.intp]) -> None:
+        """Copy values that end here: they are right-aligned."""
+        after = start + field.offset + field.width
+        for back in range(0, field.width, _WORD):
+            count = min(_WORD, field.width - back)
+            words = (
+                self._big[self._at - back - _WORD] & _LAST_BYTES[np.clip(length - back, 0, _WORD)]
+            )
+            column = words.astype(">u8").view(np.uint8).reshape(-1, _WORD)[:, _WORD - count :]
+            self.rows[:, after - back - count : after - back] = column
 
 
 def _varint(number: int) -> bytes:
