@@ -20,6 +20,7 @@ from rich.console import Console
 from bench.beds.namespace import Namespace
 from bench.figures import clone as fig_clone
 from bench.figures import congestion as fig_congestion
+from bench.figures import entries as fig_entries
 from bench.figures import exchange as fig_exchange
 from bench.figures import host as fig_host
 from bench.figures import install as fig_install
@@ -38,6 +39,7 @@ _FIGURES = (
     fig_plain,
     fig_targets,
     fig_install,
+    fig_entries,
     fig_host,
     fig_exchange,
     fig_loss,

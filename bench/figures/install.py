@@ -29,7 +29,7 @@ NAME = "install"
 _UNIT = "entries/s"
 _LEAST = 30_000
 _RATIO = 10.0
-# This gives about 40,000 fanout entries in forty requests.
+# This gives about 40,000 fanout entries in ten requests.
 _VERTICES, _NEIGHBOURS = 8192, 24
 SHELL_PYTHON = Path(__file__).resolve().parents[2] / ".venv-shell/bin/python"
 _SHELL_SCRIPT = Path(__file__).resolve().parents[1] / "loads/shell_inserts.py"
