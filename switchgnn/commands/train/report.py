@@ -21,6 +21,10 @@ class TrainReport:
 
     Attributes:
         transport, dataset, model, reason: what was done, and why it was done so.
+        backend: what the embedded switch ran the program as, ``native`` or ``python``; None for
+            BMv2, and without a switch.
+        compile_seconds: how long the compilation took, next to nothing when it was kept; None
+            where ``backend`` is.
         vertices, edges: the size of the graph; an undirected edge counts twice.
         workers: their number.
         strategy, why: the preset that was asked for, and the reasons of its choices.
@@ -49,6 +53,8 @@ class TrainReport:
     dataset: str
     model: str
     reason: str
+    backend: str | None
+    compile_seconds: float | None
     vertices: int
     edges: int
     workers: int
