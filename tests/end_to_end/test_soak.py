@@ -146,7 +146,8 @@ def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypat
         step(job.COMPARING, 0, 0)
         signal.raise_signal(signal.SIGTERM)
         nothing = {"faults_injected": {}, "repairs": {}, "wrong_sums": 0, "exact": True}
-        return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **nothing)
+        ran = {"backend": "python", "compile_seconds": 0.0}
+        return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **ran, **nothing)
 
     monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", compare)
     report = soak(SoakOptions(0.02, "embedded", "loopback", 5), Deaf(), nursery())
