@@ -15,6 +15,7 @@ from switchgnn.python_program import python_program
 from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.native.build import find_compiler
+from switchgnn.softswitch.native.xdp import xdp_missing
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
@@ -68,6 +69,11 @@ def backend_of_auto() -> str:
     if compiler is None:
         return "--backend auto takes python: there is no C++ compiler"
     return f"--backend auto takes native, compiled by {compiler}"
+
+
+def xdp_ports() -> str | None:
+    """Say that the embedded switch can have AF_XDP ports here, or return None."""
+    return "here" if xdp_missing() is None else None
 
 
 def compile_for(target: Target, config: bytes, backend: Backend | None = None) -> Ahead | None:

@@ -21,7 +21,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.simulator.compile import find_compiler
 from switchgnn.simulator.wheel import find_wheel
-from switchgnn.topologies.targets import backend_of_auto
+from switchgnn.topologies.targets import backend_of_auto, xdp_ports
 
 _MISSING_REQUIRED = 2
 _PARALLEL = "switchgnn plan --partition ptscotch"
@@ -92,6 +92,10 @@ def examine() -> list[Finding]:
         Finding(
             *("embedded switch", "everything without BMv2", False, backend_of_auto()),
             "install a C++ compiler",
+        ),
+        Finding(
+            *("AF_XDP sockets", "ports of the embedded switch, as 1=xdp:eth0", False, xdp_ports()),
+            "a kernel with CONFIG_XDP_SOCKETS, root, and a C++ compiler",
         ),
         _program_finding("simple_switch_grpc", "the bmv2 switch", bmv2),
         _program_finding("p4c-bm2-ss", "changing the P4 program", "build and install p4lang/p4c"),

@@ -86,8 +86,8 @@ def test_what_is_not_asked_for_is_what_the_environment_says(monkeypatch):
         backend_here(None)
 
 
-def found():
-    (finding,) = (each for each in examine() if each.name == "embedded switch")
+def found(name="embedded switch"):
+    (finding,) = (each for each in examine() if each.name == name)
     return finding.found
 
 
@@ -98,3 +98,10 @@ def test_doctor_says_what_auto_takes():
 
 def test_doctor_says_why_auto_takes_python(no_compiler):
     assert found() == "--backend auto takes python: there is no C++ compiler"
+
+
+def test_doctor_says_whether_there_are_af_xdp_sockets(monkeypatch):
+    monkeypatch.setattr("switchgnn.topologies.targets.xdp_missing", lambda: None)
+    assert found("AF_XDP sockets") == "here"
+    monkeypatch.setattr("switchgnn.topologies.targets.xdp_missing", lambda: "needs root")
+    assert found("AF_XDP sockets") is None

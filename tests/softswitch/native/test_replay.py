@@ -81,7 +81,7 @@ def test_a_faulty_exchange_on_leaves_and_a_spine(tmp_path, monkeypatch):
     ("file", "right", "wrong"),
     [
         ("wide.h", "r.w[i] = a.w[i] ^ b.w[i]", "r.w[i] = a.w[i] | b.w[i]"),
-        ("engine.h", "packet->instance = instance", "packet->instance = 0"),
+        ("engine.h", "Program::keep(fate.again, after, values);", "values = {};"),
     ],
 )
 def test_a_mistake_of_the_runtime_is_noticed(file, right, wrong, tmp_path, monkeypatch):
