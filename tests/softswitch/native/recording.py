@@ -3,6 +3,7 @@
 """What arrives at the switches of an exchange: recorded in one, played into others."""
 
 import copy
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,8 @@ from types import SimpleNamespace
 
 import tests.support.fabrics
 from switchgnn.softswitch import Backend, SoftSwitch
+from switchgnn.softswitch.codegen.compiler import compile_program
+from switchgnn.softswitch.p4runtime import pipeline_config
 from switchgnn.softswitch.ports import parse_port
 from switchgnn.topologies import loopback_fabric
 from tests.softswitch.harness import NativeRig, Rig
@@ -102,6 +105,15 @@ def recorded(monkeypatch):
         switches.append(RecordedSwitch(ports, grpc_address))
         return switches[-1]
 
+    # One after another: `ast.parse` in several threads of one process fails now and then, see
+    # https://github.com/python/cpython/issues/106905.
+    lock = threading.Lock()
+
+    def compile_alone(program):
+        with lock:
+            return compile_program(program)
+
+    monkeypatch.setattr(pipeline_config, "compile_program", compile_alone)
     for module in (tests.support.fabrics, loopback_fabric):
         monkeypatch.setattr(module, "switch_child", make)
         monkeypatch.setattr(module, "wait_until_serving", lambda *_: None)
