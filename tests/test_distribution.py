@@ -114,6 +114,8 @@ def installed(wheel, tmp_path_factory):
         "--help",
         "doctor",
         "run --graph karate --workers 3 --rounds 2 --target embedded --fabric loopback",
+        "run --graph karate --workers 3 --rounds 2 --target embedded --backend native",
+        "run --graph karate --workers 3 --rounds 2 --target embedded --backend python",
     ],
 )
 def test_it_runs_outside_the_checkout(installed, command, tmp_path):

@@ -3,6 +3,7 @@
 """Networks to run in: a star or a leaf-spine, in Mininet or over loopback, with either switch."""
 
 from switchgnn.softswitch.native.ahead import Ahead
+from switchgnn.softswitch.native.backend import Backend
 from switchgnn.topologies.background import BackgroundTraffic
 from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, choose
 from switchgnn.topologies.errors import FabricError
@@ -15,6 +16,7 @@ from switchgnn.topologies.targets import Target, TlsFolder, compile_for
 __all__ = [
     "AUTO",
     "Ahead",
+    "Backend",
     "BackgroundTraffic",
     "Choice",
     "Fabric",

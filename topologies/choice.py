@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from switchgnn.softswitch.native.backend import Backend
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
@@ -38,12 +39,13 @@ class Choice:
     reason: str
 
 
-def choose(target: str, fabric: str) -> Choice:
+def choose(target: str, fabric: str, backend: Backend | None = None) -> Choice:
     """Choose for ``auto`` and check what was asked for.
 
     Args:
         target: ``bmv2``, ``embedded`` or ``auto``.
         fabric: ``mininet``, ``loopback`` or ``auto``.
+        backend: what the switch is to run programs as; only the embedded switch has a choice.
 
     Returns:
         The best switch and fabric that the machine has, of those that are asked for.
@@ -53,7 +55,13 @@ def choose(target: str, fabric: str) -> Choice:
     """
     no_mininet = mininet_missing()
     no_bmv2 = None if bmv2_installed() else f"{BMV2_PROGRAM} is not on the PATH"
+    asks_for_code = backend not in {None, Backend.AUTO}
     # What contradicts itself is said first: no installation mends it.
+    if target == Target.BMV2 and backend is not None and asks_for_code:
+        raise FabricError(
+            f"BMv2 interprets the program, so there is no --backend {backend.value}: leave it "
+            "out, or take TARGET=embedded."
+        )
     if target == Target.BMV2 and fabric == FabricKind.LOOPBACK:
         raise FabricError("BMv2 attaches to network interfaces, so it needs FABRIC=mininet.")
     if fabric == FabricKind.MININET and no_mininet:
@@ -65,7 +73,7 @@ def choose(target: str, fabric: str) -> Choice:
             f"BMv2 attaches to network interfaces, so it needs FABRIC=mininet, but {no_mininet}."
         )
     chosen_fabric = _chosen_fabric(fabric, no_mininet)
-    chosen_target = _chosen_target(target, chosen_fabric, no_bmv2)
+    chosen_target = _chosen_target(target, chosen_fabric, no_bmv2, asks_for_code=asks_for_code)
     reasons = [
         _why_fabric(fabric, chosen_fabric, no_mininet),
         _why_target(target, chosen_target, chosen_fabric, no_bmv2),
@@ -106,10 +114,12 @@ def _chosen_fabric(asked: str, no_mininet: str | None) -> FabricKind:
     return FabricKind.LOOPBACK if no_mininet else FabricKind.MININET
 
 
-def _chosen_target(asked: str, fabric: FabricKind, no_bmv2: str | None) -> Target:
+def _chosen_target(
+    asked: str, fabric: FabricKind, no_bmv2: str | None, *, asks_for_code: bool
+) -> Target:
     if asked != AUTO:
         return Target(asked)
-    if fabric is FabricKind.MININET and no_bmv2 is None:
+    if fabric is FabricKind.MININET and no_bmv2 is None and not asks_for_code:
         return Target.BMV2
     return Target.EMBEDDED
 
@@ -129,4 +139,4 @@ def _why_target(asked: str, chosen: Target, fabric: FabricKind, no_bmv2: str | N
         return f"switch bmv2: {BMV2_PROGRAM} is on the PATH"
     if fabric is FabricKind.LOOPBACK:
         return "switch embedded: BMv2 cannot attach to loopback"
-    return f"switch embedded: {no_bmv2}"
+    return f"switch embedded: {no_bmv2 or '--backend is for it'}"

@@ -58,6 +58,7 @@ class LoopbackFabric(Fabric):
                 device_id=0,
                 log=self.folder / f"{switch.name}.log",
                 tls=self.site.tls,
+                backend=self.site.backend,
                 nursery=self._nursery,
             )
             self._switches.append(child)

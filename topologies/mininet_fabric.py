@@ -97,6 +97,7 @@ class MininetFabric(Fabric):
                     device_id=0,
                     log=self.folder / f"{switch.name}.log",
                     tls=site.tls,
+                    backend=site.backend,
                     nursery=self._nursery,
                     namespace=self.switch_namespace(number),
                 )

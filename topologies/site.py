@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from switchgnn.controller.network import LeafSpineNetworks, Neighbour, Network
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.softswitch.native.backend import Backend
 from switchgnn.station import Station
 from switchgnn.topologies.targets import Target, TlsFolder
 
@@ -58,11 +59,13 @@ class Site(ABC):
         target: which switch runs the program.
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
         tls: certificates for P4Runtime, or None for plain gRPC.
+        backend: what embedded switches run programs as; None: what the environment says.
     """
 
     target: Target
     bandwidth: float | None
     tls: TlsFolder | None
+    backend: Backend | None
 
     @property
     @abstractmethod
@@ -114,6 +117,7 @@ class Star(Site):
         grpc_address: where controllers reach the switch, ``unix:PATH`` or ``HOST:PORT``.
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
         tls: certificates for P4Runtime, or None for plain gRPC.
+        backend: what embedded switches run programs as; None: what the environment says.
     """
 
     network: Network
@@ -121,6 +125,7 @@ class Star(Site):
     grpc_address: str
     bandwidth: float | None = None
     tls: TlsFolder | None = None
+    backend: Backend | None = None
 
     @property
     def switches(self) -> tuple[SwitchSite, ...]:
@@ -148,6 +153,7 @@ class LeafSpineSite(Site):
         grpc_addresses: where controllers reach the switches, leaves first.
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
         tls: certificates for P4Runtime, or None for plain gRPC.
+        backend: what embedded switches run programs as; None: what the environment says.
     """
 
     networks: LeafSpineNetworks
@@ -155,6 +161,7 @@ class LeafSpineSite(Site):
     grpc_addresses: tuple[str, ...]
     bandwidth: float | None = None
     tls: TlsFolder | None = None
+    backend: Backend | None = None
 
     @property
     def switches(self) -> tuple[SwitchSite, ...]:

@@ -13,6 +13,9 @@ from pathlib import Path
 from switchgnn.controller.p4runtime.address import grpc_target
 from switchgnn.python_program import python_program
 from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
+from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.native.build import find_compiler
+from switchgnn.softswitch.native.xdp import xdp_missing
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
@@ -60,13 +63,34 @@ def bmv2_installed() -> bool:
     return shutil.which(BMV2_PROGRAM) is not None
 
 
-def compile_for(target: Target, config: bytes) -> Ahead | None:
-    """Compile a program before switches are started; None for a target that compiles nothing.
+def backend_of_auto() -> str:
+    """Say what ``--backend auto`` takes here, and why."""
+    compiler = find_compiler()
+    if compiler is None:
+        return "--backend auto takes python: there is no C++ compiler"
+    return f"--backend auto takes native, compiled by {compiler}"
+
+
+def xdp_ports() -> str | None:
+    """Say that the embedded switch can have AF_XDP ports here, or return None."""
+    return "here" if xdp_missing() is None else None
+
+
+def compile_for(target: Target, config: bytes, backend: Backend | None = None) -> Ahead | None:
+    """Compile a program before switches are started.
+
+    Args:
+        target: which switch.
+        config: the program.
+        backend: what it is to become; None: what the environment says.
+
+    Returns:
+        What the switches will run; None for a target that compiles nothing.
 
     Raises:
         SoftSwitchError: the embedded switch cannot run it.
     """
-    return compile_ahead(config) if target is Target.EMBEDDED else None
+    return compile_ahead(config, backend) if target is Target.EMBEDDED else None
 
 
 def switch_command(
@@ -76,6 +100,7 @@ def switch_command(
     grpc_address: str,
     device_id: int,
     tls: TlsFolder | None = None,
+    backend: Backend | None = None,
 ) -> list[str]:
     """Return the command that starts a switch without a program.
 
@@ -85,6 +110,7 @@ def switch_command(
         grpc_address: where it serves P4Runtime, ``unix:PATH`` or ``HOST:PORT``.
         device_id: P4Runtime's device id.
         tls: certificates; the switch then wants one of its clients, too.
+        backend: what the embedded switch runs programs as; None: what the environment says.
 
     Returns:
         Program and arguments.
@@ -95,6 +121,7 @@ def switch_command(
             *("--device-id", str(device_id), "--grpc", grpc_address),
             *(word for port, link in ports.items() for word in ("--port", f"{port}={link}")),
             *_tls_options(_EMBEDDED_TLS, tls),
+            *(() if backend is None else ("--backend", backend.value)),
         ]
     interfaces = {port: link.removeprefix("eth:") for port, link in ports.items()}
     return [
@@ -141,6 +168,7 @@ def switch_child(
     device_id: int,
     log: Path,
     tls: TlsFolder | None = None,
+    backend: Backend | None = None,
     nursery: Nursery | None = None,
     namespace: Path | None = None,
 ) -> Child:
@@ -153,6 +181,7 @@ def switch_child(
         device_id: P4Runtime's device id.
         log: file for what it prints.
         tls: certificates, or None for plain gRPC.
+        backend: what the embedded switch runs programs as; None: what the environment says.
         nursery: forks the embedded switch; None: it is started as any program.
         namespace: the network namespace of its ports, such as ``/proc/PID/ns/net``; None: ours.
 
@@ -160,7 +189,12 @@ def switch_child(
         The process; ``wait_until_serving`` waits for it once it is started.
     """
     command = switch_command(
-        target, ports=ports, grpc_address=grpc_address, device_id=device_id, tls=tls
+        target,
+        ports=ports,
+        grpc_address=grpc_address,
+        device_id=device_id,
+        tls=tls,
+        backend=backend,
     )
     name = f"The {target.value} switch"
     if nursery is not None and target is Target.EMBEDDED:

@@ -38,7 +38,9 @@ def main(  # noqa: PLR0917  typer reads the options from the signature
     ],
     port: Annotated[
         list[str] | None,
-        typer.Option(help="NUMBER=eth:INTERFACE or NUMBER=udp:IP:PORT:PEER_IP:PORT; repeatable."),
+        typer.Option(
+            help="NUMBER=eth:INTERFACE, xdp:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable."
+        ),
     ] = None,
     device_id: Annotated[int, typer.Option(min=0, help="P4Runtime device id.")] = 0,
     cpu_port: Annotated[

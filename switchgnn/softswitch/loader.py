@@ -30,7 +30,11 @@ from switchgnn.softswitch.program import (
     Table,
     Transition,
 )
-from switchgnn.softswitch.refusal import refuse_unsupported_sections, refuse_unsupported_table
+from switchgnn.softswitch.refusal import (
+    refuse_unsupported_sections,
+    refuse_unsupported_table,
+    refuse_wide_ports,
+)
 
 
 def load_program(config: bytes) -> Program:
@@ -52,6 +56,7 @@ def load_program(config: bytes) -> Program:
 
 def _program(document: dict[str, Json]) -> Program:
     headers = _headers(document)
+    refuse_wide_ports({header.name: header for header in headers.values()})
     pipelines = {item["name"]: _pipeline(item) for item in document["pipelines"]}
     return Program(
         headers={header.name: header for header in headers.values()},

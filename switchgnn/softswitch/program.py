@@ -10,6 +10,7 @@ Json = Any
 FieldRef = tuple[str, str]
 
 # The egress port of packets that are dropped.
+PORT_BITS = 9
 DROP_PORT = 511
 
 

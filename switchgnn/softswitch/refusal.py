@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the parts of a program that the switch refuses, before any code is generated."""
 
+from collections.abc import Mapping
+
 from switchgnn.softswitch.errors import UnsupportedProgramError
-from switchgnn.softswitch.program import Json
+from switchgnn.softswitch.program import PORT_BITS, Header, Json
 
 _SECTIONS = {
     "meter_arrays": ("meters", "count packets or use registers instead"),
@@ -38,6 +40,24 @@ def refuse_unsupported_sections(document: dict[str, Json]) -> None:
                 "action profiles and selectors",
                 f"'{profile.get('name')}'",
                 "put the actions into the table itself",
+            )
+
+
+def refuse_wide_ports(headers: Mapping[str, Header]) -> None:
+    """Refuse a program whose ports have more bits than those of v1model.
+
+    Such numbers come from packets, and each would have a queue and counters of its own.
+
+    Raises:
+        UnsupportedProgramError: its ports are wider.
+    """
+    metadata = headers.get("standard_metadata")
+    for field in metadata.fields if metadata else ():
+        if field.name == "egress_spec" and field.width > PORT_BITS:
+            raise UnsupportedProgramError(
+                f"ports of {field.width} bits",
+                "standard_metadata.egress_spec",
+                f"compile it for v1model, whose ports have {PORT_BITS}",
             )
 
 

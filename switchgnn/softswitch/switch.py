@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
-from switchgnn.softswitch.errors import SoftSwitchError, UnsupportedProgramError
+from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedProgramError
 from switchgnn.softswitch.event_loop import EventLoop
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
 from switchgnn.softswitch.loader import load_program
@@ -19,9 +19,11 @@ from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.native.build import NoCompilerError, find_compiler
 from switchgnn.softswitch.native.engine import NativeEngine, compile_native
 from switchgnn.softswitch.native.loop import NativeLoop
+from switchgnn.softswitch.native.xdp import open_xdp
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, TlsFiles
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
+from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState, PythonState, bind
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
@@ -152,7 +154,7 @@ class SoftSwitch:
         """
         if self._loop is not None:
             return
-        self._ports = open_ports(self._port_specs.items())
+        self._ports = open_ports(self._port_specs.items(), open_xdp)
         try:
             service = self._attach()
             if service is not None and self._grpc is not None:
@@ -297,7 +299,13 @@ class SoftSwitch:
         )
 
     def inject(self, port: int, frame: bytes) -> None:
-        """Process a frame as if it had arrived at a port, attached or not."""
+        """Process a frame as if it had arrived at a port, attached or not.
+
+        Raises:
+            PortError: no port has that number.
+        """
+        if not 0 <= port < DROP_PORT:
+            raise PortError(f"There is no port {port}: ports are 0 to {DROP_PORT - 1}.")
 
         def receive() -> None:
             if self._engine is not None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.support.commands import switchgnn
-from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS
+from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, words_of
 
 
 @pytest.fixture(params=COMBINATIONS)
@@ -22,7 +22,8 @@ def mininet_combination(request):
 
 def run_json(combination, *arguments):
     """Run `switchgnn run --json` and return its object."""
-    target, fabric = combination
-    result = switchgnn("run", "--target", target, "--fabric", fabric, "--json", *arguments)
+    result = switchgnn("run", *words_of(combination), "--json", *arguments)
     assert result.returncode == 0, result.stderr[-2000:]
-    return json.loads(result.stdout)
+    report = json.loads(result.stdout)
+    assert "python" not in combination or report["backend"] == "python"
+    return report

@@ -21,7 +21,7 @@ from tests.end_to_end.conftest import run_json, switchgnn
 from tests.support.commands import nursery
 from tests.support.fabrics import Team
 from tests.support.leaf_spine_fabrics import leaf_spine_bed
-from tests.support.markers import COMBINATIONS, full, some_of
+from tests.support.markers import COMBINATIONS, full, on_python, some_of
 
 LEAF_SPINE = ("--topology", "leaf-spine")
 
@@ -107,9 +107,12 @@ def pairs_between(graph, leaves):
 
 @pytest.mark.parametrize(
     ("combination", "where"),
-    some_of(
-        lambda where, links: where == 0 or links == 0, COMBINATIONS, ["", "workers.", "cables."]
-    ),
+    [
+        *some_of(
+            lambda where, links: where == 0 or links == 0, COMBINATIONS, ["", "workers.", "cables."]
+        ),
+        on_python(""),
+    ],
 )
 def test_faults_on_links_and_cables(combination, where):
     kinds = {"loss": 0.05, "duplicate": 0.02, "reorder": 0.05, "corrupt": 0.01}

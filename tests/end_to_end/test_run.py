@@ -13,7 +13,7 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.load import load_graph
 from tests.end_to_end.conftest import run_json, switchgnn
-from tests.support.markers import COMBINATIONS, some_of
+from tests.support.markers import COMBINATIONS, on_python, some_of
 
 REQUIRED = {
     "target": str,
@@ -37,11 +37,14 @@ REQUIRED = {
 
 @pytest.mark.parametrize(
     ("combination", "workers"),
-    some_of(
-        lambda where, workers: workers in ((0, 2, 4), (1,), (3,))[where],
-        COMBINATIONS,
-        [1, 2, 3, 4, 8],
-    ),
+    [
+        *some_of(
+            lambda where, workers: workers in ((0, 2, 4), (1,), (3,))[where],
+            COMBINATIONS,
+            [1, 2, 3, 4, 8],
+        ),
+        on_python(3),
+    ],
 )
 def test_any_number_of_workers(combination, workers):
     report = run_json(combination, "--workers", workers, "--slots", 64, "--features", 33)

@@ -24,7 +24,7 @@ from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import switchgnn
 from tests.support.commands import nursery
-from tests.support.markers import COMBINATIONS, some_of
+from tests.support.markers import COMBINATION_ON_PYTHON, COMBINATIONS, some_of, words_of
 from tests.support.processes import descendants, is_alive
 from tests.support.seeds import seeds
 from tests.support.speed import seconds_here
@@ -34,11 +34,9 @@ LOOPBACK = choose("embedded", "loopback")
 HERE = ("soak", "--target", "embedded", "--fabric", "loopback", "--minutes", "0", "--seed", "3")
 
 
+@pytest.mark.parametrize("combination", [*COMBINATIONS, COMBINATION_ON_PYTHON])
 def test_a_short_soak_is_exact(combination):
-    target, fabric = combination
-    result = switchgnn(
-        "soak", "--target", target, "--fabric", fabric, "--minutes", 0.05, "--seed", 7, "--json"
-    )
+    result = switchgnn(*("soak", *words_of(combination), "--minutes", 0.05, "--seed", 7, "--json"))
     assert result.returncode == 0, result.stderr[-2000:]
     report = json.loads(result.stdout)
     assert report["runs"] >= 1
@@ -146,7 +144,8 @@ def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypat
         step(job.COMPARING, 0, 0)
         signal.raise_signal(signal.SIGTERM)
         nothing = {"faults_injected": {}, "repairs": {}, "wrong_sums": 0, "exact": True}
-        return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **nothing)
+        ran = {"backend": "python", "compile_seconds": 0.0}
+        return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **ran, **nothing)
 
     monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", compare)
     report = soak(SoakOptions(0.02, "embedded", "loopback", 5), Deaf(), nursery())

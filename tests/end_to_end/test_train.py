@@ -15,7 +15,12 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from tests.end_to_end.conftest import switchgnn  # noqa: E402
 from tests.support.listeners import listening, tree_of  # noqa: E402
-from tests.support.markers import COMBINATIONS, some_of  # noqa: E402
+from tests.support.markers import (  # noqa: E402
+    COMBINATION_ON_PYTHON,
+    COMBINATIONS,
+    some_of,
+    words_of,
+)
 from tests.training.plain_loop import train_plainly  # noqa: E402
 
 EPOCHS = 5
@@ -23,8 +28,7 @@ TOLERANCE = 1e-4
 
 
 def train(combination, *arguments, epochs=EPOCHS):
-    target, fabric = combination
-    where = ("--target", target, "--fabric", fabric)
+    where = words_of(combination)
     shape = ("--layers", "2", "--hidden", "8", "--dropout", "0", "--epochs", str(epochs))
     return switchgnn("train", *where, *shape, "--json", *arguments, seconds=300)
 
@@ -78,7 +82,7 @@ def test_every_transport_leaves_the_weights_of_one_process(combination, plain, t
         assert torch.allclose(state[name], expected, atol=TOLERANCE), name
 
 
-@pytest.mark.parametrize("combination", COMBINATIONS)
+@pytest.mark.parametrize("combination", [*COMBINATIONS, COMBINATION_ON_PYTHON])
 def test_the_best_strategies_train_like_one_process(combination):
     """Partial sums are among them."""
     losses, _, _ = train_plainly(

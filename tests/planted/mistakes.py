@@ -409,7 +409,7 @@ MISTAKES = (
         PTF,
         "the embedded switch tells its egress that all queues are empty",
         "switchgnn/softswitch/native/runtime/engine.h",
-        "p->since, p->depth, queues.lengths[place_of(p->port)]);",
+        "p->since, p->depth, queues.lengths[p->port]);",
         "p->since, 0, 0);",
         (f"{PTF}::test_case[embedded-udp-congestion.SumIsMarked]",),
     ),

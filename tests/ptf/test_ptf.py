@@ -59,13 +59,14 @@ def runner(
 
 @pytest.fixture(scope="session")
 def results(request: pytest.FixtureRequest, runner: Runner) -> dict[str, CaseResult]:
-    """Run all cases that were selected, in one PTF process."""
+    """Run all cases that were selected for this switch, in one PTF process."""
     selected = [
         item.callspec.params["case"]
         for item in request.session.items
         if isinstance(item, pytest.Function)
         and item.originalname == "test_case"
         and item.function is test_case
+        and item.callspec.params["runner"] == runner.name
     ]
     return runner.run(dict.fromkeys(selected))
 

@@ -20,7 +20,10 @@ def send(request):
 
 @pytest.fixture(scope="module", params=TARGETS)
 def shared_bed(request, send, tmp_path_factory):
-    with bed(request.param, WORKERS, tmp_path_factory.mktemp("bed"), send=send) as made:
+    """On a target; a test may ask for a back end besides."""
+    target, *backend = request.param if isinstance(request.param, tuple) else (request.param,)
+    folder = tmp_path_factory.mktemp("bed")
+    with bed(target, WORKERS, folder, send=send, backend=next(iter(backend), None)) as made:
         yield made
 
 

@@ -7,7 +7,7 @@ Each cell has other losses under each of its seeds; `make test-all` tries 20 of 
 
 import pytest
 
-from tests.support.markers import covering
+from tests.support.markers import TARGET_ON_PYTHON, TARGETS, covering
 from tests.support.seeds import seed_of, seeds
 
 LOSS = (0, 0.001, 0.01, 0.05, 0.1)
@@ -33,6 +33,10 @@ def test_every_sum_is_exact(team, loss, duplicate, reorder, number):
         assert rate or not injected[name]
 
 
+ON_PYTHON_TOO = pytest.mark.parametrize("shared_bed", [*TARGETS, TARGET_ON_PYTHON], indirect=True)
+
+
+@ON_PYTHON_TOO
 @pytest.mark.parametrize("send", ["cover"], indirect=True)
 @pytest.mark.parametrize("number", seeds(1))
 @pytest.mark.parametrize("faults", ["", "loss=0.05", "loss=0.1,duplicate=0.05,reorder=0.05"])
@@ -42,6 +46,7 @@ def test_partial_sums_are_exact(shared_bed, team, faults, number):
     assert workers.run(ROUNDS, seed=number) == 0, (workers.errors, workers.total())
 
 
+@ON_PYTHON_TOO
 def test_one_bad_link_slows_but_does_not_break(team):
     workers = team(faults="w2.up.loss=0.3,w2.down.loss=0.3,seed=5")
     assert workers.run(ROUNDS) == 0

@@ -13,7 +13,7 @@ from google.protobuf import text_format
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
 from switchgnn.softswitch.loader import load_program
-from switchgnn.softswitch.native.engine import NativeEngine, PortKind, compile_native
+from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, compile_native
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import PythonState, bind
 from switchgnn.softswitch.switch import QueueCounts
@@ -84,7 +84,7 @@ class NativeRig:
         self.state = self.engine.state
         if clock is not None:
             self.engine.switch.call("switch_clock", clock)
-        self.engine.attach(dict.fromkeys(attached, (PortKind.CAPTURED, -1, 0)))
+        self.engine.attach(dict.fromkeys(attached, Attachment(PortKind.CAPTURED)))
 
         settings = queues or QueueSettings()
         self.queues = QueueCounts(settings, TrafficManager(settings, attached), self.engine)

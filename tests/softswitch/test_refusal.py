@@ -63,6 +63,9 @@ CHANGES = {
     "extract_VL": lambda d: d["parsers"][0]["parse_states"][0]["parser_ops"].append(
         {"op": "extract_VL", "parameters": []}
     ),
+    "ports of 32 bits": lambda d: next(
+        field for kind in d["header_types"] for field in kind["fields"] if field[0] == "egress_spec"
+    ).__setitem__(1, 32),
     "field probe.missing": lambda d: add_primitive(
         d,
         "assign",

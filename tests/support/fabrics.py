@@ -55,8 +55,10 @@ class Bed:
         directions="forward",
         strawman=False,
         send="multicast",
+        backend=None,
     ):
         self.target = target
+        self.backend = backend
         self.network = star_network(workers)
         self.workers = workers
         self.folder = Path(folder)
@@ -93,6 +95,7 @@ class Bed:
             grpc_address=self.address,
             device_id=0,
             log=self.folder / "switch.log",
+            backend=self.backend,
             nursery=nursery(),
             namespace=self._network and self._network.path,
         )

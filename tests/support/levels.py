@@ -27,7 +27,7 @@ SHARED = (
     "tests/controller/test_targets.py",
     "tests/test_docs.py",
 )
-SHARED_BY = ("embedded", "udp", "veth", "bmv2", "multicast", "cover")
+SHARED_BY = ("embedded", "udp", "veth", "python", "bmv2", "multicast", "cover")
 LONGEST = ("ptf", "promela", "test_docs.py", "end_to_end", "recovery")
 # Where tests run whole programs, or wait for real time; elsewhere only those with the mark do.
 WHOLE = (
@@ -193,6 +193,7 @@ def summary(passed):
     no_mininet, no_ptscotch = mininet_missing(), ptscotch_missing()
     no_bmv2 = None if bmv2_installed() else f"{BMV2_PROGRAM} is not on the PATH"
     yield line_of("switch embedded", passed, "embedded", None)
+    yield line_of("back end python", passed, "python", None)
     yield line_of("switch bmv2", passed, "bmv2", no_bmv2)
     yield line_of("fabric loopback", passed, "loopback", None)
     yield line_of("fabric mininet", passed, "mininet", no_mininet)

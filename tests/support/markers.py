@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from switchgnn.topologies import Target
+from switchgnn.topologies import Backend, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 
@@ -47,6 +47,23 @@ COMBINATIONS = [
     pytest.param(("bmv2", "mininet"), id="bmv2-mininet", marks=[needs_mininet, needs_bmv2]),
 ]
 MININET_COMBINATIONS = COMBINATIONS[1:]
+# The embedded switch runs native code where there is a compiler. A share of the tests has it run
+# Python, too: those whose parameters have one of these besides.
+TARGET_ON_PYTHON = pytest.param((Target.EMBEDDED, Backend.PYTHON), id="embedded-python")
+COMBINATION_ON_PYTHON = pytest.param(
+    ("embedded", "loopback", "python"), id="embedded-loopback-python"
+)
+
+
+def on_python(*values):
+    """The embedded switch on Python, behind the combinations of a test with more parameters."""
+    return _joined([COMBINATION_ON_PYTHON, *values], ())
+
+
+def words_of(combination):
+    """A switch, a fabric and perhaps a back end as options of the commands."""
+    names = ("--target", "--fabric", "--backend")
+    return [word for pair in zip(names, combination, strict=False) for word in pair]
 
 
 def covering(*axes):

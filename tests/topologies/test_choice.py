@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.topologies import choice, choose
+from switchgnn.topologies import Backend, Target, choice, choose
 from switchgnn.topologies.errors import FabricError
 
 NO_MININET = "Mininet is not installed (apt-get install mininet)"
@@ -44,3 +44,14 @@ def test_what_is_missing_is_named(machine):
             choose("bmv2", "auto")
     else:
         assert choose("bmv2", "auto").target.value == "bmv2"
+
+
+@pytest.mark.parametrize("backend", [Backend.NATIVE, Backend.PYTHON])
+def test_code_is_asked_of_the_embedded_switch(machine, backend):
+    assert choose("auto", "auto", backend).target is Target.EMBEDDED
+    with pytest.raises(FabricError, match=f"no --backend {backend.value}"):
+        choose("bmv2", "mininet", backend)
+
+
+def test_auto_is_for_every_switch(machine):
+    assert choose("auto", "auto", Backend.AUTO) == choose("auto", "auto")

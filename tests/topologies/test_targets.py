@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.topologies import Target, socket_address, targets
+from switchgnn.topologies import Backend, Target, socket_address, targets
 from switchgnn.topologies.targets import switch_child, switch_command, wait_until_serving
 from tests.support.markers import needs_bmv2, needs_root
 from tests.support.networks import own_network
@@ -41,6 +41,18 @@ def test_a_bmv2_without_thrift_is_not_given_one(build):
     build("  --device-id arg")
     assert "--thrift-port" not in command()
     assert "--thrift-port" not in command(Target.EMBEDDED)
+
+
+def test_the_embedded_switch_is_told_what_to_run():
+    words = switch_command(
+        Target.EMBEDDED,
+        ports={},
+        grpc_address="unix:/run/switch.sock",
+        device_id=0,
+        backend=Backend.PYTHON,
+    )
+    assert words[words.index("--backend") + 1] == "python"
+    assert "--backend" not in command(Target.EMBEDDED)
 
 
 @pytest.mark.whole

@@ -21,11 +21,12 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.simulator.compile import find_compiler
 from switchgnn.simulator.wheel import find_wheel
+from switchgnn.topologies.targets import backend_of_auto, xdp_ports
 
 _MISSING_REQUIRED = 2
 _PARALLEL = "switchgnn plan --partition ptscotch"
 _SIMULATE = "switchgnn simulate"
-_COMPILED = "switchgnn simulate, and native code in the embedded switch (without: Python)"
+_COMPILED = "switchgnn simulate, and native code in the embedded switch"
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,14 @@ def examine() -> list[Finding]:
         Finding(*("libptscotch", _PARALLEL, False, _ptscotch()), "apt-get install libptscotch-7.0"),
         Finding(*("ns3", _SIMULATE, False, _ns3()), "pip install -e '.[simulate]'"),
         Finding(*("C++ compiler", _COMPILED, False, _compiler()), "apt-get install g++"),
+        Finding(
+            *("embedded switch", "everything without BMv2", False, backend_of_auto()),
+            "install a C++ compiler",
+        ),
+        Finding(
+            *("AF_XDP sockets", "ports of the embedded switch, as 1=xdp:eth0", False, xdp_ports()),
+            "a kernel with CONFIG_XDP_SOCKETS, root, and a C++ compiler",
+        ),
         _program_finding("simple_switch_grpc", "the bmv2 switch", bmv2),
         _program_finding("p4c-bm2-ss", "changing the P4 program", "build and install p4lang/p4c"),
     ]

@@ -26,7 +26,7 @@ from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.releases import too_many_releases
-from switchgnn.commands.shared.sentences import counted, strategies_line
+from switchgnn.commands.shared.sentences import counted, ran_as, strategies_line
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -36,6 +36,7 @@ from switchgnn.commands.shared.strategies import (
     StrategyOption,
 )
 from switchgnn.commands.shared.topology import (
+    BackendOption,
     FabricOption,
     LeavesOption,
     SpinesOption,
@@ -71,6 +72,7 @@ def run(
     spines: SpinesOption = None,
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
+    backend: BackendOption = None,
     slots: Annotated[
         int | None,
         typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
@@ -140,6 +142,7 @@ def run(
         slots=slots or load_program().slots,
         target=target.value,
         fabric=fabric.value,
+        backend=backend,
         bandwidth=bandwidth,
         seed=seed,
         grpc_port=grpc_port,
@@ -248,7 +251,7 @@ def _print_report(console: Console, report: RunReport) -> None:
         f"{report.rounds} rounds of {report.features} features",
         soft_wrap=True,
     )
-    console.print(f"Ran on: {report.reason}.", soft_wrap=True)
+    console.print(f"Ran on: {report.reason}{ran_as(report)}.", soft_wrap=True)
     console.print(f"Plan: {strategies_line(report)}.", soft_wrap=True, highlight=False)
     if report.strategy != PAPER:
         for why in report.why:

@@ -79,7 +79,7 @@ def run_job(
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
     cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
-    choice = choose(options.target, options.fabric)
+    choice = choose(options.target, options.fabric, options.backend)
     with private_folder("switchgnn-") as folder, ExitStack() as stack:
         prepared = _prepare(options, folder, step)
         site = make_site(
@@ -90,9 +90,10 @@ def run_job(
             grpc_port=options.grpc_port,
             bandwidth=options.bandwidth,
             tls=_tls_folder(options),
+            backend=options.backend,
         )
         step("compiling the program", 0, 0)
-        ahead = compile_for(choice.target, load_program().json)
+        ahead = compile_for(choice.target, load_program().json, options.backend)
         step("starting the switch" if options.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
             choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery

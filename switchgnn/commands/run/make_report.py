@@ -109,7 +109,7 @@ def make_report(
     return RunReport(
         target=choice.target.value,
         backend=None if ahead is None else ahead.backend.value,
-        compile_seconds=0.0 if ahead is None else ahead.seconds,
+        compile_seconds=None if ahead is None else ahead.seconds,
         fabric=choice.fabric.value,
         reason=choice.reason,
         workers=options.workers,

@@ -8,6 +8,7 @@ from pathlib import Path
 from switchgnn.host.pace import Pace
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.topologies import Backend
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class RunOptions:
         leaf_spine: the leaves that the workers are attached to, and the spines; None: a star
             around one switch.
         target, fabric: a choice or ``auto``.
+        backend: what embedded switches run the program as; None: what the environment says.
         bandwidth: Mbit/s per link, or None.
         seed: the seed of the planner and of made-up features.
         grpc_port: the TCP port of the switch's P4Runtime server; 0 for a Unix socket.
@@ -53,3 +55,4 @@ class RunOptions:
     asked: Asked = field(default_factory=Asked)
     leaf_spine: LeafSpine | None = None
     sockets: Path | None = None
+    backend: Backend | None = None

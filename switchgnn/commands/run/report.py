@@ -42,7 +42,8 @@ class RunReport:
         target, fabric, reason: what was used and why.
         backend: what the embedded switch ran the program as, ``native`` or ``python``; None for
             BMv2.
-        compile_seconds: how long the compilation took; next to nothing when it was kept.
+        compile_seconds: how long the compilation took, next to nothing when it was kept; None for
+            BMv2.
         workers: their number.
         graph: the name of the graph.
         vertices, edges, boundary_vertices: the size of the graph and of its boundary.
@@ -76,7 +77,7 @@ class RunReport:
 
     target: str
     backend: str | None
-    compile_seconds: float
+    compile_seconds: float | None
     fabric: str
     reason: str
     workers: int

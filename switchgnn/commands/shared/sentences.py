@@ -25,6 +25,28 @@ class Planned(Protocol):
         """In which order they send."""
 
 
+class Ran(Protocol):
+    """A report that says what the embedded switch ran; None where there was none."""
+
+    @property
+    def backend(self) -> str | None:
+        """What it ran the program as."""
+
+    @property
+    def compile_seconds(self) -> float | None:
+        """How long the compilation took."""
+
+
+def ran_as(report: Ran) -> str:
+    """Return what comes behind the name of the switch: what its program ran as, if anything."""
+    if report.backend is None:
+        return ""
+    words = f"; the program runs as {report.backend} code"
+    if not report.compile_seconds:
+        return words
+    return f"{words}, compiled in {report.compile_seconds:.1f} s"
+
+
 def strategies_line(report: Planned) -> str:
     """Say in one line what was planned with; nothing where nothing was planned."""
     names = {

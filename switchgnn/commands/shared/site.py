@@ -19,6 +19,7 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import (
+    Backend,
     LeafSpineSite,
     Site,
     Star,
@@ -41,6 +42,7 @@ def make_site(
     grpc_port: int = 0,
     bandwidth: float | None = None,
     tls: TlsFolder | None = None,
+    backend: Backend | None = None,
 ) -> Site:
     """Return what to build.
 
@@ -53,6 +55,7 @@ def make_site(
             TCP nowhere, unless there are certificates.
         bandwidth: Mbit/s of each link, or None.
         tls: certificates for P4Runtime, or None.
+        backend: what embedded switches run programs as; None: what the environment says.
 
     Returns:
         The site, not yet built.
@@ -66,10 +69,10 @@ def make_site(
         return address_in(folder, number)
 
     if leaf_spine is None:
-        return Star(star_network(workers), target, address(0), bandwidth, tls)
+        return Star(star_network(workers), target, address(0), bandwidth, tls, backend)
     networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
     addresses = tuple(map(address, range(len(networks.switches))))
-    return LeafSpineSite(networks, target, addresses, bandwidth, tls)
+    return LeafSpineSite(networks, target, addresses, bandwidth, tls, backend)
 
 
 def address_in(folder: Path, number: int) -> str:

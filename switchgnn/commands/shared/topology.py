@@ -9,6 +9,7 @@ import typer
 
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
+from switchgnn.topologies import Backend
 
 _LEAVES, _SPINES = 2, 1
 
@@ -36,6 +37,13 @@ class FabricOption(str, Enum):
     LOOPBACK = "loopback"
 
 
+BackendOption = Annotated[
+    Backend | None,
+    typer.Option(
+        help="What the embedded switch runs the program as: C++, Python, or C++ if there is a "
+        "compiler; default: $SWITCHGNN_BACKEND, or auto."
+    ),
+]
 TopologyOption = Annotated[Topology, typer.Option(help="One switch, or leaves below spines.")]
 LeavesOption = Annotated[
     int | None,

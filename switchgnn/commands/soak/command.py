@@ -13,8 +13,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.shared.nursery import fork_nursery
-from switchgnn.commands.shared.sentences import counted
+from switchgnn.commands.shared.sentences import counted, ran_as
 from switchgnn.commands.shared.topology import (
+    BackendOption,
     FabricOption,
     LeavesOption,
     SpinesOption,
@@ -37,6 +38,7 @@ def soak(
     spines: SpinesOption = None,
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
+    backend: BackendOption = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="All runs follow from it; default: another each time.")
     ] = None,
@@ -50,7 +52,7 @@ def soak(
     """
     chosen = random.SystemRandom().randrange(_SEEDS) if seed is None else seed
     numbers = find_leaves_and_spines(topology, leaves, spines)
-    options = SoakOptions(minutes, target.value, fabric.value, chosen, numbers)
+    options = SoakOptions(minutes, target.value, fabric.value, chosen, numbers, backend)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with fork_nursery() as nursery, Progress(*columns, console=console) as progress:
@@ -96,7 +98,7 @@ class _Bar:
 
 def _print_report(console: Console, report: SoakReport) -> None:
     lines = [
-        f"Soaked on: {report.reason}.",
+        f"Soaked on: {report.reason}{ran_as(report)}.",
         f"{report.runs:,} runs, {report.rounds:,} rounds, {report.packets:,} packets in "
         f"{report.seconds:.0f} s{', interrupted' if report.interrupted else ''}; "
         f"seed {report.seed}",

@@ -10,7 +10,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
-from switchgnn.topologies import Choice, cable_name
+from switchgnn.topologies import Backend, Choice, cable_name
 
 _WORKERS = (2, 5)
 _ROUNDS = (1, 3)
@@ -25,7 +25,11 @@ _BAD_LINK_LOSS = 0.2
 
 
 def draw_run(
-    seed: int, number: int, choice: Choice, leaves_and_spines: tuple[int, int] | None = None
+    seed: int,
+    number: int,
+    choice: Choice,
+    leaves_and_spines: tuple[int, int] | None = None,
+    backend: Backend | None = None,
 ) -> RunOptions:
     """Return one run of a soak; the same seed and number give the same run.
 
@@ -34,6 +38,7 @@ def draw_run(
         number: the number of the run, from 0.
         choice: the switch and the fabric.
         leaves_and_spines: their numbers, each leaf with at least one worker; None: a star.
+        backend: what embedded switches run the program as; None: what the environment says.
 
     Returns:
         The run.
@@ -58,6 +63,7 @@ def draw_run(
         faults=_faults(source, workers, leaf_spine),
         asked=Asked(send=source.choice(_SENDS)),
         leaf_spine=leaf_spine,
+        backend=backend,
     )
 
 
@@ -90,6 +96,7 @@ def command_of(run: RunOptions) -> list[str]:
         "send": run.asked.send,
         "target": run.target,
         "fabric": run.fabric,
+        "backend": run.backend.value if run.backend else None,
         "window": run.pace.window,
         "patience": run.pace.patience,
         "ecn-threshold": run.ecn_threshold,

@@ -15,7 +15,7 @@ from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.soak.draw import command_of, draw_run
 from switchgnn.errors import SwitchGNNError
-from switchgnn.topologies import Choice, choose
+from switchgnn.topologies import Backend, Choice, choose
 from switchgnn.topologies.nursery import Nursery
 
 EXACT, WRONG, FAILED = 0, 1, 2
@@ -32,6 +32,7 @@ class SoakOptions:
         target, fabric: a choice or ``auto``.
         seed: the seed that all runs follow from.
         leaves_and_spines: their numbers; None: a star around one switch.
+        backend: what embedded switches run the program as; None: what the environment says.
     """
 
     minutes: float
@@ -39,6 +40,7 @@ class SoakOptions:
     fabric: str
     seed: int
     leaves_and_spines: tuple[int, int] | None = None
+    backend: Backend | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,9 @@ class SoakReport:
 
     Attributes:
         target, fabric, reason: what was used and why.
+        backend: what the embedded switch ran the program as; None for BMv2, and where no run
+            came to its end.
+        compile_seconds: how long all compilations took; None where ``backend`` is.
         seed: the seed that all runs follow from.
         seconds: how long it took.
         interrupted: whether it ended because it was asked to.
@@ -75,6 +80,8 @@ class SoakReport:
     target: str
     fabric: str
     reason: str
+    backend: str | None
+    compile_seconds: float | None
     seed: int
     seconds: float
     interrupted: bool
@@ -131,8 +138,13 @@ class _Sums:
     injected: Counter[str] = field(default_factory=Counter)
     repairs: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
+    backend: str | None = None
+    compile_seconds: float | None = None
 
     def add(self, report: RunReport) -> None:
+        self.backend = report.backend
+        if report.compile_seconds is not None:
+            self.compile_seconds = (self.compile_seconds or 0.0) + report.compile_seconds
         self.numbers["runs"] += 1
         self.numbers["rounds"] += report.rounds
         self.numbers["packets"] += report.frames_up + report.frames_down
@@ -157,12 +169,12 @@ def soak(
     Raises:
         SwitchGNNError: the machine lacks the switch or the fabric that was asked for.
     """
-    choice = choose(options.target, options.fabric)
+    choice = choose(options.target, options.fabric, options.backend)
     sums = _Sums()
     started = time.monotonic()
     with Interruption() as interruption:
         for number in count():
-            run = draw_run(options.seed, number, choice, options.leaves_and_spines)
+            run = draw_run(options.seed, number, choice, options.leaves_and_spines, options.backend)
             listener.begun(number, run)
             try:
                 failure = _run_once(number, run, sums, listener, interruption, nursery)
@@ -217,6 +229,8 @@ def _report(
         target=choice.target.value,
         fabric=choice.fabric.value,
         reason=choice.reason,
+        backend=sums.backend,
+        compile_seconds=sums.compile_seconds,
         seed=options.seed,
         seconds=seconds,
         interrupted=interrupted,

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
-from switchgnn.commands.shared.sentences import strategies_line
+from switchgnn.commands.shared.sentences import ran_as, strategies_line
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -23,6 +23,7 @@ from switchgnn.commands.shared.strategies import (
     StrategyOption,
 )
 from switchgnn.commands.shared.topology import (
+    BackendOption,
     FabricOption,
     LeavesOption,
     SpinesOption,
@@ -145,6 +146,7 @@ def train(
     spines: SpinesOption = None,
     target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
     fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
+    backend: BackendOption = None,
     slots: Annotated[int | None, typer.Option(min=2, help="Aggregators per block.")] = None,
     bandwidth: Annotated[
         float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
@@ -225,6 +227,7 @@ def train(
             slots=slots or load_program().slots,
             target=target.value,
             fabric=fabric.value,
+            backend=backend,
             bandwidth=bandwidth,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
             asked=asked,
@@ -263,7 +266,7 @@ def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
         soft_wrap=True,
         highlight=False,
     )
-    console.print(f"Ran on: {first.reason}.", soft_wrap=True, highlight=False)
+    console.print(f"Ran on: {first.reason}{ran_as(first)}.", soft_wrap=True, highlight=False)
     for report in reports:
         words = strategies_line(report)
         if words:

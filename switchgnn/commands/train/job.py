@@ -14,6 +14,7 @@ from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import Situation
 from switchgnn.station import Station
+from switchgnn.topologies import Backend
 from switchgnn.training.worker import TrainTask
 
 # By how many seconds workers may be apart. The command itself sees that a process has ended, or
@@ -33,6 +34,7 @@ class TrainJob:
         leaf_spine: the leaves that the workers are attached to, and the spines; None: a star
             around one switch.
         target, fabric: a choice or ``auto``.
+        backend: what embedded switches run the program as; None: what the environment says.
         bandwidth: Mbit/s per link, or None.
         ecn_threshold: the queue length in packets from which packets are marked.
         background: TCP flows from each worker to the next.
@@ -50,6 +52,7 @@ class TrainJob:
     background: int = 0
     asked: Asked = field(default_factory=Asked)
     leaf_spine: LeafSpine | None = None
+    backend: Backend | None = None
 
     @property
     def transport(self) -> TransportKind:

@@ -43,6 +43,10 @@ class TrainReport:
         traffic: frames and bytes of each worker's exchanges.
         leaf_spine: the links between leaves and spines, if sums of the switch cross them;
             their interfaces also count gradients and everything else.
+        backend: what the embedded switch ran the program as, ``native`` or ``python``; None for
+            BMv2, and without a switch.
+        compile_seconds: how long the compilation took, next to nothing when it was kept; None
+            where ``backend`` is.
     """
 
     transport: str
@@ -72,6 +76,8 @@ class TrainReport:
     wire_bytes_per_link: list[dict[str, int]] | None
     traffic: list[dict[str, int]]
     leaf_spine: LeafSpineReport | None = None
+    backend: str | None = None
+    compile_seconds: float | None = None
 
     @property
     def total_bytes(self) -> int:

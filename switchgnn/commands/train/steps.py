@@ -30,7 +30,7 @@ from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.private_folder import private_folder
-from switchgnn.topologies import build_fabric, choose, compile_for, folder_for_sockets
+from switchgnn.topologies import Ahead, build_fabric, choose, compile_for, folder_for_sockets
 from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
@@ -67,7 +67,7 @@ def run_training(
         step("planning", 0, 0)
         if not job.transport.networked:
             return _alone(job, data, nursery, folder, on_epoch)
-        choice = choose(job.target, job.fabric)
+        choice = choose(job.target, job.fabric, job.backend)
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
         site = make_site(
             job.workers,
@@ -75,16 +75,17 @@ def run_training(
             choice.target,
             folder=stack.enter_context(folder_for_sockets(folder)),
             bandwidth=job.bandwidth,
+            backend=job.backend,
         )
         step("compiling the program", 0, 0)
-        compile_for(choice.target, job.program.json)
+        ahead = compile_for(choice.target, job.program.json, job.backend)
         step("starting the switch" if job.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
             choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery
         ) as fabric:
             recorder = Recorder(job.workers, on_epoch)
             measured = install_and_train(job, fabric, prepared.parts, nursery, recorder, step)
-        what = _what(job, data, choice.reason) | _planned(job, prepared)
+        what = _what(job, data, choice.reason, ahead) | _planned(job, prepared)
         between = _leaf_spine_report(job, data, prepared, measured)
         wires = None if measured.wires is None else [wire._asdict() for wire in measured.wires]
         return recorder.report(measured.finished, wires, leaf_spine=between, **what)
@@ -123,13 +124,15 @@ def _leaf_spine_report(
     )
 
 
-def _what(job: TrainJob, data: Dataset, reason: str) -> dict[str, Any]:
+def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None) -> dict[str, Any]:
     """Return the first fields of a report."""
     return {
         "transport": job.task.transport,
         "dataset": data.name,
         "model": job.task.model.model.rpartition(":")[2],
         "reason": reason,
+        "backend": None if ahead is None else ahead.backend.value,
+        "compile_seconds": None if ahead is None else ahead.seconds,
         "vertices": data.vertices,
         "edges": len(data.graph.indices),
         "workers": job.workers,

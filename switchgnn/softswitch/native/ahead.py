@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles a program before a switch needs it, so that nothing that has a deadline waits for it."""
 
-import os
 import time
 from dataclasses import dataclass
 
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program
-from switchgnn.softswitch.native.backend import VARIABLE, Backend
+from switchgnn.softswitch.native.backend import Backend, backend_here
 from switchgnn.softswitch.native.build import NoCompilerError, find_compiler
 from switchgnn.softswitch.native.engine import compile_native
 
@@ -27,15 +26,23 @@ class Ahead:
     seconds: float
 
 
-def compile_ahead(config: bytes) -> Ahead:
-    """Compile a program as the embedded switches of this environment will, and keep it for them.
+def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
+    """Compile a program as the embedded switches will, and keep it for them.
+
+    Args:
+        config: the BMv2 JSON document.
+        asked: which code it is to become; None: what the environment says.
+
+    Returns:
+        What they will run, and the time.
 
     Raises:
+        SoftSwitchError: the environment names no back end.
         NoCompilerError: the back end has to be native, and there is no compiler.
         UnsupportedProgramError: no switch runs the program.
         MalformedProgramError: it is no program.
     """
-    chosen = Backend(os.environ.get(VARIABLE) or Backend.AUTO.value)
+    chosen = backend_here(asked)
     begin = time.monotonic()
     if chosen is Backend.PYTHON or (chosen is Backend.AUTO and find_compiler() is None):
         return Ahead(Backend.PYTHON, 0.0)

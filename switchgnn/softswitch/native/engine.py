@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from ctypes import byref, c_int, c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.forwarding import ForwardingCounts
@@ -39,6 +40,25 @@ class PortKind(IntEnum):
     PACKET_SOCKET = 2
     CONTROLLER = 3
     CAPTURED = 4
+    XDP = 5
+
+
+class Attachment(NamedTuple):
+    """What a port is attached to.
+
+    Attributes:
+        kind: what it is.
+        descriptor: the file descriptor to wait on.
+        frame_bytes: the length of the longest frame.
+        may_refuse: whether the kernel may take no more frames for a time.
+        xdp: where an AF_XDP port is in native memory.
+    """
+
+    kind: PortKind
+    descriptor: int = -1
+    frame_bytes: int = 0
+    may_refuse: bool = False
+    xdp: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,10 +110,10 @@ class NativeEngine:
         for port, rate in queues.port_rates.items():
             self.switch.call("switch_port_rate", port, rate)
 
-    def attach(self, ports: Mapping[int, tuple[PortKind, int, int]]) -> None:
-        """Attach ports: for each number a kind, a file descriptor and the longest frame."""
-        for number, (kind, descriptor, frame_bytes) in ports.items():
-            self.switch.call("switch_attach", number, int(kind), descriptor, frame_bytes)
+    def attach(self, ports: Mapping[int, Attachment]) -> None:
+        """Attach ports by their numbers."""
+        for number, port in ports.items():
+            self.switch.call("switch_attach", number, *port)
 
     def publish(self, replication: ReplicationEngine) -> None:
         """Follow the multicast groups and clone sessions from now on."""

@@ -28,7 +28,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "switch_clear": (None, ()),
     "switch_enter": (None, ()),
     "switch_leave": (None, ()),
-    "switch_attach": (None, (c_int, c_int, c_int, c_uint64)),
+    "switch_attach": (None, (c_int, c_int, c_int, c_uint64, c_int, c_void_p)),
     "switch_limits": (None, (c_int64, c_double, c_double)),
     "switch_port_rate": (None, (c_int, c_double)),
     "switch_clock": (None, (c_double,)),

@@ -9,7 +9,8 @@ from ctypes import byref, c_uint32, create_string_buffer
 from typing import TypeVar
 
 from switchgnn.softswitch.forwarding import Sender
-from switchgnn.softswitch.native.engine import NativeEngine, PortKind
+from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind
+from switchgnn.softswitch.native.xdp import XdpPort
 from switchgnn.softswitch.ports import EthernetPort, Port
 from switchgnn.softswitch.state import log_message
 
@@ -47,7 +48,7 @@ class NativeLoop:
         """Attach the ports and start the threads."""
         self.engine.attach({n: _attachment(port) for n, port in self._ports.items()})
         if self._cpu_port is not None:
-            self.engine.attach({self._cpu_port: (PortKind.CONTROLLER, -1, 0)})
+            self.engine.attach({self._cpu_port: Attachment(PortKind.CONTROLLER)})
         run = threading.Thread(target=self.engine.run, name="softswitch-loop", daemon=True)
         tell = threading.Thread(target=self._hand_over, name="softswitch-notices", daemon=True)
         self._threads = [run, tell]
@@ -62,9 +63,9 @@ class NativeLoop:
         for thread in self._threads:
             thread.join()
         self._threads = []
-        detached = dict.fromkeys(self._ports, (PortKind.NONE, -1, 0))
+        detached = dict.fromkeys(self._ports, Attachment(PortKind.NONE))
         if self._cpu_port is not None:
-            detached[self._cpu_port] = (PortKind.NONE, -1, 0)
+            detached[self._cpu_port] = Attachment(PortKind.NONE)
         self.engine.attach(detached)
 
     def call(self, function: Callable[[], Result]) -> Result:
@@ -94,9 +95,11 @@ class NativeLoop:
                 self.engine.not_taken(self._cpu_port)
 
 
-def _attachment(port: Port) -> tuple[PortKind, int, int]:
+def _attachment(port: Port) -> Attachment:
+    if isinstance(port, XdpPort):
+        return Attachment(PortKind.XDP, port.fileno(), port.frame_bytes, xdp=port.address)
     kind = PortKind.PACKET_SOCKET if isinstance(port, EthernetPort) else PortKind.SOCKET
-    return kind, port.fileno(), port.frame_bytes
+    return Attachment(kind, port.fileno(), port.frame_bytes, port.may_refuse)
 
 
 def _told_numbers(told: bytes) -> tuple[int, ...]:

@@ -33,6 +33,7 @@ class Runner:
 
     def __init__(self, setting: Setting, folder: Path) -> None:
         self.folder = folder
+        self.name = setting.name
         self._setting = setting
         self._stack = contextlib.ExitStack()
         self._runs = itertools.count()
@@ -47,6 +48,7 @@ class Runner:
                 grpc_address=self._address,
                 device_id=0,
                 log=self.folder / "switch.log",
+                backend=self._setting.backend,
                 nursery=nursery(),
                 namespace=self._wiring.namespace,
             )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The three ways to run the program under PTF, and what each of them needs."""
+"""The ways to run the program under PTF, and what each of them needs."""
 
 import os
 import shutil
@@ -8,17 +8,19 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from switchgnn.topologies import Backend
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
 from tests.ptf.switchgnn_ptf.wiring import UdpWiring, VethWiring
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A switch and the links that it is wired with."""
+    """A switch, the links that it is wired with, and the code it runs if it is not the usual."""
 
     name: str
     target: Target
     wiring: type[VethWiring] | type[UdpWiring]
+    backend: Backend | None = None
 
     def missing(self) -> str | None:
         """Return why it cannot run here, or None."""
@@ -41,9 +43,11 @@ SETTINGS = {
         Setting("bmv2", Target.BMV2, VethWiring),
         Setting("embedded-veth", Target.EMBEDDED, VethWiring),
         Setting("embedded-udp", Target.EMBEDDED, UdpWiring),
+        Setting("embedded-python", Target.EMBEDDED, UdpWiring, Backend.PYTHON),
     )
 }
 WITHOUT_ROOT = "embedded-udp"
+ON_PYTHON = "embedded-python"
 
 
 def ptf_program() -> list[str]:

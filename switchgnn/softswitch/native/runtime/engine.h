@@ -112,6 +112,7 @@ template <class Program> struct Engine : Host {
 
     void clear() {
         queues.clear([this](Packet* packet) { drop(packet); });
+        for (Port& port : ports) port.behind = 0;
         for (Again& item : again) item.frame->release();
         again.clear();
         waiting = false;
@@ -128,15 +129,18 @@ template <class Program> struct Engine : Host {
         return fixed_clock >= 0 ? (i64)(fixed_clock * 1e6) - started / 1000 : (nanoseconds() - started) / 1000;
     }
 
-    void attach(int number, int kind, int fd, size_t frame_bytes) {
+    void attach(int number, int kind, int fd, size_t frame_bytes, bool may_refuse, Xdp* xdp) {
         Port& port = ports[number];
         held -= port.held;
+        count_behind(number, 0);
         port = Port();
+        port.may_refuse = may_refuse;
+        port.xdp = xdp;
         port.kind = (PortKind)kind;
         port.fd = fd;
         port.frame_bytes = frame_bytes;
         if (kind != CONTROLLER) queues.attached[number] = kind != NONE;
-        if (kind == SOCKET || kind == PACKET_SOCKET) {
+        if (kind == SOCKET || kind == PACKET_SOCKET || kind == XDP) {
             epoll_event event = {};
             event.events = EPOLLIN;
             event.data.u32 = (u32)number;
@@ -185,7 +189,7 @@ template <class Program> struct Engine : Host {
     void enqueue(u64 port, Packet* packet) {
         waiting = true;
         packet->port = port;
-        if (!queues.push(place_of(port), packet, clock())) drop(packet);
+        if (!queues.push((int)port, packet, clock())) drop(packet);
     }
     void enter_again(Frame* frame, i64 type, const Kept& kept) {
         if (again.size() >= AGAIN_LIMIT) {
@@ -288,7 +292,7 @@ template <class Program> struct Engine : Host {
         while (Packet* p = queues.pop(clock())) {
             Source source(p->frame);
             egress(p->port, p->state, source, p->pos, p->type, p->length, p->cut, p->arrived, p->instance,
-                   p->since, p->depth, queues.lengths[place_of(p->port)]);
+                   p->since, p->depth, queues.lengths[p->port]);
             drop(p);
         }
         waiting = false;
@@ -303,35 +307,43 @@ template <class Program> struct Engine : Host {
         }
     }
 
-    void transmit(u64 port, const u8* data, size_t length) {
-        const int number = place_of(port);
-        Port& out = ports[number];
-        if (out.kind == NONE || port >= PORTS) {
+    void transmit(u64 number, const u8* data, size_t length) {
+        Port& port = ports[number];
+        if (port.kind == NONE) {
             counts.unattached[number]++;
             return;
         }
-        if (out.kind == CONTROLLER || out.kind == CAPTURED) {
-            if (out.kind == CAPTURED) captured.push_back({number, std::string((const char*)data, length)});
+        if (port.kind == CONTROLLER || port.kind == CAPTURED) {
+            if (port.kind == CAPTURED) captured.push_back({(int)number, std::string((const char*)data, length)});
             else if (!notify({0, 0, std::string((const char*)data, length)})) {
                 counts.send_errors[number]++;
                 return;
             }
             counts.sent[number]++;
-            queues.charge(number, length);
+            queues.charge((int)number, length);
             return;
         }
-        queues.charge(number, length);
-        if (!out.departures.waiting()) to_flush.push_back(number);
-        out.departures.add(data, length);
-        if (out.held) return;
-        if (out.departures.waiting() >= (out.careful ? 1 : BATCH)) flush(number);
+        if (!port.add(data, length)) {
+            counts.send_errors[number]++;
+            return;
+        }
+        port.last_bytes = length;
+        // A frame takes its time on the line when it has left, before the next one may.
+        const bool alone = port.may_refuse || port.careful || queues.settings.bandwidth != 0;
+        const size_t frames = port.waiting();
+        if (port.held) return;
+        if (alone || frames >= BATCH) flush((int)number);
+        else if (frames == 1) to_flush.push_back((int)number);
     }
     void flush(int number) {
         Port& port = ports[number];
         const u64 before = counts.sent[number];
-        if (port.departures.send(port.fd, counts.sent[number], counts.send_errors[number])) {
-            const i64 done = (i64)(counts.sent[number] - before);
+        const bool taken = port.send(counts.sent[number], counts.send_errors[number]);
+        const i64 done = (i64)(counts.sent[number] - before);
+        count_behind(number, taken ? 0 : (i64)port.waiting() - 1);
+        if (taken) {
             port.careful = port.careful > done ? port.careful - (int)done : 0;
+            if (done) queues.charge(number, port.last_bytes);
             return;
         }
         port.careful = CAREFUL_FRAMES;
@@ -341,6 +353,10 @@ template <class Program> struct Engine : Host {
         }
         queues.block(number);
     }
+    void count_behind(int number, i64 frames) {
+        queues.lengths[number] += frames - ports[number].behind;
+        ports[number].behind = frames;
+    }
     void flush_all() {
         for (const int number : to_flush)
             if (!ports[number].held) flush(number);
@@ -349,11 +365,11 @@ template <class Program> struct Engine : Host {
     void writable(int number) {
         Port& port = ports[number];
         if (!port.held) return;
+        queues.unblock(number, clock());
         flush(number);
-        if (port.departures.waiting()) return;
+        if (port.waiting()) return;
         port.held = false;
         held--;
-        queues.unblock(number, clock());
         waiting = true;
         drain();
     }
@@ -444,6 +460,10 @@ template <class Program> struct Engine : Host {
         if (events & EPOLLOUT) writable(number);
         if (!(events & ~(u32)EPOLLOUT)) return;
         Port& port = ports[number];
+        if (port.kind == XDP) {
+            serve_xdp(number, *port.xdp);
+            return;
+        }
         const bool tagged = port.kind == PACKET_SOCKET;
         const int count = arrivals.receive(port.fd, port.frame_bytes, tagged);
         for (int i = 0; i < count; i++) {
@@ -453,6 +473,16 @@ template <class Program> struct Engine : Host {
             const u8* frame = arrivals.whole(i, length, tagged);
             receive(number, frame, length);
         }
+    }
+    void serve_xdp(int number, Xdp& port) {
+        const u32 count = port.arrived(BATCH);
+        for (u32 i = 0; i < count; i++) {
+            if (!again.empty()) run_again(AGAIN_PER_TURN);
+            size_t length;
+            const u8* frame = port.arrival(i, length);
+            receive(number, frame, length);
+        }
+        port.taken(count);
     }
     void stop() {
         stopping = true;

@@ -18,7 +18,9 @@ void switch_stop(Switch* s) { s->stop(); }
 void switch_clear(Switch* s) { s->clear(); }
 void switch_enter(Switch* s) { s->enter(); }
 void switch_leave(Switch* s) { s->leave(); }
-void switch_attach(Switch* s, int number, int kind, int fd, u64 frame_bytes) { s->attach(number, kind, fd, frame_bytes); }
+void switch_attach(Switch* s, int number, int kind, int fd, u64 frame_bytes, int may_refuse, Xdp* xdp) {
+    s->attach(number, kind, fd, frame_bytes, may_refuse, xdp);
+}
 void switch_limits(Switch* s, i64 depth, double rate, double bandwidth) {
     s->queues.settings.depth = depth;
     s->queues.settings.rate = rate;

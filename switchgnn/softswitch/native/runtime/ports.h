@@ -4,7 +4,7 @@
 // Ports: sockets that Python has opened, whole batches of frames per system call.
 #pragma once
 
-#include "wide.h"
+#include "xdp.h"
 
 #include <cerrno>
 #include <deque>
@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <vector>
 
-enum PortKind { NONE, SOCKET, PACKET_SOCKET, CONTROLLER, CAPTURED };
+enum PortKind { NONE, SOCKET, PACKET_SOCKET, CONTROLLER, CAPTURED, XDP };
 
 constexpr int BATCH = 32;
 constexpr size_t FRAME_ROOM = 65536 + 64;
@@ -120,9 +120,25 @@ struct Port {
     int fd = -1;
     size_t frame_bytes = 0;
     Departures departures;
-    // A port that has refused a frame gets one at a time for a while, so that frames wait in the
-    // queue whose depth the program reads.
+    Xdp* xdp = nullptr;
+    // One that may refuse a frame gets one at a time, so that frames wait in the queue whose depth
+    // the program reads; so does for a while one that was not expected to, and has.
+    bool may_refuse = false;
     int careful = 0;
+    // The frames behind the first one that was refused, which count as queued.
+    i64 behind = 0;
+    size_t last_bytes = 0;
     bool held = false;
     bool watched = false;
+
+    // False: the frame is lost.
+    bool add(const u8* frame, size_t length) {
+        if (xdp) return xdp->add(frame, length);
+        departures.add(frame, length);
+        return true;
+    }
+    size_t waiting() const { return xdp ? xdp->waiting() : departures.waiting(); }
+    bool send(u64& sent, u64& errors) {
+        return xdp ? xdp->send(sent, errors) : departures.send(fd, sent, errors);
+    }
 };

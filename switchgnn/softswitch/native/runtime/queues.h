@@ -12,9 +12,8 @@
 #include <utility>
 #include <vector>
 
+// A program whose ports have more than nine bits is refused.
 constexpr int PORTS = 512;
-
-INLINE int place_of(u64 port) { return port < PORTS ? (int)port : PORTS - 1; }
 
 template <class Packet> struct Queues {
     struct Line {
@@ -81,7 +80,7 @@ template <class Packet> struct Queues {
         } else if (!turns.empty() || !timed.empty()) {
             packet = pop_line(now);
         }
-        if (packet) lengths[place_of(packet->port)]--;
+        if (packet) lengths[packet->port]--;
         return packet;
     }
     Packet* pop_line(double now) {
@@ -124,7 +123,7 @@ template <class Packet> struct Queues {
             has_lines = true;
             std::deque<Packet*> others;
             for (Packet* packet : ready)
-                (place_of(packet->port) == port ? line->packets : others).push_back(packet);
+                ((int)packet->port == port ? line->packets : others).push_back(packet);
             ready.swap(others);
         }
         line->blocked = true;

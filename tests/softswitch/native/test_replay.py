@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Both back ends do the same in the middle of faulty exchanges, frame by frame."""
+
+import shutil
+from contextlib import ExitStack
+
+import pytest
+
+from switchgnn.softswitch.native import build
+from switchgnn.softswitch.native.build import find_compiler
+from switchgnn.topologies import Target
+from tests.softswitch.native.recording import play, recorded
+from tests.support.fabrics import Team, bed
+from tests.support.leaf_spine_fabrics import leaf_spine_bed
+
+pytestmark = [
+    pytest.mark.whole,
+    pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler"),
+]
+
+FAULTS = "loss=0.05,duplicate=0.05,reorder=0.1,corrupt=0.02,seed=7"
+ROUNDS, WIDTH = 2, 33
+
+
+def exchange(made, stack):
+    team = Team(made, stack, faults=FAULTS)
+    assert team.run(ROUNDS, width=WIDTH) == 0, team.errors
+    assert all(team.injected()[kind] for kind in ("lost", "duplicated", "reordered", "corrupted"))
+
+
+def star(strawman, folder, monkeypatch):
+    """What arrived at the switch of a star."""
+    with ExitStack() as stack:
+        switches = stack.enter_context(recorded(monkeypatch))
+        made = stack.enter_context(bed(Target.EMBEDDED, 3, folder, strawman=strawman))
+        made.install()
+        exchange(made, stack)
+        return [switches[0].recording(made.program.json)]
+
+
+def leaf_spine(folder, monkeypatch):
+    """What arrived at two leaves and at a spine."""
+    with ExitStack() as stack:
+        switches = stack.enter_context(recorded(monkeypatch))
+        made = stack.enter_context(leaf_spine_bed(folder))
+        made.disturb(f"cables.{FAULTS.replace(',', ',cables.').replace('cables.seed', 'seed')}")
+        exchange(made, stack)
+        return [each.recording(made.program.json) for each in switches]
+
+
+def differences(recording, monkeypatch, **options):
+    """Where the back ends differ: numbers of frames, and parts of the state."""
+    (left, state), (other_left, other_state) = play(recording, monkeypatch, **options)
+    frames = [n for n, pair in enumerate(zip(left, other_left, strict=False)) if pair[0] != pair[1]]
+    assert sum(map(len, left)) > 100
+    return frames, [part for part in state if state[part] != other_state[part]]
+
+
+@pytest.mark.parametrize("strawman", [False, True], ids=["switchgnn", "strawman"])
+def test_a_faulty_exchange_on_a_star(strawman, tmp_path, monkeypatch):
+    (recording,) = star(strawman, tmp_path, monkeypatch)
+    assert differences(recording, monkeypatch) == ([], [])
+    # That it can fail: one frame less for native code.
+    frames, parts = differences(
+        recording, monkeypatch, to_native=lambda all_: all_[:50] + all_[51:]
+    )
+    assert frames
+    assert "counts" in parts
+
+
+def test_a_faulty_exchange_on_leaves_and_a_spine(tmp_path, monkeypatch):
+    recordings = leaf_spine(tmp_path, monkeypatch)
+    assert len(recordings) == 3
+    for recording in recordings:
+        assert differences(recording, monkeypatch) == ([], [])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("file", "right", "wrong"),
+    [
+        ("wide.h", "r.w[i] = a.w[i] ^ b.w[i]", "r.w[i] = a.w[i] | b.w[i]"),
+        ("engine.h", "Program::keep(fate.again, after, values);", "values = {};"),
+    ],
+)
+def test_a_mistake_of_the_runtime_is_noticed(file, right, wrong, tmp_path, monkeypatch):
+    (recording,) = star(False, tmp_path, monkeypatch)
+    copied = shutil.copytree(build.RUNTIME, tmp_path / "runtime")
+    text = (copied / file).read_text()
+    assert right in text
+    (copied / file).write_text(text.replace(right, wrong))
+    monkeypatch.setattr(build, "RUNTIME", copied)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert differences(recording, monkeypatch) != ([], [])
