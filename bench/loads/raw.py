@@ -139,8 +139,8 @@ class _Port:
         """Send what the window allows."""
         rows = self._frames.rows
         limit = min(len(rows), self._acknowledged + WINDOW)
-        for place in range(self._sent, limit):
-            self.link.send(rows[place])
+        if limit > self._sent:
+            self.link.send_rows(rows, self._sent, limit - self._sent)
         self._sent = max(self._sent, limit)
 
     def take(self) -> None:
@@ -154,4 +154,4 @@ class _Port:
         """Repeat the first feature whose acknowledgement is missing."""
         if self._acknowledged < self._sent:
             last = (self._acknowledged // _GROUP + 1) * _GROUP - 1
-            self.link.send(self._frames.rows[min(last, len(self._frames.rows) - 1)])
+            self.link.send(self._frames.rows.frame(min(last, len(self._frames.rows) - 1)))

@@ -14,9 +14,8 @@ from collections import deque
 
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.wire.frames import FeatureFrames
-from switchgnn.host.wire.header import Header
 
-_BURST = 8
+_BURST = 64
 # GROUPS_PER_WORKER of p4src/accepted.p4.
 _GROUPS_APART = 32
 
@@ -69,31 +68,40 @@ class FeatureSender:
         while self._again and allowed > -self._group_size:
             # What is sent again is in flight already, so it may exceed the window.
             place = self._again.popleft()
-            self._link.send(self._rows[place])
+            self._link.send(self._rows.frame(place))
             self._note_if_asking(place, now)
             self._tally.features_resent += 1
             allowed -= 1
         burst = max(0, min(allowed, _BURST, self._furthest() - self._sent))
-        for place in range(self._sent, self._sent + burst):
-            self._link.send(self._rows[place])
-            self._note_if_asking(place, now)
+        if burst:
+            self._link.send_rows(self._rows, self._sent, burst)
+            self._note_asked(self._sent, self._sent + burst, now)
         self._sent += burst
         self._tally.features_sent += burst
         self._congestion.sent(burst)
         return bool(burst) and self._sent < self._furthest()
 
-    def take_ack(self, header: Header, now: float) -> bool:
-        """Take an acknowledgement; tell whether it is news."""
-        group = header.feature_group
+    def take_ack(self, group: int, count: int, now: float, *, marked: bool = False) -> bool:
+        """Take an acknowledgement.
+
+        Args:
+            group: of which group.
+            count: how many of its features the switch has let through.
+            now: the time, in seconds of ``time.monotonic``.
+            marked: whether it came with a mark.
+
+        Returns:
+            Whether it is news.
+        """
         if group not in self._waiting:
             self._measure_doubtful(group)
             return False
         size = self._size(group)
-        if header.count < size:
+        if count < size:
             self._repeat(group)
             self._congestion.lost(now)
-            news = header.count > self._accepted[group]
-            self._accepted[group] = header.count
+            news = count > self._accepted[group]
+            self._accepted[group] = count
             return news
         if self._attempts[group] == 0:
             self._round_trip.measured(now - self._asked_at[group])
@@ -101,7 +109,7 @@ class FeatureSender:
             self._doubtful[group] = now - self._first_asked[group]
         self._waiting.discard(group)
         self._confirmed += size
-        if not header.ecn:
+        if not marked:
             self._congestion.acknowledged(size)
         return True
 
@@ -121,7 +129,7 @@ class FeatureSender:
                     self._first_asked[group] = self._asked_at[group]
                 self._attempts[group] += 1
                 self._asked_at[group] = now
-                self._link.send(self._rows[last])
+                self._link.send(self._rows.frame(last))
                 self._tally.probes += 1
             else:
                 self._nothing_late_before = min(self._nothing_late_before, due)
@@ -155,6 +163,13 @@ class FeatureSender:
         places = range(first, first + self._size(group))
         queued = set(self._again)
         self._again.extend(place for place in places if place not in queued)
+
+    def _note_asked(self, first: int, end: int, now: float) -> None:
+        """Take note of the groups that end among these features, which have left."""
+        size = self._group_size
+        asked = range(first // size, end // size + (end == len(self._rows) and end % size > 0))
+        for group in asked:
+            self._asked_at[group] = now or time.monotonic()
 
     def _note_if_asking(self, place: int, now: float) -> None:
         if (place + 1) % self._group_size == 0 or place + 1 == len(self._rows):
