@@ -5,6 +5,7 @@
 https://man7.org/linux/man-pages/man2/recvmmsg.2.html
 """
 
+import errno
 import os
 import socket
 import struct
@@ -28,6 +29,7 @@ _LIBC.recvmmsg.argtypes = (c_int, c_void_p, c_uint, c_int, c_void_p)
 _LIBC.sendmmsg.argtypes = (c_int, c_void_p, c_uint, c_int)
 # Each message leaves as it is; what is longer than its room is cut.
 _NO_FLAGS = 0
+_NOTHING_YET = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
 _SOL_UDP, _UDP_SEGMENT = 17, 103
 _MOST_SEGMENTS = 64
 
@@ -86,26 +88,29 @@ class Arriving:
         room = np.zeros((frames, longest), dtype=np.uint8)
         self._messages, self._vectors = _messages(room)
         self._address = self._messages.ctypes.data
+        self._most = frames
         self.batch = FrameBatch(room, self._messages["size"])
 
-    def receive(self, descriptor: int) -> FrameBatch:
-        """Receive what is there, without waiting.
+    def receive(self, descriptor: int) -> int:
+        """Receive what is there into ``batch``, without waiting.
 
         Args:
             descriptor: of a socket.
 
         Returns:
-            At least one frame, valid until the next call.
+            How many frames there are now; 0 if nothing has come.
 
         Raises:
-            OSError: as ``socket.recv``; BlockingIOError if nothing is there.
+            OSError: as ``socket.recv``.
         """
-        room = len(self._messages)
-        count = _LIBC.recvmmsg(descriptor, self._address, room, _NO_FLAGS, None)
+        count = _LIBC.recvmmsg(descriptor, self._address, self._most, _NO_FLAGS, None)
         if count < 0:
-            raise _error()
-        self.batch.count = count
-        return self.batch
+            number = get_errno()
+            if number not in _NOTHING_YET:
+                raise OSError(number, os.strerror(number))
+            count = 0
+        self.batch.first, self.batch.count = 0, count
+        return int(count)
 
 
 class FrameRows:
@@ -113,27 +118,24 @@ class FrameRows:
 
     Args:
         frames: uint8[S, L], contiguous; it may be changed between two calls of ``send``.
+
+    Attributes:
+        count: S.
+        frame_bytes: L.
     """
 
     def __init__(self, frames: NDArray[np.uint8]) -> None:
+        self.count, self.frame_bytes = len(frames), int(frames.shape[1])
         self._frames = frames
         self._bytes = frames.reshape(-1).data
         self._segment = struct.pack("H", frames.shape[1])
         self._messages, self._vectors = _messages(frames)
         self._address = self._messages.ctypes.data
 
-    def __len__(self) -> int:
-        return len(self._frames)
-
     def frame(self, place: int) -> memoryview:
         """Return one of them."""
         frame: memoryview = self._frames[place].data
         return frame
-
-    @property
-    def frame_bytes(self) -> int:
-        """The length of each frame."""
-        return int(self._frames.shape[1])
 
     def send(self, descriptor: int, first: int, count: int) -> int:
         """Send some of them, without waiting.
@@ -152,7 +154,8 @@ class FrameRows:
         address = self._address + first * _MESSAGE.itemsize
         sent = _LIBC.sendmmsg(descriptor, address, count, _NO_FLAGS)
         if sent < 0:
-            raise _error()
+            number = get_errno()
+            raise OSError(number, os.strerror(number))
         return int(sent)
 
     def send_cut(self, sock: socket.socket, first: int, count: int) -> int:
@@ -188,8 +191,3 @@ def _messages(rows: NDArray[np.uint8]) -> tuple[NDArray[np.void], NDArray[np.voi
     messages["vectors"] = vectors.ctypes.data + places
     messages["vector_count"] = 1
     return messages, vectors
-
-
-def _error() -> OSError:
-    number = get_errno()
-    return OSError(number, os.strerror(number))

@@ -79,7 +79,7 @@ class FeatureFrames:
             fragment: the fragment's number, from 0.
             lanes: int32[S, 32], the slice of each source's fixed-point feature or sum.
         """
-        size = len(self.rows)
+        size = self.rows.count
         self._write(_FRAGMENT, np.full(size, fragment, dtype=">u2"))
         self._write(
             _ROUND, np.full(size, session_and_round(self._session, round_number), dtype=">u4")

@@ -220,21 +220,21 @@ class SocketLink(Link):
         """Receive another batch; tell whether anything has come."""
         while True:
             try:
-                batch = self._arriving.receive(self._socket.fileno())
-            except (BlockingIOError, InterruptedError):
-                if seconds <= 0 or not self._poll.poll(seconds * 1000):
-                    return False
-                seconds = 0.0
+                count = self._arriving.receive(self._socket.fileno())
             except ConnectionRefusedError:
                 if seconds <= 0:
                     return False
+                continue
             except OSError as error:
                 raise LinkError(f"Cannot receive on {self._name}: {error.strerror}.") from error
-            else:
+            if count:
                 self._taken = 0
-                self._frames_down += batch.count
-                self._bytes_down += int(batch.sizes[: batch.count].sum())
+                self._frames_down += count
+                self._bytes_down += sum(self._batch.sizes[:count].tolist())
                 return True
+            if seconds <= 0 or not self._poll.poll(seconds * 1000):
+                return False
+            seconds = 0.0
 
     def close(self) -> None:
         """Close the socket."""

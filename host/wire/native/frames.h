@@ -85,6 +85,9 @@ static inline bool unpack(const u8* frame, size_t size, u8 protocol, u32 kind, s
     return true;
 }
 
+// Whether a queue on the way was long (RFC 3168).
+static inline bool ce_marked(const u8* frame) { return (frame[15] & 3) == 3; }
+
 // Frames that have arrived together.
 struct Arrived {
     const u8* room;

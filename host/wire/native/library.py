@@ -19,6 +19,7 @@ from switchgnn.host.wire.header import (
     CHECKED_BYTES,
     FRAGMENT_BYTES,
     HEADER_AT,
+    PROTOCOL,
     VERSION,
     Kind,
 )
@@ -124,6 +125,7 @@ def _unit() -> str:
         "BODY_AT": BODY_AT,
         "FRAGMENT_BYTES": FRAGMENT_BYTES,
         "VERSION": VERSION,
+        "PROTOCOL": PROTOCOL,
         **{f"KIND_{kind.name}": int(kind) for kind in Kind},
     }
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())

@@ -8,6 +8,7 @@
 #include "frames.h"
 
 struct RowSieve {
+    u32 protocol, group;
     u32 round, mark, receiver, workers, fragments;
     const u32* first;   // by worker: where its frames begin, among all
     const u32* frames;  // by worker: how many there are
@@ -19,8 +20,8 @@ struct RowSieve {
     u8* heard;  // by worker
 
     bool completes_group(const u8* of_peer, u32 number, u32 count) const {
-        const u32 begin = number - number % GROUP;
-        const u32 end = begin + GROUP < count ? begin + GROUP : count;
+        const u32 begin = number - number % group;
+        const u32 end = begin + group < count ? begin + group : count;
         for (u32 i = begin; i < end; i++)
             if (i != number && !of_peer[i]) return false;
         return true;
@@ -28,7 +29,7 @@ struct RowSieve {
     bool take(const u8* frame, const Fields& f) {
         const u32 peer = f.block >> 8, number = f.source;
         if ((f.block & 0xFF) != receiver || peer >= workers || f.destination != mark) return false;
-        if (f.ecn || f.echo || (frame[ECN_AT] & 3) == MARKED || number >= frames[peer]) return false;
+        if (f.ecn || f.echo || ce_marked(frame) || number >= frames[peer]) return false;
         const u32 place = first[peer] + number;
         if (seen[place] || completes_group(seen + first[peer], number, frames[peer])) return false;
         seen[place] = 1;
@@ -48,7 +49,7 @@ extern "C" u32 sift_rows(RowSieve** sieves, u32 open, const Arrived* arrived, u3
         const u8* frame = arrived->frame(i);
         Fields f;
         bool taken = false;
-        if (unpack(frame, arrived->size(i), DIRECT_PROTOCOL, KIND_FEATURE, FRAGMENT_BYTES, f))
+        if (open && unpack(frame, arrived->size(i), sieves[0]->protocol, KIND_FEATURE, FRAGMENT_BYTES, f))
             for (u32 s = 0; s < open && !taken; s++) taken = sieves[s]->round == f.round && sieves[s]->take(frame, f);
         if (!taken) left[others++] = i;
     }
