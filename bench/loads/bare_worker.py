@@ -11,7 +11,7 @@ import sys
 from bench.errors import BenchError
 from switchgnn.host.innetwork import block
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.receiver import HERE, SumReceiver
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, Header
 from switchgnn.host.worker import WorkerTask, run_worker
@@ -24,15 +24,24 @@ _NEVER = 60.0
 class BareSender(FeatureSender):
     """Takes each acknowledgement as one of the whole group."""
 
-    def take_ack(self, header: Header, now: float) -> bool:
-        """Open the window; the count is ignored."""
-        group = header.feature_group
+    def take_ack(self, group: int, count: int, now: float, *, marked: bool = False) -> bool:
+        """Open the window.
+
+        Args:
+            group: which one the switch has.
+            count: ignored.
+            now: ignored.
+            marked: whether the window may not grow.
+
+        Returns:
+            Whether it is news.
+        """
         if group not in self._waiting:
             return False
         size = self._size(group)
         self._waiting.discard(group)
         self._confirmed += size
-        if not header.ecn:
+        if not marked:
             self._congestion.acknowledged(size)
         return True
 
@@ -43,7 +52,7 @@ class BareSender(FeatureSender):
         """Return a time so long that no timer ends."""
         return _NEVER
 
-    def _note_if_asking(self, place: int, now: float) -> None:
+    def _note_asked(self, first: int, end: int, now: float) -> None:
         pass
 
 
@@ -70,7 +79,8 @@ class BareReceiver(SumReceiver):
         self._tally.sums_received += 1
         at = place * FRAGMENT_BYTES
         self._staging[at : at + FRAGMENT_BYTES] = frame[BODY_AT : BODY_AT + FRAGMENT_BYTES]
-        del self._missing[place]
+        self._awaited[place] = HERE
+        self._left -= 1
         return True
 
     def ask_for_what_is_late(self, now: float) -> bool:

@@ -122,13 +122,13 @@ class _Port:
         self._places = {
             int(source).to_bytes(4, "big"): place for place, source in enumerate(part.send_source)
         }
-        self._lanes = np.arange(len(frames.rows) * LANES, dtype=np.int32).reshape(-1, LANES)
+        self._lanes = np.arange(frames.rows.count * LANES, dtype=np.int32).reshape(-1, LANES)
         self._sent = self._acknowledged = 0
 
     @property
     def finished(self) -> bool:
         """Whether the switch has acknowledged everything."""
-        return self._acknowledged == len(self._frames.rows)
+        return self._acknowledged == self._frames.rows.count
 
     def fill(self, round_number: int) -> None:
         """Prepare the next round."""
@@ -138,9 +138,9 @@ class _Port:
     def send(self) -> None:
         """Send what the window allows."""
         rows = self._frames.rows
-        limit = min(len(rows), self._acknowledged + WINDOW)
-        for place in range(self._sent, limit):
-            self.link.send(rows[place])
+        limit = min(rows.count, self._acknowledged + WINDOW)
+        if limit > self._sent:
+            self.link.send_rows(rows, self._sent, limit - self._sent)
         self._sent = max(self._sent, limit)
 
     def take(self) -> None:
@@ -154,4 +154,4 @@ class _Port:
         """Repeat the first feature whose acknowledgement is missing."""
         if self._acknowledged < self._sent:
             last = (self._acknowledged // _GROUP + 1) * _GROUP - 1
-            self.link.send(self._frames.rows[min(last, len(self._frames.rows) - 1)])
+            self.link.send(self._frames.rows.frame(min(last, self._frames.rows.count - 1)))

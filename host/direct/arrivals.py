@@ -9,14 +9,26 @@ a round before the one before the last is complete, so none is ever more than tw
 ahead of a worker that it sends to.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.data_frames import join_fragments
-from switchgnn.host.direct.frames import ALL_OF_A_GROUP, GROUP, UNASKED, Envelopes, Packet
+from switchgnn.host.direct.frames import (
+    ALL_OF_A_GROUP,
+    GROUP,
+    PROTOCOL,
+    UNASKED,
+    Envelopes,
+    Packet,
+)
 from switchgnn.host.direct.tally import DirectTally
+from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import FRAGMENT_BYTES, Header, Kind
 from switchgnn.host.wire.link import Link
+from switchgnn.host.wire.native.library import native_frames
+from switchgnn.host.wire.native.rows import RowArrays, RowSieve, RowSifter
 
 # How many rounds a worker is in at most, and how far it may be ahead of the others.
 MOST_OPEN = 2
@@ -32,20 +44,32 @@ class Incoming:
         mark: what the frames must carry.
         rows: int64[W], how many each worker sends.
         fragments: frames per row.
+
+    Attributes:
+        mark, fragments: as given.
+        frames: how many frames each worker sends.
+        arrays: where they go.
     """
 
     def __init__(self, mark: int, rows: NDArray[np.int64], fragments: int) -> None:
         self.mark = mark
-        self._fragments = fragments
+        self.fragments = fragments
         sizes = rows * fragments
         self.frames: list[int] = sizes.tolist()
-        self._first: list[int] = (np.cumsum(sizes) - sizes).tolist()
+        first = np.cumsum(sizes) - sizes
+        self._first: list[int] = first.tolist()
         self._left = int(sizes.sum())
-        self._seen = bytearray(self._left)
-        self._payloads = bytearray(self._left * FRAGMENT_BYTES)
-        self._view = memoryview(self._payloads)
-        self._whole = bytearray(int(rows.sum()))
-        self._left_of_row = [fragments] * len(self._whole)
+        self.arrays = RowArrays(
+            first=first.astype(np.uint32),
+            frames=sizes.astype(np.uint32),
+            seen=np.zeros(self._left, dtype=np.uint8),
+            payloads=np.zeros(self._left * FRAGMENT_BYTES, dtype=np.uint8),
+            left_of_row=np.full(int(rows.sum()), fragments, dtype=np.uint32),
+            whole=np.zeros(int(rows.sum()), dtype=np.uint8),
+        )
+        # One element of an array costs more than one of a view.
+        self._seen, self._view = self.arrays.seen.data, self.arrays.payloads.data
+        self._whole, self._left_of_row = self.arrays.whole.data, self.arrays.left_of_row.data
 
     @property
     def done(self) -> bool:
@@ -58,16 +82,16 @@ class Incoming:
         return {
             peer
             for peer, (first, size) in enumerate(zip(self._first, self.frames, strict=True))
-            if not all(self._seen[first : first + size])
+            if not self.arrays.seen[first : first + size].all()
         }
 
     def arrived(self, rows: NDArray[np.int64]) -> bool:
         """Return whether these rows are here, counted through all workers."""
-        return self.done or bool(np.frombuffer(self._whole, dtype=np.bool_)[rows].all())
+        return self.done or bool(self.arrays.whole[rows].all())
 
     def rows(self, rows: NDArray[np.int64], width: int) -> NDArray[np.float32]:
         """Return float32[len(rows), width] of rows that have arrived."""
-        return join_fragments(self._payloads, rows, width)
+        return join_fragments(self.arrays.payloads, rows, width)
 
     def seen(self, peer: int, number: int) -> bool:
         """Return whether a frame is here."""
@@ -84,11 +108,15 @@ class Incoming:
         place = self._first[peer] + number
         self._seen[place] = 1
         self._view[place * FRAGMENT_BYTES : (place + 1) * FRAGMENT_BYTES] = body
-        row = place // self._fragments
+        row = place // self.fragments
         self._left_of_row[row] -= 1
         if not self._left_of_row[row]:
             self._whole[row] = 1
         self._left -= 1
+
+    def took(self, frames: int) -> None:
+        """Take note of frames that a sieve has put into their places."""
+        self._left -= frames
 
     def bits(self, peer: int, first: int) -> int:
         """Return one bit for each frame of a group that is here."""
@@ -105,6 +133,7 @@ class Arrivals:
     """The receiving side of one worker, through all rounds.
 
     Args:
+        worker: its number.
         link: for acknowledgements.
         envelopes: around them.
         one_way: the workers that only send to us, or only receive.
@@ -114,6 +143,7 @@ class Arrivals:
 
     def __init__(
         self,
+        worker: int,
         link: Link,
         envelopes: Envelopes,
         *,
@@ -121,6 +151,7 @@ class Arrivals:
         round_number: int,
         tally: DirectTally,
     ) -> None:
+        self._worker = worker
         self._link = link
         self._envelopes = envelopes
         self._one_way = one_way
@@ -129,6 +160,9 @@ class Arrivals:
         self._rounds: dict[int, Incoming] = {}
         self._early: dict[int, dict[tuple[int, int], tuple[int, bytes]]] = {}
         self._queues: set[int] = set()
+        frames = native_frames()
+        self._sifter = RowSifter(frames) if frames is not None else None
+        self._sieves: dict[int, RowSieve] = {}
 
     def done(self, round_number: int) -> bool:
         """Return whether all rows of an open round have arrived."""
@@ -150,12 +184,48 @@ class Arrivals:
         early = self._early.pop(round_number, {})
         for (peer, number), (frame_mark, body) in early.items():
             self._stage(incoming, peer, number, frame_mark, body)
+        if self._sifter is not None:
+            self._sieves[round_number] = self._sieve(round_number, incoming)
         for peer, first in {(p, n - n % GROUP) for p, n in early if p in self._one_way}:
             self._acknowledge(peer, first, UNASKED, incoming.bits(peer, first), round_number)
 
     def close_round(self, round_number: int) -> None:
         """Leave a round of which everything has arrived."""
         del self._rounds[round_number]
+        self._sieves.pop(round_number, None)
+
+    def _sieve(self, round_number: int, incoming: Incoming) -> RowSieve:
+        return RowSieve(
+            incoming.arrays,
+            fragments=incoming.fragments,
+            receiver=self._worker,
+            round_number=round_number,
+            mark=incoming.mark,
+            protocol=PROTOCOL,
+            group=GROUP,
+        )
+
+    def sift(self, batch: FrameBatch, now: float, heard: dict[int, float]) -> Sequence[int]:
+        """Take what is plainly right and asks for nothing; see ``switchgnn.host.wire.native``.
+
+        Args:
+            batch: what has come.
+            now: the time, in seconds of ``time.monotonic``.
+            heard: when something came of each worker.
+
+        Returns:
+            The frames that somebody has to look at.
+        """
+        if self._sifter is None:
+            return range(batch.first, batch.count)
+        left = self._sifter.sift(batch, tuple(self._sieves.values()))
+        for number, sieve in self._sieves.items():
+            if sieve.taken:
+                self._rounds[number].took(sieve.taken)
+                self._tally.data_received += sieve.taken
+                heard.update(dict.fromkeys(np.flatnonzero(sieve.heard).tolist(), now))
+                sieve.heard[:] = 0
+        return left
 
     def take(self, packet: Packet) -> bool:
         """Take a FEATURE or a RECALL, answer it; tell whether it is progress."""

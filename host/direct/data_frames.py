@@ -2,17 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hot path: data frames packed as one matrix, in sending order."""
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.frames import DATA_FRAME_BYTES, GROUP, Envelopes, pair_number
+from switchgnn.host.wire.checksums import write_checksums
 from switchgnn.host.wire.header import (
     BODY_AT,
-    CHECKED_BYTES,
-    FRAGMENT_BYTES,
     HEADER_AT,
     HEADER_BYTES,
     LANES,
@@ -138,23 +136,24 @@ def data_frames(
     header["round"] = round_number
     frames[:, BODY_AT:] = lanes[order.place].view(np.uint8)
     frames[:, HEADER_AT:BODY_AT] = header.view(np.uint8).reshape(size, HEADER_BYTES)
-    header["checksum"] = _checksums(frames)
-    frames[:, HEADER_AT:BODY_AT] = header.view(np.uint8).reshape(size, HEADER_BYTES)
+    write_checksums(frames)
     return frames
 
 
-def join_fragments(payloads: bytearray, rows: NDArray[np.int64], width: int) -> NDArray[np.float32]:
+def join_fragments(
+    payloads: NDArray[np.uint8], rows: NDArray[np.int64], width: int
+) -> NDArray[np.float32]:
     """Put rows together from the payloads of their frames.
 
     Args:
-        payloads: 128 bytes for each frame of the round, row after row.
+        payloads: uint8[N · 128], the frames of the round, row after row.
         rows: int64[R], which rows.
         width: F, the elements of a row.
 
     Returns:
         float32[R, F].
     """
-    lanes = np.frombuffer(payloads, dtype=">f4").reshape(-1, fragments_of(width) * LANES)
+    lanes = payloads.view(">f4").reshape(-1, fragments_of(width) * LANES)
     return lanes[rows, :width].astype(np.float32)
 
 
@@ -164,21 +163,3 @@ def _fragments(rows: NDArray[np.float32]) -> NDArray[np.generic]:
     padded = np.zeros((count, fragments_of(width) * LANES), dtype=">f4")
     padded[:, :width] = rows
     return padded.reshape(-1, LANES)
-
-
-def _checksums(frames: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    crc32 = zlib.crc32
-    head_end = HEADER_AT + CHECKED_BYTES
-    whole = memoryview(frames.reshape(-1))  # type: ignore[arg-type]
-    starts = range(0, len(whole), DATA_FRAME_BYTES)
-    return np.fromiter(
-        (
-            crc32(
-                whole[at + BODY_AT : at + BODY_AT + FRAGMENT_BYTES],
-                crc32(whole[at + HEADER_AT : at + head_end]),
-            )
-            for at in starts
-        ),
-        dtype=np.uint32,
-        count=len(frames),
-    )

@@ -31,7 +31,6 @@ from switchgnn.station import Station
 
 # How long a worker that leaves answers those that may have missed its last acknowledgement.
 _LINGER = 2.0
-_AT_ONCE = 16
 # A worker that waits is seen to be alive by what it does.
 _LONGEST_WAIT = 1.0
 
@@ -118,6 +117,7 @@ class DirectExchange:
         self._closing = False
         self._heard: dict[int, float] = {}
         self._arrivals = Arrivals(
+            worker,
             link,
             self._envelopes,
             one_way=one_way,
@@ -223,13 +223,13 @@ class DirectExchange:
         # A round without any rows is complete immediately.
         news = self._close_rounds()
         more = self._outbox.send_some(now) or news
-        frame = self._link.receive(0.0 if more else min(longest, self._wait(now)))
+        batch = self._link.receive_batch(0.0 if more else min(longest, self._wait(now)))
         now = time.monotonic()
-        budget = _AT_ONCE
-        while frame is not None:
-            news |= self._take(frame, now)
-            budget -= 1
-            frame = self._link.receive(0.0) if budget else None
+        if batch is not None:
+            left = self._arrivals.sift(batch, now, self._heard)
+            news |= len(left) < batch.count - batch.first
+            for place in left:
+                news |= self._take(batch.frame(place), now)
         news |= self._close_rounds()
         if news or self._nothing_awaited:
             self._deadline = now + self._patience

@@ -27,10 +27,12 @@ from switchgnn.host.direct.frames import ALL_OF_A_GROUP, GROUP, UNASKED, Envelop
 from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.batches import FrameRows
+from switchgnn.host.wire.departures import Departures
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
 
-_BURST = 8
+_BURST = 64
 # A network that is merely slow answers by then.
 _BUSY_AFTER = 3
 
@@ -99,7 +101,7 @@ class _Group:
     peer: int
     number: int
     missing: int
-    frames: list[memoryview | None]
+    frames: list[tuple[FrameRows, int] | None]
     asks: int = 0
     queued: int = 0
     sent: int = 0
@@ -168,6 +170,7 @@ class Outbox:
         self._to_send: dict[tuple[int, int], deque[_Run]] = {}
         self._open: dict[tuple[int, int, int], _Group] = {}
         self._again: deque[tuple[_Group, int]] = deque()
+        self._departures = Departures()
         self._turn = 0
         self._left = 0
         self._nothing_late_before = 0.0
@@ -202,7 +205,7 @@ class Outbox:
     def load(self, cargo: Cargo) -> None:
         """Take frames that may leave; none of them twice."""
         order = cargo.order
-        rows = [memoryview(row) for row in cargo.frames]
+        rows = FrameRows(cargo.frames)
         asking = cargo.asking.tolist()
         peers, numbers = order.peer.tolist(), order.number.tolist()
         sending = self._rounds[cargo.round]
@@ -212,13 +215,18 @@ class Outbox:
             group = self._group(cargo.round, sending, peers[start], numbers[start])
             bit = numbers[start] - group.number
             for place in range(start, end):
-                group.frames[bit] = rows[place]
+                group.frames[bit] = (rows, place)
                 group.asks |= asking[place] << bit
                 bit += 1
             self._queue(group)
 
     def send_some(self, now: float) -> bool:
         """Send what window and rate allow, a burst at most; tell whether more may go."""
+        more = self._prepare_some(now)
+        self._departures.leave(self._link)
+        return more
+
+    def _prepare_some(self, now: float) -> bool:
         budget = _BURST
         while self._again and budget:
             # What is sent again is in flight already, so it is outside the window.
@@ -344,7 +352,7 @@ class Outbox:
     def _send(self, group: _Group, bit: int) -> None:
         frame = group.frames[bit]
         assert frame is not None  # noqa: S101  only what has come is queued
-        self._link.send(frame)
+        self._departures.add(*frame)
 
     def _confirm(self, group: _Group, arrived: int, *, marked: bool) -> bool:
         news = group.missing & arrived & ((1 << group.sent) - 1)

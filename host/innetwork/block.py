@@ -4,6 +4,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,23 @@ from switchgnn.host.innetwork.inbox import Inbox, Packet
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.sender import FeatureSender
+from switchgnn.host.innetwork.sieve import Sieve
+from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Kind
 
 _NAMED_AT_MOST = 10
-# Packets that are taken before features are sent again and timers looked at.
-_AT_ONCE = 64
-
 # Called with the share of the fragment that is done, between 0 and 1.
 ShareListener = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class _Fragment:
+    """A fragment of a block that is under way."""
+
+    place: tuple[int, int, int]
+    sender: FeatureSender
+    receiver: SumReceiver
+    sieve: Sieve
 
 
 class BlockExchange:
@@ -56,12 +66,18 @@ class BlockExchange:
         self._on_share = on_share
 
     def run(
-        self, schedule: BlockSchedule, round_number: int, fragment: int, lanes: NDArray[np.int32]
+        self,
+        schedule: BlockSchedule,
+        sieve: Sieve,
+        round_number: int,
+        fragment: int,
+        lanes: NDArray[np.int32],
     ) -> NDArray[np.int32]:
         """Exchange one fragment of one block.
 
         Args:
             schedule: the block.
+            sieve: takes the sums of the block that are plainly right.
             round_number: the round, from 1.
             fragment: the fragment's number, from 0.
             lanes: int32[S, 32], the fixed-point slices in send order.
@@ -76,29 +92,25 @@ class BlockExchange:
         schedule.frames.fill(round_number, fragment, lanes)
         sender = FeatureSender(self._endpoint, schedule.frames)
         receiver = self._receiver(self._endpoint, schedule, place=place, began=time.monotonic())
-        self._drive(place, sender, receiver)
+        sieve.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
+        self._drive(_Fragment(place, sender, receiver, sieve))
         return receiver.sums()
 
-    def _drive(
-        self, place: tuple[int, int, int], sender: FeatureSender, receiver: SumReceiver
-    ) -> None:
+    def _drive(self, under_way: _Fragment) -> None:
+        sender, receiver = under_way.sender, under_way.receiver
         now = time.monotonic()
         deadline, beat_at = now + self._pace.patience, now + self._pace.beat
         for kept in self._inbox.take_kept():
-            self._take(place, kept, sender, receiver, now)
+            self._take(under_way, kept, now)
         while not (sender.done and receiver.done):
             now = time.monotonic()
             more = sender.send_some(now)
-            packet = self._inbox.receive(0.0 if more else self._wait(sender, receiver, now))
+            batch = self._inbox.receive_batch(0.0 if more else self._wait(sender, receiver, now))
             now = time.monotonic()
-            budget = _AT_ONCE
-            while packet is not None:
-                if self._take(place, packet, sender, receiver, now):
-                    deadline = now + self._pace.patience
-                budget -= 1
-                packet = self._inbox.receive(0.0) if budget else None
+            if batch is not None and self._take_batch(under_way, batch, now):
+                deadline = now + self._pace.patience
             if now > deadline:
-                raise ExchangeTimeoutError(self._complaint(place, sender, receiver))
+                raise ExchangeTimeoutError(self._complaint(under_way))
             sender.repeat_what_is_late(now)
             asked = sender.done and receiver.ask_for_what_is_late(now)
             if asked or now > beat_at:
@@ -112,19 +124,26 @@ class BlockExchange:
         timer = min(timer, self._pace.beat)
         return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
-    def _take(
-        self,
-        place: tuple[int, int, int],
-        packet: Packet,
-        sender: FeatureSender,
-        receiver: SumReceiver,
-        now: float,
-    ) -> bool:
+    def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:
+        """Hand on what has come; tell whether there is progress."""
+        sifted = under_way.sieve.sift(batch)
+        news = under_way.receiver.took(sifted.taken, now)
+        for group, count in sifted.acknowledged:
+            self._tally.heard += 1
+            news |= under_way.sender.take_ack(group, count, now)
+        for place in sifted.left:
+            packet = self._inbox.open(batch.frame(place))
+            if packet is not None:
+                news |= self._take(under_way, packet, now)
+        return news
+
+    def _take(self, under_way: _Fragment, packet: Packet, now: float) -> bool:
         """Hand a packet on; tell whether it is progress."""
+        sender, receiver = under_way.sender, under_way.receiver
         header, frame = packet
         if header.kind is Kind.WAITING:
             self._barrier.heed(header, frame)
-        if (header.round, header.block_id, header.fragment) != place:
+        if (header.round, header.block_id, header.fragment) != under_way.place:
             self._tally.late += 1
             return False
         if header.kind is Kind.SUM:
@@ -134,17 +153,16 @@ class BlockExchange:
             return take(header, frame, now)
         if header.kind is Kind.ACK:
             self._tally.heard += 1
-            return sender.take_ack(header, now)
+            return sender.take_ack(header.feature_group, header.count, now, marked=header.ecn)
         if header.kind is Kind.MISSING:
             self._tally.heard += 1
             return receiver.take_missing(header, now)
         self._tally.ignored += 1
         return False
 
-    def _complaint(
-        self, place: tuple[int, int, int], sender: FeatureSender, receiver: SumReceiver
-    ) -> str:
-        where = "Round {}, block {}, fragment {}".format(*place)
+    def _complaint(self, under_way: _Fragment) -> str:
+        sender, receiver = under_way.sender, under_way.receiver
+        where = "Round {}, block {}, fragment {}".format(*under_way.place)
         after = f"after {self._pace.patience:g} s without progress"
         if not sender.done:
             return (

@@ -25,6 +25,7 @@ from switchgnn.host.innetwork.notice import Notifier
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.innetwork.sieve import sieves
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import LANES, LAST_ROUND, OPENING_BLOCK, fragments_of
@@ -112,6 +113,7 @@ class InNetworkExchange:
         self._responder = Responder(endpoint, part.vertices)
         inbox = Inbox(endpoint, self._responder, Notifier(endpoint))
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
+        self._sieves = sieves(self._schedules)
         self._barrier = Barrier(
             endpoint,
             inbox,
@@ -175,7 +177,11 @@ class InNetworkExchange:
             if block in blocks:
                 schedule = self._schedules[block - 1]
                 received = self._block.run(
-                    schedule, round_number, fragment, schedule.payloads(lanes[:, fragment])
+                    schedule,
+                    self._sieves[block - 1],
+                    round_number,
+                    fragment,
+                    schedule.payloads(lanes[:, fragment]),
                 )
                 sums[schedule.receive_row, fragment] += received
             self._barrier.close_block((round_number, block, fragment), following)

@@ -14,6 +14,7 @@ from collections import deque
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.notice import Notifier
 from switchgnn.host.innetwork.responder import Responder
+from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, unpack_header
 
 _KEPT_AT_MOST = 1 << 17
@@ -44,23 +45,35 @@ class Inbox:
 
         Of another session only WAITING is returned, which may say that there is a newer one.
         """
-        while True:
-            frame = self._link.receive(seconds)
-            if frame is None:
-                return None
-            header = unpack_header(frame)
-            if header is None:
-                self._tally.malformed += 1
-            elif header.session != self._session and header.kind is not Kind.WAITING:
-                self._tally.foreign += 1
-            else:
-                if header.ecn or header.kind is Kind.NOTICE:
-                    self._heed(header)
-                if header.kind is Kind.FETCH:
-                    self._responder.answer(header)
-                elif header.kind is not Kind.NOTICE:
-                    return header, frame
+        while (frame := self._link.receive(seconds)) is not None:
+            packet = self.open(frame)
+            if packet is not None:
+                return packet
             seconds = 0.0
+        return None
+
+    def receive_batch(self, seconds: float) -> FrameBatch | None:
+        """Return the next frames, valid until the next call, or None after ``seconds``.
+
+        What is not known to be a sound packet of this session is to be opened.
+        """
+        return self._link.receive_batch(seconds)
+
+    def open(self, frame: memoryview) -> Packet | None:
+        """Return the packet in a frame; None if there is none, or it is served already."""
+        header = unpack_header(frame)
+        if header is None:
+            self._tally.malformed += 1
+            return None
+        if header.session != self._session and header.kind is not Kind.WAITING:
+            self._tally.foreign += 1
+            return None
+        if header.ecn or header.kind is Kind.NOTICE:
+            self._heed(header)
+        if header.kind is Kind.FETCH:
+            self._responder.answer(header)
+            return None
+        return None if header.kind is Kind.NOTICE else (header, frame)
 
     def _heed(self, header: Header) -> None:
         self._congestion.slow_down(time.monotonic())

@@ -40,6 +40,8 @@ _LONGEST_QUIET = 1.0
 _AT_ONCE = 16
 # How many more sums are asked for when one comes on request.
 _NEXT = 2
+# What a sum may be: here; awaited; and awaited, but a sieve must not take it.
+HERE, AWAITED, IN_DOUBT = 0, 1, 2
 
 
 @dataclass
@@ -55,12 +57,20 @@ class _Doubt:
 class SumReceiver:
     """The sums of one fragment of one block, as they come in.
 
+    Most are plainly right, and a sieve may put them into their places.
+
     Args:
         endpoint: this worker.
         schedule: the block.
         place: round, block and fragment.
         began: when the fragment was begun, in seconds of ``time.monotonic``.
+
+    Attributes:
+        awaited: uint8[Q], what each sum is: HERE, AWAITED or IN_DOUBT.
+        payloads: uint8[Q · 128], the sums as they came.
     """
+
+    _awaits = AWAITED
 
     def __init__(
         self,
@@ -75,8 +85,14 @@ class SumReceiver:
         self._place = place
         self._round_trip = endpoint.round_trip
         self._tally = endpoint.tally
-        self._staging = bytearray(FRAGMENT_BYTES * len(schedule.receive_vertex))
-        self._missing = dict.fromkeys(range(len(schedule.receive_vertex)))
+        awaited = len(schedule.receive_vertex)
+        self.payloads = np.zeros(FRAGMENT_BYTES * awaited, dtype=np.uint8)
+        self.awaited = np.full(awaited, self._awaits, dtype=np.uint8)
+        # One element of an array costs more than one of a view.
+        self._staging, self._awaited = self.payloads.data, self.awaited.data
+        self._left = awaited
+        # In which order they are asked for; empty before anything is late.
+        self._turns: dict[int, None] = {}
         self._doubts: dict[int, _Doubt] = {}
         self._features: dict[int, NDArray[np.int32]] = {}
         self._wanted: dict[int, set[int]] = {}
@@ -91,17 +107,18 @@ class SumReceiver:
     @property
     def done(self) -> bool:
         """Whether all sums are here."""
-        return not self._missing
+        return not self._left
 
     @property
     def share(self) -> float:
         """The share of the sums that are here."""
-        return 1 - len(self._missing) / max(1, len(self._schedule.receive_vertex))
+        return 1 - self._left / max(1, len(self._awaited))
 
     @property
     def missing_vertices(self) -> list[int]:
         """The vertices whose sums are not here."""
-        return [int(self._schedule.receive_vertex[place]) for place in self._missing]
+        vertices: list[int] = self._schedule.receive_vertex[self.awaited > 0].tolist()
+        return vertices
 
     @property
     def silent_workers(self) -> list[int]:
@@ -121,14 +138,28 @@ class SumReceiver:
         """
         bits = np.ones(len(self._schedule.neighbour_vertex), dtype=np.bool_)
         fetched = np.fromiter(self._features, dtype=np.int64)
-        for place in self._missing:
+        for place in np.flatnonzero(self.awaited).tolist():
             span = self._schedule.neighbour_slice(place)
             bits[span] = np.isin(self._schedule.neighbour_vertex[span], fetched)
         return bits
 
     def sums(self) -> NDArray[np.int32]:
         """Return int32[Q, 32], one sum per awaited vertex."""
-        return np.frombuffer(self._staging, dtype=">i4").reshape(-1, LANES).astype(np.int32)
+        return self.payloads.view(">i4").reshape(-1, LANES).astype(np.int32)
+
+    def took(self, sums: int, now: float) -> bool:
+        """Take note of sums that a sieve has put into their places; tell whether there are any.
+
+        Args:
+            sums: how many; each as ``take_sum`` takes one that was not asked for.
+            now: the time, in seconds of ``time.monotonic``.
+        """
+        if sums:
+            self._left -= sums
+            self._tally.sums_received += sums
+            self._attempts = 0
+            self._quiet_since = self._grew_at = now
+        return sums > 0
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a sum of the switch.
@@ -145,7 +176,7 @@ class SumReceiver:
         if place is None or header.count != self._schedule.receive_count[place]:
             self._tally.wrong += 1
             return False
-        if place not in self._missing:
+        if not self._awaited[place]:
             self._tally.repeated += 1
             return False
         if place in self._doubts:
@@ -176,10 +207,10 @@ class SumReceiver:
     def take_missing(self, header: Header, now: float) -> bool:
         """Take the switch's word that a sum is not complete; tell whether it has grown."""
         place = self._schedule.receive_place.get(header.dst_id)
-        if place is None or place not in self._missing:
+        if place is None or not self._awaited[place]:
             return False
         self._attempts = self._round_trip.answered(self._attempts)
-        doubt = self._doubts.setdefault(place, _Doubt())
+        doubt = self._doubt(place)
         if doubt.fetching:
             return False
         if doubt.count != header.count:
@@ -224,7 +255,7 @@ class SumReceiver:
         self._features[source] = lanes
         for place in self._wanted.pop(source, ()):
             doubt = self._doubts.get(place)
-            if doubt is None or place not in self._missing:
+            if doubt is None or not self._awaited[place]:
                 continue
             doubt.awaited.discard(source)
             if not doubt.awaited:
@@ -234,11 +265,13 @@ class SumReceiver:
         """Recall or fetch when nothing has come for a while; tell whether it was so."""
         if self._quiet_since == 0.0:
             self._quiet_since = now
-        if not self._missing or now - self._quiet_since < self._patience(now):
+        if not self._left or now - self._quiet_since < self._patience(now):
             return False
         self._attempts += 1
         self._quiet_since = now
-        self._late = deque(self._missing)
+        turns = self._turns or range(len(self._awaited))
+        self._turns = dict.fromkeys(place for place in turns if self._awaited[place])
+        self._late = deque(self._turns)
         self._unanswered.clear()
         self._ask_some(_AT_ONCE if self._in_earnest else 1)
         return True
@@ -253,11 +286,11 @@ class SumReceiver:
         asked = 0
         while asked < most and self._late:
             place = self._late.popleft()
-            if place not in self._missing:
+            if not self._awaited[place]:
                 continue
             # To the end of the queue: the next time others have their turn.
-            self._missing.pop(place)
-            self._missing[place] = None
+            self._turns.pop(place)
+            self._turns[place] = None
             asked += self._ask(place)
 
     def next_timer(self, now: float) -> float:
@@ -269,7 +302,7 @@ class SumReceiver:
         return max(share, self._round_trip.backed_off(self._attempts))
 
     def _ask(self, place: int) -> int:
-        doubt = self._doubts.setdefault(place, _Doubt())
+        doubt = self._doubt(place)
         vertex = int(self._schedule.receive_vertex[place])
         if not doubt.fetching:
             self._send(Kind.RECALL, 0, vertex, resend=self._in_earnest)
@@ -283,12 +316,17 @@ class SumReceiver:
 
     def _fetch_all(self, place: int, now: float) -> bool:
         """Fetch the features of a sum, unless that is under way; tell whether it was not."""
-        doubt = self._doubts.setdefault(place, _Doubt())
+        doubt = self._doubt(place)
         if doubt.fetching:
             return False
         doubt.since = now
         self._start_fetching(place, doubt)
         return True
+
+    def _doubt(self, place: int) -> _Doubt:
+        """Return what is known of a sum that does not come by itself."""
+        self._awaited[place] = IN_DOUBT
+        return self._doubts.setdefault(place, _Doubt())
 
     def _start_fetching(self, place: int, doubt: _Doubt) -> None:
         doubt.fetching = True
@@ -322,7 +360,8 @@ class SumReceiver:
     def _finish(self, place: int, lanes: memoryview, now: float) -> None:
         at = place * FRAGMENT_BYTES
         self._staging[at : at + FRAGMENT_BYTES] = lanes
-        del self._missing[place]
+        self._awaited[place] = HERE
+        self._left -= 1
         self._unanswered.discard(place)
         self._doubts.pop(place, None)
         self._attempts = 0

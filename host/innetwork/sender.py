@@ -14,9 +14,8 @@ from collections import deque
 
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.wire.frames import FeatureFrames
-from switchgnn.host.wire.header import Header
 
-_BURST = 8
+_BURST = 64
 # GROUPS_PER_WORKER of p4src/accepted.p4.
 _GROUPS_APART = 32
 
@@ -32,12 +31,14 @@ class FeatureSender:
     def __init__(self, endpoint: Endpoint, frames: FeatureFrames) -> None:
         self._link = endpoint.link
         self._rows = frames.rows
+        self._total = frames.rows.count
         self._group_size = endpoint.pace.group_size
         self._congestion = endpoint.congestion
         self._round_trip = endpoint.round_trip
         self._tally = endpoint.tally
-        groups = -(-len(self._rows) // self._group_size)
+        groups = -(-self._total // self._group_size)
         self._waiting = set(range(groups))
+        self._first_waiting = 0
         self._asked_at = [0.0] * groups
         self._attempts = [0] * groups
         self._accepted = [0] * groups
@@ -56,12 +57,12 @@ class FeatureSender:
     @property
     def share(self) -> float:
         """The share of the features that the switch has let through."""
-        return self._confirmed / max(1, len(self._rows))
+        return self._confirmed / max(1, self._total)
 
     @property
     def unconfirmed(self) -> int:
         """Features that no acknowledgement has covered yet."""
-        return len(self._rows) - self._confirmed
+        return self._total - self._confirmed
 
     def send_some(self, now: float) -> bool:
         """Send what window and rate allow, a burst at most; tell whether more may go."""
@@ -69,31 +70,41 @@ class FeatureSender:
         while self._again and allowed > -self._group_size:
             # What is sent again is in flight already, so it may exceed the window.
             place = self._again.popleft()
-            self._link.send(self._rows[place])
+            self._link.send(self._rows.frame(place))
             self._note_if_asking(place, now)
             self._tally.features_resent += 1
             allowed -= 1
-        burst = max(0, min(allowed, _BURST, self._furthest() - self._sent))
-        for place in range(self._sent, self._sent + burst):
-            self._link.send(self._rows[place])
-            self._note_if_asking(place, now)
+        furthest = self._furthest()
+        burst = max(0, min(allowed, _BURST, furthest - self._sent))
+        if burst:
+            self._link.send_rows(self._rows, self._sent, burst)
+            self._note_asked(self._sent, self._sent + burst, now)
         self._sent += burst
         self._tally.features_sent += burst
         self._congestion.sent(burst)
-        return bool(burst) and self._sent < self._furthest()
+        return bool(burst) and self._sent < furthest
 
-    def take_ack(self, header: Header, now: float) -> bool:
-        """Take an acknowledgement; tell whether it is news."""
-        group = header.feature_group
+    def take_ack(self, group: int, count: int, now: float, *, marked: bool = False) -> bool:
+        """Take an acknowledgement.
+
+        Args:
+            group: of which group.
+            count: how many of its features the switch has let through.
+            now: the time, in seconds of ``time.monotonic``.
+            marked: whether it came with a mark.
+
+        Returns:
+            Whether it is news.
+        """
         if group not in self._waiting:
             self._measure_doubtful(group)
             return False
         size = self._size(group)
-        if header.count < size:
+        if count < size:
             self._repeat(group)
             self._congestion.lost(now)
-            news = header.count > self._accepted[group]
-            self._accepted[group] = header.count
+            news = count > self._accepted[group]
+            self._accepted[group] = count
             return news
         if self._attempts[group] == 0:
             self._round_trip.measured(now - self._asked_at[group])
@@ -101,7 +112,7 @@ class FeatureSender:
             self._doubtful[group] = now - self._first_asked[group]
         self._waiting.discard(group)
         self._confirmed += size
-        if not header.ecn:
+        if not marked:
             self._congestion.acknowledged(size)
         return True
 
@@ -121,15 +132,15 @@ class FeatureSender:
                     self._first_asked[group] = self._asked_at[group]
                 self._attempts[group] += 1
                 self._asked_at[group] = now
-                self._link.send(self._rows[last])
+                self._link.send(self._rows.frame(last))
                 self._tally.probes += 1
             else:
                 self._nothing_late_before = min(self._nothing_late_before, due)
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue."""
-        first = min(self._waiting, default=None)
-        if first is None or self._asked_at[first] == 0.0:
+        first = self._first()
+        if not self._waiting or self._asked_at[first] == 0.0:
             return self._round_trip.timeout
         due = self._asked_at[first] + self._round_trip.backed_off(self._attempts[first])
         return max(0.0, due - now)
@@ -146,8 +157,13 @@ class FeatureSender:
 
     def _furthest(self) -> int:
         # The switch tells the groups of a worker apart only so far.
-        first = min(self._waiting, default=0)
-        return min(len(self._rows), (first + _GROUPS_APART) * self._group_size)
+        return min(self._total, (self._first() + _GROUPS_APART) * self._group_size)
+
+    def _first(self) -> int:
+        """Return the first group that waits, if one does."""
+        while self._waiting and self._first_waiting not in self._waiting:
+            self._first_waiting += 1
+        return self._first_waiting
 
     def _repeat(self, group: int) -> None:
         self._attempts[group] += 1
@@ -156,9 +172,16 @@ class FeatureSender:
         queued = set(self._again)
         self._again.extend(place for place in places if place not in queued)
 
+    def _note_asked(self, first: int, end: int, now: float) -> None:
+        """Take note of the groups that end among these features, which have left."""
+        size = self._group_size
+        asked = range(first // size, end // size + (end == self._total and end % size > 0))
+        for group in asked:
+            self._asked_at[group] = now or time.monotonic()
+
     def _note_if_asking(self, place: int, now: float) -> None:
-        if (place + 1) % self._group_size == 0 or place + 1 == len(self._rows):
+        if (place + 1) % self._group_size == 0 or place + 1 == self._total:
             self._asked_at[place // self._group_size] = now or time.monotonic()
 
     def _size(self, group: int) -> int:
-        return min(self._group_size, len(self._rows) - group * self._group_size)
+        return min(self._group_size, self._total - group * self._group_size)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.receiver import IN_DOUBT, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
 from switchgnn.host.transport import WorkerEnd
@@ -50,6 +50,9 @@ class PartReceiver(SumReceiver):
         endpoint, schedule, place, began: as ``SumReceiver`` takes them.
     """
 
+    # A sum is not right by its count alone.
+    _awaits = IN_DOUBT
+
     def __init__(
         self,
         endpoint: Endpoint,
@@ -78,7 +81,7 @@ class PartReceiver(SumReceiver):
         if place is None or not 1 <= header.count <= self._schedule.receive_count[place]:
             self._tally.wrong += 1
             return False
-        if place not in self._missing or place in self._parts:
+        if not self._awaited[place] or place in self._parts:
             self._tally.repeated += 1
             return False
         if place in self._doubts:
@@ -104,7 +107,7 @@ class PartReceiver(SumReceiver):
             self._tally.wrong += 1
             return False
         overflowed = self._overflowed.setdefault(place, set())
-        if place not in self._missing or source in overflowed:
+        if not self._awaited[place] or source in overflowed:
             self._tally.repeated += 1
             return False
         self._tally.overflows += 1
@@ -114,7 +117,7 @@ class PartReceiver(SumReceiver):
         self._attempts = 0
         self._quiet_since = now
         self._keep_feature(source, _lanes(frame), now)
-        if place in self._missing:
+        if self._awaited[place]:
             self._complete(place, now)
         return True
 
@@ -125,7 +128,7 @@ class PartReceiver(SumReceiver):
         the way here is lost.
         """
         place = self._schedule.receive_place.get(header.dst_id)
-        if place is None or place not in self._missing:
+        if place is None or not self._awaited[place]:
             return False
         if header.count >= self._schedule.receive_count[place]:
             self._attempts = self._round_trip.answered(self._attempts)

@@ -6,15 +6,14 @@ Row i is the i-th frame of the block, ready to be sent. What does not change
 from one fragment to the next is written once; what does is written by column.
 """
 
-import zlib
-
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.batches import FrameRows
+from switchgnn.host.wire.checksums import write_checksums
 from switchgnn.host.wire.header import (
     BODY_AT,
-    CHECKED_BYTES,
     FEATURE_FRAME_BYTES,
     FRAGMENT_BYTES,
     HEADER_AT,
@@ -32,7 +31,6 @@ _ECHO = HEADER_AT + 13
 _FRAGMENT = HEADER_AT + 14
 _GROUP = HEADER_AT + 16
 _ROUND = HEADER_AT + 18
-_CHECKSUM = HEADER_AT + 22
 
 
 class FeatureFrames:
@@ -71,7 +69,7 @@ class FeatureFrames:
         echoes[group_size - 1 :: group_size] = True
         echoes[-1:] = True
         self._frames[:, _ECHO] = VERSION << 4 | echoes
-        self.rows = [memoryview(row) for row in self._frames]  # type: ignore[arg-type]
+        self.rows = FrameRows(self._frames)
 
     def fill(self, round_number: int, fragment: int, lanes: NDArray[np.int32]) -> None:
         """Write round, fragment, payloads and checksums.
@@ -81,22 +79,13 @@ class FeatureFrames:
             fragment: the fragment's number, from 0.
             lanes: int32[S, 32], the slice of each source's fixed-point feature or sum.
         """
-        size = len(self.rows)
+        size = self.rows.count
         self._write(_FRAGMENT, np.full(size, fragment, dtype=">u2"))
         self._write(
             _ROUND, np.full(size, session_and_round(self._session, round_number), dtype=">u4")
         )
         self._write(BODY_AT, np.ascontiguousarray(lanes, dtype=">i4"))
-        self._write(_CHECKSUM, self._checksums().astype(">u4"))
-
-    def _checksums(self) -> NDArray[np.uint32]:
-        crc32 = zlib.crc32
-        head_end = HEADER_AT + CHECKED_BYTES
-        return np.fromiter(
-            (crc32(row[BODY_AT:], crc32(row[HEADER_AT:head_end])) for row in self.rows),
-            dtype=np.uint32,
-            count=len(self.rows),
-        )
+        write_checksums(self._frames)
 
     def _write(self, at: int, values: NDArray[np.generic]) -> None:
         width = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)

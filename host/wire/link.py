@@ -13,14 +13,21 @@ import select
 import socket
 import struct
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from switchgnn.host.errors import LinkError
+from switchgnn.host.wire.batches import Arriving, FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.udp_socket import connected_udp
 
 _RECEIVE_BUFFER = 16 << 20
 _LARGEST_FRAME = 9216
+# Frames of a batch. More save next to nothing, and meanwhile nothing is sent.
+_AT_ONCE = 64
+# What kernels and routes say that do not cut messages into datagrams.
+_CANNOT_CUT = (errno.EINVAL, errno.EIO, errno.EMSGSIZE, errno.ENOPROTOOPT, errno.EOPNOTSUPP)
 _SO_ATTACH_FILTER = 26
 _SO_RCVBUFFORCE = 33
 
@@ -35,7 +42,12 @@ class Traffic(NamedTuple):
 
 
 class Link(ABC):
-    """Carries whole Ethernet frames between a worker and the switch. A context manager."""
+    """Carries whole Ethernet frames between a worker and the switch. A context manager.
+
+    One frame at a time, or many; who does not carry many in one step does so one by one.
+    """
+
+    _gathered: FrameBatch | None = None
 
     @property
     @abstractmethod
@@ -63,6 +75,38 @@ class Link(ABC):
             LinkError: the interface is gone or down.
         """
 
+    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
+        """Send some frames in their order; waits while the link is full.
+
+        Args:
+            rows: the frames.
+            first: the first of them that leaves.
+            count: how many leave.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        for place in range(first, first + count):
+            self.send(rows.frame(place))
+
+    def receive_batch(self, seconds: float) -> FrameBatch | None:
+        """Return the next frames, valid until the next call, or None after ``seconds``.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        frame = self.receive(seconds)
+        if frame is None:
+            return None
+        if self._gathered is None:
+            self._gathered = new_batch(_AT_ONCE, _LARGEST_FRAME)
+        batch = self._gathered
+        batch.count = 0
+        while frame is not None:
+            batch.put(frame)
+            frame = self.receive(0.0) if batch.count < _AT_ONCE else None
+        return batch
+
     @abstractmethod
     def close(self) -> None:
         """Close it."""
@@ -80,8 +124,9 @@ class SocketLink(Link):
     def __init__(self, sock: socket.socket, name: str) -> None:
         self._socket = sock
         self._name = name
-        self._buffer = bytearray(_LARGEST_FRAME)
-        self._view = memoryview(self._buffer)
+        self._arriving = Arriving(_AT_ONCE, _LARGEST_FRAME)
+        self._batch = self._arriving.batch
+        self._taken = 0
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
         self._writable = select.poll()
@@ -106,22 +151,48 @@ class SocketLink(Link):
         Raises:
             LinkError: the interface is gone or down.
         """
+        sent = self._once(partial(self._socket.send, frame))
+        if sent:
+            self._bytes_up += sent
+            self._frames_up += 1
+
+    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
+        """Send some frames in their order; waits while the socket is full.
+
+        Args:
+            rows: the frames.
+            first: the first of them that leaves.
+            count: how many leave.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        end = first + count
+        while first < end:
+            sent = self._once(partial(self._send_rows, rows, first, end - first))
+            self._frames_up += sent
+            self._bytes_up += sent * rows.frame_bytes
+            first += sent or 1
+
+    def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
+        """Send at least one of some frames, in one system call; return how many have left."""
+        return rows.send(self._socket.fileno(), first, count)
+
+    def _once(self, send: Callable[[], int]) -> int:
+        """Send, as soon as the socket takes something; 0 means that a frame is lost."""
         while True:
             try:
-                self._bytes_up += self._socket.send(frame)
+                return send()
             except (BlockingIOError, InterruptedError):
                 self._writable.poll()
             except ConnectionRefusedError:
                 # An earlier datagram met a closed port. The caller's time-out tells the user.
-                return
+                return 0
             except OSError as error:
                 if error.errno == errno.ENOBUFS:
                     self._writable.poll(1)
                     continue
                 raise LinkError(f"Cannot send on {self._name}: {error.strerror}.") from error
-            else:
-                self._frames_up += 1
-                return
 
     def receive(self, seconds: float) -> memoryview | None:
         """Return the next frame, valid until the next call, or None after ``seconds``.
@@ -129,22 +200,41 @@ class SocketLink(Link):
         Raises:
             LinkError: the interface is gone or down.
         """
+        if self._taken >= self._batch.count and not self._receive(seconds):
+            return None
+        self._taken += 1
+        return self._batch.frame(self._taken - 1)
+
+    def receive_batch(self, seconds: float) -> FrameBatch | None:
+        """Return the next frames, valid until the next call, or None after ``seconds``.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        if self._taken >= self._batch.count and not self._receive(seconds):
+            return None
+        self._batch.first, self._taken = self._taken, self._batch.count
+        return self._batch
+
+    def _receive(self, seconds: float) -> bool:
+        """Receive another batch; tell whether anything has come."""
         while True:
             try:
-                size = self._socket.recv_into(self._buffer)
-            except (BlockingIOError, InterruptedError):
-                if seconds <= 0 or not self._poll.poll(seconds * 1000):
-                    return None
-                seconds = 0.0
+                count = self._arriving.receive(self._socket.fileno())
             except ConnectionRefusedError:
                 if seconds <= 0:
-                    return None
+                    return False
+                continue
             except OSError as error:
                 raise LinkError(f"Cannot receive on {self._name}: {error.strerror}.") from error
-            else:
-                self._frames_down += 1
-                self._bytes_down += size
-                return self._view[:size]
+            if count:
+                self._taken = 0
+                self._frames_down += count
+                self._bytes_down += sum(self._batch.sizes[:count].tolist())
+                return True
+            if seconds <= 0 or not self._poll.poll(seconds * 1000):
+                return False
+            seconds = 0.0
 
     def close(self) -> None:
         """Close the socket."""
@@ -193,6 +283,18 @@ class UdpLink(SocketLink):
                 "End the program that holds it or choose another port."
             ) from error
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
+        self._cuts = True
+
+    def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
+        """Let the kernel cut one long message into datagrams, which costs a third."""
+        if self._cuts and count > 1:
+            try:
+                return rows.send_cut(self._socket, first, count)
+            except OSError as error:
+                if error.errno not in _CANNOT_CUT:
+                    raise
+                self._cuts = False
+        return super()._send_rows(rows, first, count)
 
 
 def open_link(description: str, protocol: int = PROTOCOL) -> Link:

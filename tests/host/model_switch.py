@@ -24,7 +24,7 @@ from switchgnn.host.wire.header import (
     Refusal,
     unpack_header,
 )
-from switchgnn.host.wire.link import Traffic
+from switchgnn.host.wire.link import Link, Traffic
 from tests.host.addresses import SESSION, SWITCH, WORKER
 
 SWITCH_SIDE = Addresses(SWITCH, WORKER)
@@ -282,14 +282,18 @@ class ModelSwitch:
             self._send(worker, header, body.pack())
 
 
-class ModelLink:
-    """Stands in for `switchgnn.host.Link`."""
+class ModelLink(Link):
+    """A link to the model."""
+
+    traffic = Traffic(0, 0, 0, 0)
 
     def __init__(self, switch: ModelSwitch, worker: int):
         self.switch = switch
         self.worker = worker
-        self.name = f"model:{worker}"
-        self.traffic = Traffic(0, 0, 0, 0)
+
+    @property
+    def name(self) -> str:
+        return f"model:{self.worker}"
 
     def send(self, frame) -> None:
         self.switch.take(self.worker, bytes(frame))

@@ -6,9 +6,10 @@ import time
 from collections import deque
 
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
+from switchgnn.host.wire.link import Link
 
 
-class SlowSums:
+class SlowSums(Link):
     """A link on which so many sums arrive per second; all other frames pass at once.
 
     The other workers have what they need of this one, and wait for it in the barrier.
@@ -39,12 +40,13 @@ class SlowSums:
             elif time.monotonic() >= until:
                 return None
 
-    def __enter__(self):
-        self._link.__enter__()
-        return self
+    @property
+    def name(self):
+        return self._link.name
 
-    def __exit__(self, *raised):
-        self._link.__exit__(*raised)
+    @property
+    def traffic(self):
+        return self._link.traffic
 
-    def __getattr__(self, name):
-        return getattr(self._link, name)
+    def close(self):
+        self._link.close()

@@ -7,13 +7,19 @@ the mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), instead 
 stream of random numbers per process.
 """
 
+import math
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-_WEYL = -0x61C8864680B583EB  # 0x9E3779B97F4A7C15 as a signed number
-_FIRST = -0x40A7B892E31B1A47  # 0xBF58476D1CE4E5B9
-_SECOND = -0x6B2FB644ECCEEE15  # 0x94D049BB133111EB
+_WEYL = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
 _UNIFORM_BITS = 24
+# Numbers that are mixed at a time: they stay in the processor's cache.
+_AT_ONCE = 1 << 14
 
 
 class VertexDropout(nn.Module):
@@ -40,28 +46,35 @@ class VertexDropout(nn.Module):
             # Without a row per vertex, the units cannot be the same on all workers.
             return nn.functional.dropout(rows, self.share)
         self.calls += 1
-        drawn = self._uniform(rows.numel() // len(rows))
-        kept = (drawn >= self.share).view_as(rows)
+        columns = rows.numel() // len(rows)
+        kept = torch.from_numpy(self._kept(columns)).view_as(rows)
         return rows * kept / (1 - self.share)
 
-    def _uniform(self, columns: int) -> Tensor:
-        """Return numbers from 0 to 1, float32[n, columns], by vertex and column."""
-        call = _mix(torch.tensor([self._seed]) * _WEYL + self.calls)
-        of_vertex = _mix(self._vertices * _WEYL + call)
-        of_unit = _mix(of_vertex[:, None] + torch.arange(1, columns + 1) * _WEYL)
-        return _upper(of_unit, 64 - _UNIFORM_BITS).float() / (1 << _UNIFORM_BITS)
+    def _kept(self, columns: int) -> NDArray[np.bool_]:
+        """Return which units stay, bool[n, columns]: those that draw the share or more."""
+        call = np.full(1, self._seed % (1 << 64), dtype=np.uint64) * _WEYL + np.uint64(self.calls)
+        of_vertex = self._vertices.numpy().astype(np.uint64) * _WEYL + _mix(call)
+        starts = _mix(of_vertex)
+        steps = np.arange(1, columns + 1, dtype=np.uint64) * _WEYL
+        least = np.uint64(math.ceil(float(np.float32(self.share)) * (1 << _UNIFORM_BITS)))
+        kept = np.empty((len(starts), columns), dtype=np.bool_)
+        at_once = max(1, _AT_ONCE // max(1, columns))
+        for first in range(0, len(starts), at_once):
+            part = slice(first, first + at_once)
+            drawn = _mix(starts[part, np.newaxis] + steps)
+            drawn >>= np.uint64(64 - _UNIFORM_BITS)
+            np.greater_equal(drawn, least, out=kept[part])
+        return kept
 
 
-def _mix(values: Tensor) -> Tensor:
-    """Mix int64 values so that similar values give unrelated results; overflow wraps around."""
-    values = (values ^ _upper(values, 30)) * _FIRST
-    values = (values ^ _upper(values, 27)) * _SECOND
-    return values ^ _upper(values, 31)
-
-
-def _upper(values: Tensor, shift: int) -> Tensor:
-    """Shift right and fill with zeros instead of copies of the sign."""
-    return (values >> shift) & ((1 << (64 - shift)) - 1)
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix, in place, so that similar values give unrelated results; overflow wraps around."""
+    values ^= values >> np.uint64(30)
+    values *= _FIRST
+    values ^= values >> np.uint64(27)
+    values *= _SECOND
+    values ^= values >> np.uint64(31)
+    return values
 
 
 def drop_by_vertex(model: nn.Module, vertices: Tensor, seed: int) -> None:

@@ -165,4 +165,4 @@ def test_feature_frames_are_scapys(sources, block, session, number, fragment, gr
             round=number,
             echo=echo,
         )
-        assert bytes(frames.rows[place]) == scapy_frame(header, Fragment(lanes=lanes[place]))
+        assert bytes(frames.rows.frame(place)) == scapy_frame(header, Fragment(lanes=lanes[place]))

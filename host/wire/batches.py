@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Many frames in one system call: recvmmsg and sendmmsg of Linux.
+
+https://man7.org/linux/man-pages/man2/recvmmsg.2.html
+"""
+
+import errno
+import os
+import socket
+import struct
+from ctypes import CDLL, c_int, c_uint, c_void_p, get_errno
+
+import numpy as np
+from numpy.typing import NDArray
+
+# struct mmsghdr of 64-bit Linux: struct msghdr, then what was sent or received.
+_MESSAGE = np.dtype(
+    [
+        *(("name", "u8"), ("name_bytes", "u4"), ("_name", "u4")),
+        *(("vectors", "u8"), ("vector_count", "u8")),
+        *(("control", "u8"), ("control_bytes", "u8"), ("flags", "i4"), ("_flags", "u4")),
+        *(("size", "u4"), ("_size", "u4")),
+    ]
+)
+_VECTOR = np.dtype([("base", "u8"), ("size", "u8")])
+_LIBC = CDLL(None, use_errno=True)
+_LIBC.recvmmsg.argtypes = (c_int, c_void_p, c_uint, c_int, c_void_p)
+_LIBC.sendmmsg.argtypes = (c_int, c_void_p, c_uint, c_int)
+# Each message leaves as it is; what is longer than its room is cut.
+_NO_FLAGS = 0
+_NOTHING_YET = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
+_SOL_UDP, _UDP_SEGMENT = 17, 103
+_MOST_SEGMENTS = 64
+
+
+class FrameBatch:
+    """Frames that have arrived together, in the order of arrival.
+
+    Args:
+        room: uint8[N, L], frame i begins at row i.
+        sizes: uint32[N], how long each is; any stride.
+
+    Attributes:
+        room, sizes: as given.
+        first: the first frame that nobody has taken.
+        count: how many there are, with those that were taken, N at most.
+    """
+
+    def __init__(self, room: NDArray[np.uint8], sizes: NDArray[np.uint32]) -> None:
+        self.room = room
+        self.sizes = sizes
+        self.first = self.count = 0
+        self._rows: list[memoryview] = [row.data for row in room]
+
+    def frame(self, index: int) -> memoryview:
+        """Return a frame, valid until the next batch is received."""
+        return self._rows[index][: self.sizes[index]]
+
+    def put(self, frame: bytes | memoryview) -> None:
+        """Append a frame."""
+        self._rows[self.count][: len(frame)] = frame
+        self.sizes[self.count] = len(frame)
+        self.count += 1
+
+
+def new_batch(frames: int, longest: int) -> FrameBatch:
+    """Return an empty batch.
+
+    Args:
+        frames: how many fit.
+        longest: bytes of the longest frame.
+    """
+    return FrameBatch(
+        np.zeros((frames, longest), dtype=np.uint8), np.zeros(frames, dtype=np.uint32)
+    )
+
+
+class Arriving:
+    """Room for frames that one system call receives.
+
+    Args:
+        frames: how many at most.
+        longest: bytes of the longest frame.
+    """
+
+    def __init__(self, frames: int, longest: int) -> None:
+        room = np.zeros((frames, longest), dtype=np.uint8)
+        self._messages, self._vectors = _messages(room)
+        self._address = self._messages.ctypes.data
+        self._most = frames
+        self.batch = FrameBatch(room, self._messages["size"])
+
+    def receive(self, descriptor: int) -> int:
+        """Receive what is there into ``batch``, without waiting.
+
+        Args:
+            descriptor: of a socket.
+
+        Returns:
+            How many frames there are now; 0 if nothing has come.
+
+        Raises:
+            OSError: as ``socket.recv``.
+        """
+        count = _LIBC.recvmmsg(descriptor, self._address, self._most, _NO_FLAGS, None)
+        if count < 0:
+            number = get_errno()
+            if number not in _NOTHING_YET:
+                raise OSError(number, os.strerror(number))
+            count = 0
+        self.batch.first, self.batch.count = 0, count
+        return int(count)
+
+
+class FrameRows:
+    """Frames of one size, ready to leave many at a time.
+
+    Args:
+        frames: uint8[S, L], contiguous; it may be changed between two calls of ``send``.
+
+    Attributes:
+        count: S.
+        frame_bytes: L.
+    """
+
+    def __init__(self, frames: NDArray[np.uint8]) -> None:
+        self.count, self.frame_bytes = len(frames), int(frames.shape[1])
+        self._frames = frames
+        self._bytes = frames.reshape(-1).data
+        self._segment = struct.pack("H", frames.shape[1])
+        self._messages, self._vectors = _messages(frames)
+        self._address = self._messages.ctypes.data
+
+    def frame(self, place: int) -> memoryview:
+        """Return one of them."""
+        frame: memoryview = self._frames[place].data
+        return frame
+
+    def send(self, descriptor: int, first: int, count: int) -> int:
+        """Send some of them, without waiting.
+
+        Args:
+            descriptor: of a socket.
+            first: the first of them.
+            count: how many.
+
+        Returns:
+            How many have left, at least one.
+
+        Raises:
+            OSError: as ``socket.send``; none has left.
+        """
+        address = self._address + first * _MESSAGE.itemsize
+        sent = _LIBC.sendmmsg(descriptor, address, count, _NO_FLAGS)
+        if sent < 0:
+            number = get_errno()
+            raise OSError(number, os.strerror(number))
+        return int(sent)
+
+    def send_cut(self, sock: socket.socket, first: int, count: int) -> int:
+        """Send some of them as one message that the kernel cuts into datagrams.
+
+        https://man7.org/linux/man-pages/man7/udp.7.html (UDP_SEGMENT)
+
+        Args:
+            sock: a connected UDP socket.
+            first: the first of them.
+            count: how many.
+
+        Returns:
+            How many have left.
+
+        Raises:
+            OSError: as ``socket.sendmsg``; none has left.
+        """
+        count = min(count, _MOST_SEGMENTS)
+        size = self.frame_bytes
+        message = self._bytes[first * size : (first + count) * size]
+        return sock.sendmsg([message], [(_SOL_UDP, _UDP_SEGMENT, self._segment)]) // size
+
+
+def _messages(rows: NDArray[np.uint8]) -> tuple[NDArray[np.void], NDArray[np.void]]:
+    """Return a message for each row, and the vectors that these point to."""
+    count, size = rows.shape
+    vectors = np.zeros(count, dtype=_VECTOR)
+    vectors["base"] = rows.ctypes.data + np.arange(count, dtype=np.uint64) * np.uint64(size)
+    vectors["size"] = size
+    messages = np.zeros(count, dtype=_MESSAGE)
+    places = np.arange(count, dtype=np.uint64) * np.uint64(_VECTOR.itemsize)
+    messages["vectors"] = vectors.ctypes.data + places
+    messages["vector_count"] = 1
+    return messages, vectors

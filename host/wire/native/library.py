@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The native code for frames, compiled once with the system's compiler.
+
+Without a compiler, or when ``SWITCHGNN_HOSTS`` is ``python``, Python does the same.
+"""
+
+import os
+import shutil
+import subprocess
+from ctypes import CDLL, POINTER, Structure, c_uint32, c_uint64, c_void_p
+from functools import cache, partial
+from pathlib import Path
+
+from switchgnn.host.errors import HostError
+from switchgnn.host.wire.batches import FrameBatch
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    CHECKED_BYTES,
+    FRAGMENT_BYTES,
+    HEADER_AT,
+    PROTOCOL,
+    VERSION,
+    Kind,
+)
+from switchgnn.native_cache import ForeignCacheError, cache_folder, compiled_once, sources_in
+
+VARIABLE = "SWITCHGNN_HOSTS"
+NATIVE, PYTHON = "native", "python"
+_SOURCES = Path(__file__).parent
+_HEADERS = ("checksums.h", "rows.h", "sums.h")
+_COMPILERS = ("c++", "g++", "clang++")
+_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared")
+_LAST_WORDS = 400
+
+
+class NativeFramesError(HostError):
+    """The native code is asked for and cannot be had."""
+
+
+class Arrived(Structure):
+    """A batch, as struct Arrived of frames.h."""
+
+    _fields_ = (
+        ("room", c_void_p),
+        ("sizes", c_void_p),
+        ("longest", c_uint64),
+        ("size_stride", c_uint64),
+    )
+
+    @classmethod
+    def of(cls, batch: FrameBatch) -> "Arrived":
+        """Return where the frames of a batch are."""
+        return cls(
+            batch.room.ctypes.data,
+            batch.sizes.ctypes.data,
+            batch.room.strides[0],
+            batch.sizes.strides[0],
+        )
+
+
+class NativeFrames:
+    """The functions of the library."""
+
+    def __init__(self, path: Path) -> None:
+        library = CDLL(str(path))
+        self.write_checksums = library.write_checksums
+        self.write_checksums.argtypes = (c_void_p, c_uint64, c_uint64)
+        self.write_checksums.restype = None
+        self.sift_sums = library.sift_sums
+        self.sift_sums.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
+        self.sift_sums.restype = None
+        self.sift_rows = library.sift_rows
+        self.sift_rows.argtypes = (
+            POINTER(c_void_p),
+            c_uint32,
+            c_void_p,
+            c_uint32,
+            c_uint32,
+            c_void_p,
+        )
+        self.sift_rows.restype = c_uint32
+
+
+@cache
+def native_frames() -> NativeFrames | None:
+    """Return the native code, compiled if need be; None where Python does the work.
+
+    Raises:
+        NativeFramesError: ``SWITCHGNN_HOSTS`` is ``native``, and there is no compiler, or it fails.
+    """
+    wanted = os.environ.get(VARIABLE)
+    if wanted == PYTHON:
+        return None
+    try:
+        return NativeFrames(_compiled())
+    except NativeFramesError:
+        if wanted == NATIVE:
+            raise
+        return None
+
+
+def _compiled() -> Path:
+    names = (os.environ["CXX"],) if os.environ.get("CXX") else _COMPILERS
+    compiler = next((path for path in map(shutil.which, names) if path), None)
+    if compiler is None:
+        raise NativeFramesError(
+            f"Native code for hosts needs a C++ compiler, but {' or '.join(names)} is not on the "
+            f"PATH: apt-get install g++, or set {VARIABLE}={PYTHON}."
+        )
+    folder = cache_folder("hosts")
+    made_of = (compiler, *_FLAGS, _unit(), *sources_in(_SOURCES))
+    try:
+        return compiled_once(folder, "frames", made_of, partial(_compile, compiler))
+    except (OSError, ForeignCacheError) as error:
+        raise NativeFramesError(f"Cannot keep the compiled code in {folder}: {error}") from error
+
+
+def _unit() -> str:
+    """Return the C++ of the library: the numbers of the header, and the files that use them."""
+    numbers = {
+        "HEADER_AT": HEADER_AT,
+        "CHECKED_BYTES": CHECKED_BYTES,
+        "CHECKSUM_AT": HEADER_AT + CHECKED_BYTES,
+        "BODY_AT": BODY_AT,
+        "FRAGMENT_BYTES": FRAGMENT_BYTES,
+        "VERSION": VERSION,
+        "PROTOCOL": PROTOCOL,
+        **{f"KIND_{kind.name}": int(kind) for kind in Kind},
+    }
+    defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
+    return defined + "".join(f'#include "{name}"\n' for name in _HEADERS)
+
+
+def _compile(compiler: str, library: Path) -> None:
+    result = subprocess.run(
+        [compiler, *_FLAGS, "-I", str(_SOURCES), "-x", "c++", "-", "-o", str(library.absolute())],
+        input=_unit(),
+        # A unit from standard input includes what lies in the current folder before all else.
+        cwd=_SOURCES,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise NativeFramesError(
+            f"{compiler} cannot compile the native code for hosts: "
+            f"{result.stderr.strip()[:_LAST_WORDS]}"
+        )

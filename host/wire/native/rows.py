@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The sieve for rows of other workers: rows.h takes what is plainly right, Python sees the rest."""
+
+from collections.abc import Sequence
+from ctypes import Structure, addressof, c_uint32, c_void_p
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.wire.batches import FrameBatch
+from switchgnn.host.wire.native.library import Arrived, NativeFrames
+
+
+@dataclass(frozen=True, eq=False)
+class RowArrays:
+    """Where the frames of a round go; W workers, N frames, R rows.
+
+    Attributes:
+        first: uint32[W], where the frames of each worker begin.
+        frames: uint32[W], how many each sends.
+        seen: uint8[N], which frames are here.
+        payloads: uint8[N · 128].
+        left_of_row: uint32[R], how many frames of each row are missing.
+        whole: uint8[R], which rows are here.
+    """
+
+    first: NDArray[np.uint32]
+    frames: NDArray[np.uint32]
+    seen: NDArray[np.uint8]
+    payloads: NDArray[np.uint8]
+    left_of_row: NDArray[np.uint32]
+    whole: NDArray[np.uint8]
+
+
+class _RowSieve(Structure):
+    _fields_ = (
+        ("protocol", c_uint32),
+        ("group", c_uint32),
+        ("round", c_uint32),
+        ("mark", c_uint32),
+        ("receiver", c_uint32),
+        ("workers", c_uint32),
+        ("fragments", c_uint32),
+        ("first", c_void_p),
+        ("frames", c_void_p),
+        ("seen", c_void_p),
+        ("payloads", c_void_p),
+        ("left_of_row", c_void_p),
+        ("whole", c_void_p),
+        ("taken", c_uint32),
+        ("heard", c_void_p),
+    )
+
+
+class RowSieve:
+    """What is plainly right in a round.
+
+    Args:
+        arrays: where it goes.
+        fragments: frames per row.
+        receiver: this worker.
+        round_number: what the frames must carry,
+        mark: and that,
+        protocol: and the number of the protocol.
+        group: frames that are acknowledged together.
+
+    Attributes:
+        heard: uint8[W], of whom something was taken since this was set to 0.
+    """
+
+    def __init__(
+        self,
+        arrays: RowArrays,
+        *,
+        fragments: int,
+        receiver: int,
+        round_number: int,
+        mark: int,
+        protocol: int,
+        group: int,
+    ) -> None:
+        self._arrays = arrays
+        self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
+        self._sieve = _RowSieve(
+            protocol=protocol,
+            group=group,
+            round=round_number,
+            mark=mark,
+            receiver=receiver,
+            workers=len(arrays.first),
+            fragments=fragments,
+            first=arrays.first.ctypes.data,
+            frames=arrays.frames.ctypes.data,
+            seen=arrays.seen.ctypes.data,
+            payloads=arrays.payloads.ctypes.data,
+            left_of_row=arrays.left_of_row.ctypes.data,
+            whole=arrays.whole.ctypes.data,
+            heard=self.heard.ctypes.data,
+        )
+
+    @property
+    def taken(self) -> int:
+        """How many frames of the last batch are in their places now."""
+        return int(self._sieve.taken)
+
+    @property
+    def address(self) -> int:
+        """Where the native sieve is."""
+        return addressof(self._sieve)
+
+
+class RowSifter:
+    """Takes rows out of batches.
+
+    Args:
+        frames: the native code.
+    """
+
+    def __init__(self, frames: NativeFrames) -> None:
+        self._frames = frames
+        self._batch: FrameBatch | None = None
+
+    def sift(self, batch: FrameBatch, sieves: Sequence[RowSieve]) -> Sequence[int]:
+        """Take what can be taken of a batch.
+
+        Args:
+            batch: what has come.
+            sieves: of the rounds that are open.
+
+        Returns:
+            The frames that somebody has to look at.
+        """
+        if batch is not self._batch:
+            self._batch = batch
+            self._where = Arrived.of(batch)
+            self._arrived = addressof(self._where)
+            self._left = np.zeros(len(batch.room), dtype=np.uint32)
+            self._left_address = self._left.ctypes.data
+        addresses = (c_void_p * len(sieves))(*(sieve.address for sieve in sieves))
+        left = self._frames.sift_rows(
+            addresses, len(sieves), self._arrived, batch.first, batch.count, self._left_address
+        )
+        return self._left[:left].tolist() if left else ()

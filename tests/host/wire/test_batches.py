@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that leave and arrive in batches are the same frames, in their order."""
+
+import errno
+import socket
+
+import numpy as np
+import pytest
+
+from switchgnn.host.wire.batches import FrameRows
+from switchgnn.host.wire.departures import Departures
+from switchgnn.host.wire.faults import Faults, FaultyLink
+from switchgnn.host.wire.link import UdpLink
+from tests.support.speed import seconds_here
+
+SIZE = 188
+SECONDS = seconds_here(5.0)
+
+
+def free_ports(count):
+    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+@pytest.fixture
+def links():
+    here, there = (("127.0.0.1", port) for port in free_ports(2))
+    with UdpLink(here, there) as a, UdpLink(there, here) as b:
+        yield a, b
+
+
+def some_rows(count, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (count, SIZE), dtype=np.uint8)
+
+
+def received(link, count, *, batches=True):
+    frames = []
+    while len(frames) < count:
+        if not batches:
+            frame = link.receive(SECONDS)
+            assert frame is not None
+            frames.append(bytes(frame))
+            continue
+        batch = link.receive_batch(SECONDS)
+        assert batch is not None
+        frames += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+    return frames
+
+
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("batches", [True, False])
+def test_rows_arrive_as_they_left(links, cut, batches):
+    """More than one message, and more than one batch, holds."""
+    a, b = links
+    a._cuts = cut
+    frames = some_rows(200)
+    a.send_rows(FrameRows(frames), 3, 190)
+    assert received(b, 190, batches=batches) == [bytes(row) for row in frames[3:193]]
+    assert a.traffic[:2] == b.traffic[2:] == (190, 190 * SIZE)
+    assert b.receive_batch(0.0) is None
+
+
+def test_one_at_a_time_and_many_may_alternate(links):
+    a, b = links
+    frames = some_rows(10)
+    a.send_rows(FrameRows(frames), 0, 10)
+    got = received(b, 1, batches=False)
+    got += received(b, 9)
+    assert got == [bytes(row) for row in frames]
+
+
+def test_rows_that_are_filled_anew_leave_anew(links):
+    a, b = links
+    frames = some_rows(4)
+    rows = FrameRows(frames)
+    for number in range(3):
+        frames[:] = number
+        a.send_rows(rows, 0, 4)
+        assert received(b, 4) == [bytes([number]) * SIZE] * 4
+
+
+def test_frames_of_different_sizes(links):
+    a, b = links
+    sizes = (60, 188, 88, 1, 1500, 9000)
+    for size in sizes:
+        a.send(bytes([size % 256]) * size)
+    assert received(b, len(sizes)) == [bytes([size % 256]) * size for size in sizes]
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
+def test_a_kernel_that_does_not_cut(links, monkeypatch, number):
+    a, b = links
+
+    def refuse(*_):
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(FrameRows, "send_cut", refuse)
+    frames = some_rows(20)
+    a.send_rows(FrameRows(frames), 0, 20)
+    assert received(b, 20) == [bytes(row) for row in frames]
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_nobody_listens(cut):
+    """What is lost is asked for again later; nothing hangs, and nothing is raised."""
+    here, there = (("127.0.0.1", port) for port in free_ports(2))
+    with UdpLink(here, there) as link:
+        link._cuts = cut
+        for _ in range(3):
+            link.send_rows(FrameRows(some_rows(100)), 0, 100)
+            assert link.receive_batch(0.0) is None
+            assert link.receive_batch(0.01) is None
+
+
+def test_departures_keep_the_order(links):
+    a, b = links
+    one, other = FrameRows(some_rows(10)), FrameRows(some_rows(10, seed=1))
+    order = [(one, 0), (one, 1), (other, 5), (other, 6), (one, 2), (one, 2), (one, 1)]
+    departures = Departures()
+    for rows, place in order:
+        departures.add(rows, place)
+    departures.leave(a)
+    departures.leave(a)
+    assert received(b, len(order)) == [bytes(rows.frame(place)) for rows, place in order]
+    assert b.receive_batch(0.0) is None
+
+
+def test_batches_of_a_link_with_faults(links):
+    a, b = links
+    faulty = FaultyLink(b, Faults.parse("down.duplicate=0.5,seed=1"), 0)
+    frames = some_rows(50)
+    a.send_rows(FrameRows(frames), 0, 50)
+    batch = faulty.receive_batch(SECONDS)
+    got = [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+    while (batch := faulty.receive_batch(0.0)) is not None:
+        got += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+    assert list(dict.fromkeys(got)) == [bytes(row) for row in frames]
+    assert len(got) == 50 + faulty.counts["down"].duplicated > 50
