@@ -100,6 +100,20 @@ def native_frames() -> NativeFrames | None:
         return None
 
 
+def compile_for_hosts() -> None:
+    """Compile now what hosts will need, so that nothing that has a deadline waits for it.
+
+    Raises:
+        NativeFramesError: as ``native_frames``.
+    """
+    native_frames()
+
+
+def hosts_run_as() -> str:
+    """Return what hosts take frames apart with here: ``native`` or ``python``."""
+    return PYTHON if native_frames() is None else NATIVE
+
+
 def _compiled() -> Path:
     names = (os.environ["CXX"],) if os.environ.get("CXX") else _COMPILERS
     compiler = next((path for path in map(shutil.which, names) if path), None)

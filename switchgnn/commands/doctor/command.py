@@ -26,7 +26,7 @@ from switchgnn.topologies.targets import backend_of_auto, xdp_ports
 _MISSING_REQUIRED = 2
 _PARALLEL = "switchgnn plan --partition ptscotch"
 _SIMULATE = "switchgnn simulate"
-_COMPILED = "switchgnn simulate, and native code in the embedded switch"
+_COMPILED = "switchgnn simulate, and native code in the embedded switch and hosts"
 
 
 @dataclass(frozen=True)

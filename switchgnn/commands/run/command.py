@@ -251,7 +251,7 @@ def _print_report(console: Console, report: RunReport) -> None:
         f"{report.rounds} rounds of {report.features} features",
         soft_wrap=True,
     )
-    console.print(f"Ran on: {report.reason}{ran_as(report)}.", soft_wrap=True)
+    console.print(f"Ran on: {report.reason}{ran_as(report, report.hosts)}.", soft_wrap=True)
     console.print(f"Plan: {strategies_line(report)}.", soft_wrap=True, highlight=False)
     if report.strategy != PAPER:
         for why in report.why:

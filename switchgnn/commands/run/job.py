@@ -27,6 +27,7 @@ from switchgnn.controller import (
 )
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.header import LANES
+from switchgnn.host.wire.native.library import compile_for_hosts
 from switchgnn.host.worker import WORKER_RESULT, WorkerTask
 from switchgnn.host.workload import features_of_round
 from switchgnn.npz import read_npz
@@ -94,6 +95,7 @@ def run_job(
         )
         step("compiling the program", 0, 0)
         ahead = compile_for(choice.target, load_program().json, options.backend)
+        compile_for_hosts()
         step("starting the switch" if options.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
             choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery

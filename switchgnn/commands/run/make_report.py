@@ -18,6 +18,7 @@ from switchgnn.commands.shared.leaf_spine_report import (
 )
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, fragments_of
+from switchgnn.host.wire.native.library import hosts_run_as
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -110,6 +111,7 @@ def make_report(
         target=choice.target.value,
         backend=None if ahead is None else ahead.backend.value,
         compile_seconds=None if ahead is None else ahead.seconds,
+        hosts=hosts_run_as(),
         fabric=choice.fabric.value,
         reason=choice.reason,
         workers=options.workers,

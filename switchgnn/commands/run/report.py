@@ -44,6 +44,7 @@ class RunReport:
             BMv2.
         compile_seconds: how long the compilation took, next to nothing when it was kept; None for
             BMv2.
+        hosts: what hosts take frames apart with, ``native`` or ``python`` code.
         workers: their number.
         graph: the name of the graph.
         vertices, edges, boundary_vertices: the size of the graph and of its boundary.
@@ -78,6 +79,7 @@ class RunReport:
     target: str
     backend: str | None
     compile_seconds: float | None
+    hosts: str
     fabric: str
     reason: str
     workers: int

@@ -37,14 +37,14 @@ class Ran(Protocol):
         """How long the compilation took."""
 
 
-def ran_as(report: Ran) -> str:
-    """Return what comes behind the name of the switch: what its program ran as, if anything."""
-    if report.backend is None:
-        return ""
-    words = f"; the program runs as {report.backend} code"
-    if not report.compile_seconds:
-        return words
-    return f"{words}, compiled in {report.compile_seconds:.1f} s"
+def ran_as(report: Ran, hosts: str | None = None) -> str:
+    """Return what comes behind the name of the switch: what its program ran as, and the hosts."""
+    words = ""
+    if report.backend is not None:
+        words = f"; the program runs as {report.backend} code"
+        if report.compile_seconds:
+            words += f", compiled in {report.compile_seconds:.1f} s"
+    return words if hosts is None else f"{words}; hosts run {hosts} code"
 
 
 def strategies_line(report: Planned) -> str:

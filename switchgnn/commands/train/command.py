@@ -266,7 +266,9 @@ def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
         soft_wrap=True,
         highlight=False,
     )
-    console.print(f"Ran on: {first.reason}{ran_as(first)}.", soft_wrap=True, highlight=False)
+    console.print(
+        f"Ran on: {first.reason}{ran_as(first, first.hosts)}.", soft_wrap=True, highlight=False
+    )
     for report in reports:
         words = strategies_line(report)
         if words:

@@ -47,6 +47,8 @@ class TrainReport:
             BMv2, and without a switch.
         compile_seconds: how long the compilation took, next to nothing when it was kept; None
             where ``backend`` is.
+        hosts: what hosts take frames apart with, ``native`` or ``python`` code; None without a
+            network.
     """
 
     transport: str
@@ -78,6 +80,7 @@ class TrainReport:
     leaf_spine: LeafSpineReport | None = None
     backend: str | None = None
     compile_seconds: float | None = None
+    hosts: str | None = None
 
     @property
     def total_bytes(self) -> int:

@@ -26,6 +26,7 @@ from switchgnn.commands.train.nursery import TRAIN_WORKER
 from switchgnn.commands.train.plan import Prepared, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.registry import SwitchProgram
+from switchgnn.host.wire.native.library import compile_for_hosts, hosts_run_as
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -79,6 +80,7 @@ def run_training(
         )
         step("compiling the program", 0, 0)
         ahead = compile_for(choice.target, job.program.json, job.backend)
+        compile_for_hosts()
         step("starting the switch" if job.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
             choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery
@@ -133,6 +135,7 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
         "reason": reason,
         "backend": None if ahead is None else ahead.backend.value,
         "compile_seconds": None if ahead is None else ahead.seconds,
+        "hosts": hosts_run_as() if job.transport.networked else None,
         "vertices": data.vertices,
         "edges": len(data.graph.indices),
         "workers": job.workers,
