@@ -4,8 +4,8 @@
 
 import pytest
 
+from switchgnn.native_compiler import find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
-from switchgnn.softswitch.native.build import find_compiler
 from tests.softswitch.harness import RIGS
 
 # Those that are about the program's packets, whichever code it is.

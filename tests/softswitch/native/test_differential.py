@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import switchgnn.p4src
+from switchgnn.native_compiler import find_compiler
 from switchgnn.softswitch.native import build
-from switchgnn.softswitch.native.build import find_compiler
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig
 from tests.softswitch.native.frames import Frames, set_up, state_of
 
