@@ -13,11 +13,12 @@ _BOTH = {
     "test_clients",
     "test_fates",
     "test_headers",
+    "test_loops",
     "test_p4runtime",
     "test_ports",
     "test_queues",
 }
-_BOTH |= {"test_tables"}
+_BOTH |= {"test_tables", "test_unions", "test_varbit"}
 
 
 def pytest_generate_tests(metafunc):

@@ -30,7 +30,10 @@ class Digests:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             if not isinstance(node.left, ast.BinOp):
                 raise untranslatable(node.left)
-            self._append_pieces(node.right, number(node.left.right))
+            if isinstance(node.left.right, ast.BinOp):
+                self._append_varbit(node.right, node.left.right)
+            else:
+                self._append_pieces(node.right, number(node.left.right))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             self._finish_bits(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -42,6 +45,10 @@ class Digests:
             self._body.name("_d", made(text, 1, 0, (1 << bits) - 1))
         else:
             raise untranslatable(node)
+
+    def _append_varbit(self, node: ast.expr, bits: ast.BinOp) -> None:
+        count = extended(self._body.value(bits.right), 1)
+        self._body.line(f"_d.some({self._body.value(node).text}, {count});")
 
     def _finish_bits(self, node: ast.Call) -> None:
         if not isinstance(node.func, ast.Attribute):

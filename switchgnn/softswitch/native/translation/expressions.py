@@ -9,6 +9,7 @@ can be, so that nothing overflows that does not overflow in Python.
 
 import ast
 from collections.abc import Callable
+from typing import TypeGuard
 
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.native.translation import operators
@@ -215,12 +216,23 @@ class Expressions:
             return self.value(node)
         if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
             raise untranslatable(node)
-        begin, end = _offset(node.slice.lower), _offset(node.slice.upper)
-        size = end - begin
+        begin = _offset(node.slice.lower)
+        if _is_sum(node.slice.upper) and _is_sum(node.slice.upper.left):
+            return self._bytes_of_some_length(begin, node.slice.upper)
+        size = _offset(node.slice.upper) - begin
         if size == 0:
             return constant(0)
         text = f"load_wire<{size}>(data + pos + {begin})"
         return made(text, -(-size // 8), 0, (1 << (8 * size)) - 1)
+
+    def _bytes_of_some_length(self, begin: int, end: ast.BinOp) -> Value:
+        count = self.value(end.right)
+        fixed = _offset(end.left) - begin
+        most = fixed + count.high
+        words = max(1, -(-most // 8))
+        size = f"{fixed} + {extended(count, 1)}"
+        text = f"load_some<{words}>(data + pos + {begin}, {size})"
+        return made(text, words, 0, (1 << (8 * most)) - 1)
 
     def _random(self, low: Value, high: Value) -> Value:
         if high.words > 1 or low.words > 1 or low.signed or high.signed:
@@ -238,6 +250,10 @@ def _no_array(array: str, _index: Value) -> Value:
 def _narrowed(value: Value, low: int, high: int) -> Value:
     """Return a value of which it is known that it lies between two numbers."""
     return made(extended(value, value.words), value.words, low, high)
+
+
+def _is_sum(node: ast.expr | None) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
 
 
 def _offset(node: ast.expr | None) -> int:

@@ -156,9 +156,12 @@ class FunctionTranslator:
     def _unpack_tuple(self, target: ast.Tuple, node: ast.expr) -> None:
         names = [each.id for each in target.elts if isinstance(each, ast.Name)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            self._headers.unpack(node.func.id)
+            self._headers.unpack(node)
         elif isinstance(node, ast.Subscript):
             self._lookups.parameters(names)
+        elif isinstance(node, ast.Tuple):
+            # Two variables are exchanged.
+            self._body.line(f"std::swap({', '.join(names)});")
         elif isinstance(node, ast.Name):
             for name in names:
                 member = f"{node.id}{'->' if node.id == 'kept' else '.'}{name}"

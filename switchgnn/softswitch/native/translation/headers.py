@@ -5,7 +5,7 @@
 import ast
 from collections.abc import Mapping
 
-from switchgnn.softswitch.codegen.wire import HeaderCodec, Run, joined
+from switchgnn.softswitch.codegen.wire import HeaderCodec, Part, Run, joined
 from switchgnn.softswitch.native.translation import operators
 from switchgnn.softswitch.native.translation.body import Body
 from switchgnn.softswitch.native.translation.expressions import untranslatable
@@ -22,20 +22,25 @@ class Headers:
 
     def __init__(self, body: Body, codecs: Mapping[str, HeaderCodec]) -> None:
         self._body = body
-        self._unpack = {codec.unpack_name: codec for codec in codecs.values()}
-        self._pack = {codec.pack_name: codec for codec in codecs.values()}
+        parts = [part for codec in codecs.values() for part in codec.parts]
+        self._unpack = {part.unpack_name: part for part in parts}
+        self._pack = {part.pack_name: part for part in parts}
 
-    def unpack(self, name: str) -> None:
-        """Read a header, by the name of its function in Python."""
-        codec = self._unpack[name]
+    def unpack(self, call: ast.Call) -> None:
+        """Read a part of a header."""
+        if not isinstance(call.func, ast.Name):
+            raise untranslatable(call.func)
+        place = ast.unparse(call.args[1])
+        if place != "pos":
+            place = extended(self._body.value(call.args[1]), 1)
         offset = 0
-        for run in codec.runs:
+        for run in self._unpack[call.func.id].runs:
             size = run.width // 8
             first = run.slots[0].variable
             if run.raw:
-                self._body.line(f"memcpy(&{first}, data + pos + {offset}, {size});")
+                self._body.line(f"memcpy(&{first}, data + {place} + {offset}, {size});")
             else:
-                text = f"load_wire<{size}>(data + pos + {offset})"
+                text = f"load_wire<{size}>(data + {place} + {offset})"
                 value = made(text, -(-size // 8), 0, (1 << run.width) - 1)
                 if len(run.slots) == 1 and run.native and not run.slots[0].signed:
                     self._body.line(f"{first} = {self._body.as_variable(value, first)};")
@@ -58,18 +63,20 @@ class Headers:
             self.append(node)
 
     def append(self, node: ast.expr) -> None:
-        """Append a header, or what no header was made of, to the packet that leaves."""
+        """Append a part of a header, or what no header was made of, to the packet that leaves."""
         if isinstance(node, ast.Subscript):
             rest = "memcpy(o, data + pos, size - pos); o += size - pos;"
             self._body.line(f"if (pos < size) {{ {rest} }}")
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            self._pack_header(self._pack[node.func.id])
+            self._pack_part(self._pack[node.func.id])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            self._pack_varying(node.func.value, node.args[0])
         else:
             raise untranslatable(node)
 
-    def _pack_header(self, codec: HeaderCodec) -> None:
+    def _pack_part(self, part: Part) -> None:
         offset = 0
-        for run in codec.runs:
+        for run in part.runs:
             size = run.width // 8
             if run.raw:
                 self._body.line(f"memcpy(o + {offset}, &{run.slots[0].variable}, {size});")
@@ -77,6 +84,14 @@ class Headers:
                 self._body.line(f"store_wire<{size}>(o + {offset}, {self._whole(run)});")
             offset += size
         self._body.line(f"o += {offset};")
+
+    def _pack_varying(self, whole: ast.expr, size: ast.expr) -> None:
+        count = self._body.value(size)
+        # No more bytes than the longest that the fields can be.
+        value = operators.cut(self._body.value(whole), 8 * count.high)
+        text = extended(value, -(-count.high // 8) or 1)
+        self._body.line(f"store_some(o, {text}, {extended(count, 1)});")
+        self._body.line(f"o += {extended(count, 1)};")
 
     def _whole(self, run: Run) -> str:
         value = self._body.value(ast.parse(joined(run.slots), mode="eval").body)

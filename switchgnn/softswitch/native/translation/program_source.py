@@ -18,8 +18,8 @@ from switchgnn.softswitch.native.translation.storage import Storage
 from switchgnn.softswitch.native.translation.values import constant, type_of, variable
 from switchgnn.softswitch.program import Program
 
-_VARIABLE = re.compile(r"h\d+_\d+|ok\d+|next\d+")
-_LOCALS = ("cs", "cl", "rs", "rc", "perr", "ex", "_bad", "_h", "_s", "_a")
+_VARIABLE = re.compile(r"h\d+_\d+|(ok|next|vl)\d+")
+_LOCALS = ("cs", "cl", "rs", "rc", "perr", "ex", "_bad", "_h", "_s", "_j", "_a")
 _INGRESS_RESULTS: Places = (
     ("fate.spec", "number"),
     ("fate.group", "number"),
@@ -111,7 +111,10 @@ class _Writer:
 
     def _structures(self) -> Iterator[str]:
         program, storage = self._program, self._storage
-        wire = sum(codec.size for codec in self._compiled.codecs.values())
+        codecs = self._compiled.codecs
+        # A packet may have a header more than once.
+        emitted = [codecs[name] for name in program.deparse_order if name in codecs]
+        wire = sum(codec.most_bytes for codec in emitted)
         bits = sum(header.width for header in program.headers.values())
         yield "struct Program {"
         yield "Host& host;"

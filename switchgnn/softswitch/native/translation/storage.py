@@ -24,6 +24,7 @@ _RANGES = {
     "_bad": (0, 1),
     "_h": (0, 1),
     "_s": (0, 1 << 30),
+    "_j": (0, 1 << 30),
     "_a": (-1, 1 << 30),
     "itype": (0, 7),
     "port": (0, 511),
@@ -53,10 +54,12 @@ class Storage:
             for slot in layout.fields(name):
                 self._ranges[slot.variable] = (slot.low, slot.high)
                 self._slots[slot.variable] = slot
-        for name, stack in program.stacks.items():
-            self._ranges[layout.next_index(name)] = (0, len(stack.elements))
+                if slot.length:
+                    self._ranges[slot.length] = (0, slot.width // 8)
+        for name in (*program.stacks, *program.union_stacks):
+            self._ranges[layout.next_index(name)] = (0, program.stack_size(name))
         for codec in codecs.values():
-            for run in codec.runs:
+            for run in (run for part in codec.parts for run in part.runs):
                 if run.raw:
                     self.raw[run.slots[0].variable] = run.width // 8
 
