@@ -9,7 +9,7 @@ import pytest
 
 from tests.softswitch.harness import Rig, config_bytes
 
-ADD, ADD_THIRDS, NESTED, NESTED_SECONDS, SEARCH, SEARCH_OTHER = range(1, 7)
+ADD, ADD_THIRDS, NESTED, NESTED_THIRDS, SEARCH, SEARCH_OTHER, NOTHING = range(1, 8)
 
 
 def looping_control():
@@ -64,9 +64,9 @@ def test_a_sum_in_steps():
         (NESTED, 2, 8, 7 + 6),
         (NESTED, 1, 20, 8),
         (NESTED, 12, 12, 8 + 7 + 6 + 5 + 4 + 3 + 2 + 2 + 1 + 0 + 2 + 1),
-        # From an even i on there is no 9 to stop at: it goes on to the limit.
-        (NESTED_SECONDS, 1, 12, 5),
-        (NESTED_SECONDS, 2, 12, 5 + 4),
+        # Every third: 0, 3 and then 9; 1, 4, 7 and 10.
+        (NESTED_THIRDS, 1, 12, 2),
+        (NESTED_THIRDS, 2, 12, 2 + 4),
     ],
 )
 def test_loops_in_loops(what, count, limit, product):
@@ -90,3 +90,7 @@ def test_a_loop_to_its_end():
 @pytest.mark.parametrize(("limit", "turns", "after"), [(5, 0, 5), (5, 3, 5), (5, 9, 10), (0, 0, 1)])
 def test_a_loop_of_tables(limit, turns, after):
     assert run(rig_of(Rig, True), NESTED, 1, limit, turns) == (0, limit, after)
+
+
+def test_a_loop_without_end_ends():
+    assert run(rig_of(Rig, True), NOTHING, 0, 5, 4) == (0, 0, 4)

@@ -14,6 +14,8 @@ Node = TypeVar("Node")
 
 # Unstructured graphs repeat shared nodes; beyond this limit the function would be too long.
 _EMITTED_NODES_LIMIT = 20_000
+# A loop that never ends would stop the switch for all. Here it ends; on BMv2 it does not.
+MOST_TURNS = 1 << 20
 # No node has this name.
 _NOWHERE = ""
 
@@ -147,8 +149,11 @@ class _Looping:
         entered = Counter(node for nexts in self._successors.values() for node in nexts)
         shared = [n for n, count in entered.items() if count > 1 and n != initial]
         self._parts = {n: number for number, n in enumerate((initial, *filter(None, shared)))}
-        self._writer.line(f"{self._place} = 0")
+        turns = f"{self._place}n"
+        self._writer.line(f"{self._place} = {turns} = 0")
         with self._writer.block("while True:"):
+            self._writer.line(f"{turns} += 1")
+            self._writer.line(f"if {turns} > {MOST_TURNS}: break")
             for node, number in self._parts.items():
                 with self._writer.block(f"if {self._place} == {number}:"):
                     self._write_from(node)

@@ -20,12 +20,12 @@ control Enter(inout headers h, inout metadata m, inout standard_metadata_t s) {
 
     action add_up(bit<8> step) {
         h.n.sum = 0;
-        for (bit<8> i = 0; i < h.n.count; i = i + step) { h.n.sum = h.n.sum + (bit<32>) i; }
+        for (bit<8> i = 0; i < h.n.count; i = i + (step | 1)) { h.n.sum = h.n.sum + (bit<32>) i; }
     }
     action nested(bit<8> step) {
         h.n.product = 0;
         for (bit<8> i = 0; i < h.n.count; i = i + 1) {
-            for (bit<8> j = i; j < h.n.limit; j = j + step) {
+            for (bit<8> j = i; j < h.n.limit; j = j + (step | 1)) {
                 if (j == 6) { continue; }
                 if (j == 9) { break; }
                 h.n.product = h.n.product + 1;
@@ -50,7 +50,7 @@ control Enter(inout headers h, inout metadata m, inout standard_metadata_t s) {
             1: add_up(1);
             2: add_up(3);
             3: nested(1);
-            4: nested(2);
+            4: nested(3);
             5: search(77);
             6: search(78);
         }

@@ -19,7 +19,7 @@ from switchgnn.softswitch.native.translation.values import constant, type_of, va
 from switchgnn.softswitch.program import Program
 
 _VARIABLE = re.compile(r"h\d+_\d+|(ok|next|vl)\d+")
-_LOCALS = ("cs", "cl", "rs", "rc", "perr", "ex", "_bad", "_h", "_s", "_j", "_a")
+_LOCALS = ("cs", "cl", "rs", "rc", "perr", "ex", "_bad", "_h", "_s", "_sn", "_j", "_jn", "_a")
 _INGRESS_RESULTS: Places = (
     ("fate.spec", "number"),
     ("fate.group", "number"),
