@@ -20,7 +20,7 @@ class Watch:
     """What the frames of a rig in Python have reached."""
 
     def __init__(self, rig):
-        self.lines, self.missed, self.hit = set(), {}, set()
+        self.lines, self.missed, self.met, self.hit = set(), {}, {}, set()
         self._program = rig.compiled.program
         functions = rig.forwarder._functions
         self._lines_in_all = {
@@ -38,9 +38,9 @@ class Watch:
     def _looking(self, table, look_up):
         def look(key):
             found = look_up(key)
-            if found is None:
-                self.missed.setdefault(table, {})[key] = None
-            else:
+            asked = self.missed if found is None else self.met
+            asked.setdefault(table, {})[key] = None
+            if found is not None:
                 self.hit.add(table)
             return found
 
@@ -81,14 +81,18 @@ class Watch:
         return len(self.hit & open_tables) / len(open_tables) if open_tables else 1.0
 
 
-def entries_for(watch, program, rng, most=4):
-    """Entries with the keys that were looked up in vain, for tables that may have more."""
-    for name, keys in watch.missed.items():
+def entries_for(watch, program, rng, most=8):
+    """Entries with keys that were looked up in vain, and others for some that were found."""
+    asked = [*watch.missed.items()]
+    again = rng.choice(list(watch.met)) if watch.met else None
+    if again is not None:
+        asked.append((again, watch.met[again]))
+    for name, keys in asked:
         table = program.tables[name]
         if table.entries:
             continue
         listed = list(keys)
-        for key in rng.sample(listed, min(most, len(listed))):
+        for key in rng.sample(listed, min(1 if name == again else most, len(listed))):
             parts = key if isinstance(key, tuple) else (key,)
             matches = tuple(
                 _match(rng, field.match_type, int(part))
@@ -100,6 +104,7 @@ def entries_for(watch, program, rng, most=4):
             priority = rng.randrange(1, 5) if prioritised else 0
             yield name, Entry(matches, priority, target(program, table, rng))
     watch.missed.clear()
+    watch.met.clear()
 
 
 def _match(rng, kind, value):

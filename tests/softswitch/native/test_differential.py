@@ -4,13 +4,15 @@
 
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import switchgnn.p4src
 from switchgnn.native_compiler import find_compiler
-from switchgnn.softswitch.native import build
+from switchgnn.softswitch.native import build, engine
+from switchgnn.softswitch.native.translation.program_source import program_source
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig
 from tests.softswitch.native.depth import Watch, changed, entries_for
 from tests.softswitch.native.frames import Frames, put, set_up, state_of
@@ -22,10 +24,11 @@ ALL = {path.stem: path for path in sorted(PROGRAMS.glob("*.json"))} | {
     "switchgnn": P4 / "compiled" / "switchgnn.json",
     "strawman": P4 / "strawman" / "compiled" / "strawman.json",
 }
-# What random frames reach less of.
-LINES: dict[str, float] = {}
-TABLES: dict[str, float] = {}
-ROUNDS, FRAMES = 4, 80
+# Of the lines and tables of a program, how many its frames reach at least. The two programs of the
+# project ask for entries that fit each other, as a controller installs them.
+LINES = {"controller": 0.6, "tables": 0.5, "switchgnn": 0.2, "strawman": 0.1}
+TABLES = {"tables": 0.5, "switchgnn": 0.25, "strawman": 0.25}
+ROUNDS, FRAMES = 20, 40
 AGAIN = 20
 
 
@@ -35,9 +38,9 @@ AGAIN = 20
 @pytest.mark.parametrize("name", ALL)
 def test_both_back_ends_do_the_same(name, seed):
     watch, sent = compare(name, seed)
-    assert sent
-    # That the frames get into the program: none of its tables is out of reach.
-    assert watch.share_of_lines >= LINES.get(name, 0.9), watch.share_of_lines
+    assert sent or name == "controller"
+    # That the frames get into the program.
+    assert watch.share_of_lines >= LINES.get(name, 0.75), watch.share_of_lines
     assert watch.share_of_tables >= TABLES.get(name, 1.0), watch.share_of_tables
 
 
@@ -55,7 +58,9 @@ def compare(name, seed):
             put(rigs, list(entries_for(watch, program, rng)))
         for _ in range(FRAMES):
             good = deep and rng.random() < 0.6
-            frame = changed(rng.choice(deep), rng) if good else frames.frame()
+            # Rather one of the last that got further than all before.
+            known = deep if rng.random() < 0.5 else deep[-6:]
+            frame = changed(rng.choice(known), rng) if good else frames.frame()
             port = rng.randrange(1, 8)
             with watch.frame() as new:
                 expected = python.step(port, frame, AGAIN)
@@ -69,15 +74,42 @@ def compare(name, seed):
     return watch, sent
 
 
+# A mistake in the C++ of each program, or in the runtime that it includes.
+MISTAKES = {
+    "controller": ("fate.spec = ", "fate.spec = 1 ^ "),
+    "dropping": ("== 0x1ff", "== 0x1fe"),
+    "fates": ("fate.cut = ", "fate.cut = 1 + "),
+    "headers": (" >> ", " >> 1 + "),
+    "loops": ("continue;", "break;"),
+    "tables": ("_e->action", "_e->action + 1"),
+    "unions": ("std::swap(h", "std::max(h"),
+    "varbit": ("load_some<1>(data + pos + 2,", "load_some<1>(data + pos + 1,"),
+    "wide": ("r.w[i] = a.w[i] ^ b.w[i]", "r.w[i] = a.w[i] | b.w[i]"),
+    "switchgnn": ("_e->action", "_e->action + 1"),
+    "strawman": ("_e->action", "_e->action + 1"),
+}
+
+
 @pytest.mark.whole
-@pytest.mark.parametrize("wrong", [("r.w[i] = a.w[i] ^ b.w[i]", "r.w[i] = a.w[i] | b.w[i]")])
-def test_a_mistake_of_the_runtime_is_noticed(wrong, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "name", [n if n == "wide" else pytest.param(n, marks=pytest.mark.full) for n in MISTAKES]
+)
+def test_a_mistake_is_noticed(name, monkeypatch, tmp_path):
     """That these comparisons can fail."""
+    right, wrong = MISTAKES[name]
     copied = shutil.copytree(build.RUNTIME, tmp_path / "runtime")
-    text = (copied / "wide.h").read_text()
-    assert wrong[0] in text
-    (copied / "wide.h").write_text(text.replace(*wrong))
+    wide = (copied / "wide.h").read_text()
+    (copied / "wide.h").write_text(wide.replace(right, wrong))
     monkeypatch.setattr(build, "RUNTIME", copied)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = [right in wide]
+
+    def mistaken(compiled):
+        source = program_source(compiled)
+        found.append(right in source.text)
+        return replace(source, text=source.text.replace(right, wrong))
+
+    monkeypatch.setattr(engine, "program_source", mistaken)
     with pytest.raises(AssertionError):
-        test_both_back_ends_do_the_same("wide", 0)
+        compare(name, 0)
+    assert any(found)
