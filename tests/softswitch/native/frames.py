@@ -16,7 +16,7 @@ def number(rng, width):
     """Mostly small numbers, so that keys meet entries."""
     kind = rng.random()
     if kind < 0.55:
-        return rng.randrange(8) & ((1 << width) - 1)
+        return rng.randrange(10) & ((1 << width) - 1)
     if kind < 0.65:
         return (1 << width) - 1 - rng.randrange(2)
     return rng.getrandbits(width)
@@ -33,6 +33,7 @@ class Frames:
 
     def frame(self):
         self._values, self._headers, self._stacks, self._lengths = {}, [], {}, {}
+        self._ahead = 0, 0, 0
         self._walk()
         self._sum_up()
         data = b"".join(map(self._packed, self._headers)) + self._rng.randbytes(
@@ -70,7 +71,17 @@ class Frames:
             self._values[name, field.name] = number(self._rng, field.width)
             if field.varbit:
                 self._lengths[name] = self._bytes_of_varbit(field, length)
+        self._keep_ahead(name, header.fields[0])
         self._headers.append(name)
+
+    def _keep_ahead(self, name, field):
+        """Begins a header with what was seen of it before."""
+        value, mask, width = self._ahead
+        if width <= field.width and not field.varbit:
+            place = field.width - width
+            rest = self._values[name, field.name] & ~(mask << place)
+            self._values[name, field.name] = rest | (value & mask) << place
+        self._ahead = 0, 0, 0
 
     def _elements(self, parameter):
         program = self._program
@@ -107,6 +118,8 @@ class Frames:
                 width = 8
             else:
                 width = node["value"][1]
+                mask = (1 << width) - 1 if case.mask is None else case.mask >> position
+                self._ahead = case.value >> position, mask, width
             position += (width + 7) // 8 * 8
 
     def _sum_up(self):

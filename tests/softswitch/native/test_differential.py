@@ -26,8 +26,8 @@ ALL = {path.stem: path for path in sorted(PROGRAMS.glob("*.json"))} | {
 }
 # Of the lines and tables of a program, how many its frames reach at least. The two programs of the
 # project ask for entries that fit each other, as a controller installs them.
-LINES = {"controller": 0.6, "tables": 0.5, "switchgnn": 0.2, "strawman": 0.1}
-TABLES = {"tables": 0.5, "switchgnn": 0.25, "strawman": 0.25}
+LINES = {"controller": 0.6, "tables": 0.6, "switchgnn": 0.2, "strawman": 0.1}
+TABLES = {"tables": 0.6, "switchgnn": 0.25, "strawman": 0.25}
 ROUNDS, FRAMES = 20, 40
 AGAIN = 20
 
@@ -82,7 +82,7 @@ MISTAKES = {
     "headers": (" >> ", " >> 1 + "),
     "loops": ("continue;", "break;"),
     "tables": ("_e->action", "_e->action + 1"),
-    "unions": ("std::swap(h", "std::max(h"),
+    "unions": ("std::swap(ok", "std::max(ok"),
     "varbit": ("load_some<1>(data + pos + 2,", "load_some<1>(data + pos + 1,"),
     "wide": ("r.w[i] = a.w[i] ^ b.w[i]", "r.w[i] = a.w[i] | b.w[i]"),
     "switchgnn": ("_e->action", "_e->action + 1"),
