@@ -11,10 +11,10 @@ from enum import Enum
 from pathlib import Path
 
 from switchgnn.controller.p4runtime.address import grpc_target
+from switchgnn.native_compiler import find_compiler
 from switchgnn.python_program import python_program
 from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
 from switchgnn.softswitch.native.backend import Backend
-from switchgnn.softswitch.native.build import find_compiler
 from switchgnn.softswitch.native.xdp import xdp_missing
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError

@@ -2,21 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models, compiled against the headers of the `ns3` wheel when they are first needed."""
 
-import os
-import shutil
-import subprocess
 from functools import partial
 from pathlib import Path
 
 from switchgnn.native_cache import cache_folder, compiled_once, sources_in
+from switchgnn.native_compiler import CompilerError, compile_unit, needed_compiler
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.wheel import Wheel, find_wheel
 
 MODELS = Path(__file__).parent / "models"
-_COMPILERS = ("g++", "c++", "clang++")
 # One translation unit: ns-3's headers take most of the time.
 _FLAGS = ("-std=c++20", "-O2", "-DNDEBUG", "-x", "c++")
-_LAST_WORDS = 400
 
 
 def compiled_models() -> Path:
@@ -25,7 +21,7 @@ def compiled_models() -> Path:
     Raises:
         SimulatorError: ns-3 or a compiler is missing, or it fails.
     """
-    wheel, compiler = find_wheel(), find_compiler()
+    wheel, compiler = find_wheel(), _compiler()
     folder = cache_folder("simulator")
     # The place of the wheel is in the program, which looks for the library there.
     made_of = (wheel.version, str(wheel.core), compiler, *_FLAGS, *sources_in(MODELS))
@@ -39,26 +35,17 @@ def what_is_missing() -> str | None:
     """Return in a sentence what a simulation needs and is not here; None if nothing is."""
     try:
         find_wheel()
-        find_compiler()
+        _compiler()
     except SimulatorError as error:
         return str(error)
     return None
 
 
-def find_compiler() -> str:
-    """Return the path of the C++ compiler: $CXX, or one of those on the PATH.
-
-    Raises:
-        SimulatorError: there is none.
-    """
-    names = (os.environ["CXX"],) if os.environ.get("CXX") else _COMPILERS
-    found = next((path for path in map(shutil.which, names) if path), None)
-    if found is None:
-        raise SimulatorError(
-            f"A simulation needs a C++ compiler, but {' or '.join(names)} is not on the PATH: "
-            "apt-get install g++."
-        )
-    return found
+def _compiler() -> str:
+    try:
+        return needed_compiler("A simulation")
+    except CompilerError as error:
+        raise SimulatorError(f"{error}.") from error
 
 
 def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
@@ -67,17 +54,8 @@ def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
     )
     places = ("-isystem", str(wheel.include), "-I", str(MODELS))
     library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
-    result = subprocess.run(
-        [compiler, *_FLAGS, *places, "-", *library, "-o", str(program.absolute())],
-        input=unit,
-        # A unit from standard input includes what lies in the current folder before all else.
-        cwd=MODELS,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode != 0:
-        raise SimulatorError(
-            f"{compiler} cannot compile the models against ns-3 {wheel.version}: "
-            f"{result.stderr.strip()[-_LAST_WORDS:]}"
-        )
+    command = (compiler, *_FLAGS, *places, "-", *library, "-o", str(program.absolute()))
+    try:
+        compile_unit(command, unit, f"the models against ns-3 {wheel.version}", MODELS)
+    except CompilerError as error:
+        raise SimulatorError(str(error)) from error

@@ -30,6 +30,7 @@ _HEX = re.compile(r"-?(0[xX])?[0-9a-fA-F]+")
 Name = Annotated[str, Meta(min_length=1, max_length=_LONGEST_NAME)]
 Number = Annotated[int, Meta(ge=0, lt=1 << 32)]
 Bits = Annotated[int, Meta(ge=1, le=MOST_BITS)]
+Bytes = Annotated[int, Meta(ge=1, le=MOST_BITS // 8)]
 Cells = Annotated[int, Meta(ge=0, le=MOST_CELLS)]
 Hex = Annotated[str, Meta(pattern=rf"^{_HEX.pattern}$", max_length=_LONGEST_HEX)]
 FieldName = tuple[Name, Name]
@@ -37,10 +38,15 @@ Node = Any  # an expression; see check_node
 
 
 class HeaderType(Struct):
-    """A kind of header; a field is its name, its bits (or ``*``), and whether it is signed."""
+    """A kind of header; a field is its name, its bits (or ``*``), and whether it is signed.
+
+    The bytes of a header with a field of ``*`` bits are at most those of ``max_length``.
+    """
 
     name: Name
     fields: list[list[Name | int | bool]]
+    max_length: Bytes | None = None
+    length_exp: Node | None = None
 
 
 class Header(Struct):
@@ -57,6 +63,30 @@ class Stack(Struct):
 
     name: Name
     header_ids: list[Number]
+
+
+class UnionType(Struct):
+    """A kind of header union: the names of its members, and their types."""
+
+    name: Name
+    headers: list[tuple[Name, Name]]
+
+
+class Union(Struct):
+    """A header union."""
+
+    name: Name
+    id: Number
+    union_type: Name
+    header_ids: list[Number]
+
+
+class UnionStack(Struct):
+    """A stack of header unions."""
+
+    name: Name
+    union_type: Name
+    header_union_ids: list[Number]
 
 
 class Operation(Struct):
@@ -249,6 +279,9 @@ class Document(Struct):
     deparsers: list[Deparser]
     parsers: list[Parser] = []
     header_stacks: list[Stack] = []
+    header_union_types: list[UnionType] = []
+    header_unions: list[Union] = []
+    header_union_stacks: list[UnionStack] = []
     register_arrays: list[Register] = []
     counter_arrays: list[Counter] = []
     calculations: list[Calculation] = []
@@ -259,8 +292,6 @@ class Document(Struct):
     # What the switch refuses, by its name.
     meter_arrays: list[dict[str, Any]] = []
     learn_lists: list[dict[str, Any]] = []
-    header_unions: list[dict[str, Any]] = []
-    header_union_stacks: list[dict[str, Any]] = []
     extern_instances: list[dict[str, Any]] = []
     parse_vsets: list[dict[str, Any]] = []
 
@@ -287,8 +318,7 @@ def read_document(config: bytes) -> dict[str, Any]:
     except MsgspecError as error:
         raise MalformedProgramError(f"The program's JSON is not of its types: {error}.") from error
     for kind in document.header_types:
-        for field in kind.fields:
-            _check_field(field, kind.name)
+        _check_fields(kind)
     cells = sum(array.size for array in document.register_arrays)
     cells += sum(array.size or 0 for array in document.counter_arrays)
     if cells > MOST_CELLS:
@@ -301,6 +331,16 @@ def read_document(config: bytes) -> dict[str, Any]:
     return told
 
 
+def _check_fields(kind: HeaderType) -> None:
+    for field in kind.fields:
+        _check_field(field, kind.name)
+    if sum(field[1] == "*" for field in kind.fields) > 1:
+        raise MalformedProgramError(f"Header type '{kind.name}' has two fields of any length.")
+    fixed = sum(field[1] for field in kind.fields if isinstance(field[1], int))
+    if kind.max_length is not None and 8 * kind.max_length < fixed:
+        raise MalformedProgramError(f"Header type '{kind.name}' is longer than its max_length.")
+
+
 def _check_field(field: list[Name | int | bool], kind: str) -> None:
     """Check a name, a number of bits (``*``: any), and perhaps whether it is signed."""
     if (
@@ -308,7 +348,8 @@ def _check_field(field: list[Name | int | bool], kind: str) -> None:
         or not _is_name(field[0])
         or not (field[1] == "*" or _is_number(field[1], MOST_BITS))
         or field[1] == 0
-        or not isinstance(field[-1] if len(field) == 3 else False, bool)
+        # p4c writes 0 for a bool.
+        or (len(field) == 3 and not (isinstance(field[2], int) and field[2] in {0, 1}))
     ):
         raise _malformed(field, f"header type '{kind}'")
 
@@ -378,6 +419,11 @@ def _is_reference(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_name, value))
 
 
+def _is_member_field(value: object) -> bool:
+    """Check a stack of unions, a member of the union, and a field of the member."""
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_name, value))
+
+
 def _is_window(value: object) -> bool:
     return (
         isinstance(value, list)
@@ -406,7 +452,10 @@ def _plain(test: Callable[[object], bool]) -> Callable[[object, str, int], bool]
 
 _NAMED = ("header", "header_stack", "register_array", "counter_array", "calculation", "regular")
 _RULES: dict[str, Callable[[object, str, int], bool]] = {
-    **{kind: _plain(_is_name) for kind in (*_NAMED, "stack")},
+    **{kind: _plain(_is_name) for kind in (*_NAMED, "stack", "header_union")},
+    "header_union_stack": _plain(_is_name),
+    "union_stack": _plain(_is_reference),
+    "union_stack_field": _plain(_is_member_field),
     "string": _plain(lambda value: isinstance(value, str) and len(value) <= _LONGEST_TEXT),
     "field": _plain(_is_reference),
     "stack_field": _plain(_is_reference),

@@ -19,6 +19,7 @@ from switchgnn.softswitch.program import (
     FieldType,
     Header,
     HeaderStack,
+    HeaderUnion,
     Json,
     KeyField,
     Parser,
@@ -29,6 +30,7 @@ from switchgnn.softswitch.program import (
     RegisterArray,
     Table,
     Transition,
+    UnionStack,
 )
 from switchgnn.softswitch.refusal import (
     refuse_unsupported_sections,
@@ -57,10 +59,13 @@ def load_program(config: bytes) -> Program:
 def _program(document: dict[str, Json]) -> Program:
     headers = _headers(document)
     refuse_wide_ports({header.name: header for header in headers.values()})
+    unions = _unions(document, headers)
     pipelines = {item["name"]: _pipeline(item) for item in document["pipelines"]}
     return Program(
         headers={header.name: header for header in headers.values()},
         stacks=_stacks(document, headers),
+        unions={union.name: union for union in unions.values()},
+        union_stacks=_union_stacks(document, unions),
         errors=dict(document.get("errors", [])),
         parser=_parser(document),
         deparse_order=tuple(document["deparsers"][0]["order"]) if document["deparsers"] else (),
@@ -82,15 +87,23 @@ def _headers(document: dict[str, Json]) -> dict[int, Header]:
         item["id"]: Header(
             item["name"],
             bool(item.get("metadata")),
-            tuple(_field(field) for field in types[item["header_type"]]["fields"]),
+            _fields(types[item["header_type"]]),
             item["header_type"],
         )
         for item in document["headers"]
     }
 
 
-def _field(field: list[Any]) -> FieldType:
-    return FieldType(field[0], int(field[1]), bool(len(field) > 2 and field[2]))
+def _fields(kind: Json) -> tuple[FieldType, ...]:
+    fixed = sum(field[1] for field in kind["fields"] if field[1] != "*")
+    return tuple(_field(field, kind, fixed) for field in kind["fields"])
+
+
+def _field(field: list[Any], kind: Json, fixed: int) -> FieldType:
+    signed = bool(len(field) > 2 and field[2])
+    if field[1] == "*":
+        return FieldType(field[0], 8 * kind["max_length"] - fixed, signed=False, varbit=True)
+    return FieldType(field[0], field[1], signed)
 
 
 def _stacks(document: dict[str, Json], headers: dict[int, Header]) -> dict[str, HeaderStack]:
@@ -100,6 +113,38 @@ def _stacks(document: dict[str, Json], headers: dict[int, Header]) -> dict[str, 
         )
         for item in document.get("header_stacks", [])
     }
+
+
+def _unions(document: dict[str, Json], headers: dict[int, Header]) -> dict[int, HeaderUnion]:
+    types = {item["name"]: item for item in document.get("header_union_types", [])}
+    unions = {}
+    seen: set[int] = set()
+    for item in document.get("header_unions", []):
+        members = {}
+        wanted = types[item["union_type"]]["headers"]
+        for (name, kind), ident in zip(wanted, item["header_ids"], strict=True):
+            header = headers[ident]
+            if header.type_name != kind or ident in seen:
+                raise MalformedProgramError(
+                    f"Header '{header.name}' is no member of union '{item['name']}': it is of "
+                    "another type, or in another union."
+                )
+            seen.add(ident)
+            members[name] = header.name
+        unions[item["id"]] = HeaderUnion(item["name"], item["union_type"], members)
+    return unions
+
+
+def _union_stacks(
+    document: dict[str, Json], unions: dict[int, HeaderUnion]
+) -> dict[str, UnionStack]:
+    stacks = {}
+    for item in document.get("header_union_stacks", []):
+        elements = [unions[ident] for ident in item["header_union_ids"]]
+        if any(union.type_name != item["union_type"] for union in elements):
+            raise MalformedProgramError(f"Stack '{item['name']}' has unions of several types.")
+        stacks[item["name"]] = UnionStack(item["name"], tuple(u.name for u in elements))
+    return stacks
 
 
 def _parser(document: dict[str, Json]) -> Parser:

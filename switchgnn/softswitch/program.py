@@ -16,11 +16,19 @@ DROP_PORT = 511
 
 @dataclass(frozen=True)
 class FieldType:
-    """One field of a header type; ``width`` is in bits."""
+    """One field of a header type.
+
+    Attributes:
+        name: its name.
+        width: its bits; the most bits of a ``varbit``.
+        signed: whether it is two's complement.
+        varbit: whether packets bring its length, which is a number of bytes.
+    """
 
     name: str
     width: int
     signed: bool
+    varbit: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,13 +42,35 @@ class Header:
 
     @property
     def width(self) -> int:
-        """The sum of the field widths in bits."""
+        """The most bits of all fields together."""
         return sum(field.width for field in self.fields)
+
+    @property
+    def fixed_width(self) -> int:
+        """The bits of all fields but the ``varbit``."""
+        return sum(field.width for field in self.fields if not field.varbit)
 
 
 @dataclass(frozen=True)
 class HeaderStack:
     """A header stack: the names of its elements, first to last."""
+
+    name: str
+    elements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HeaderUnion:
+    """Headers of which at most one is valid: their names by those of the union's members."""
+
+    name: str
+    type_name: str
+    members: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class UnionStack:
+    """A stack of header unions: the names of its elements, first to last."""
 
     name: str
     elements: tuple[str, ...]
@@ -211,6 +241,8 @@ class Program:
 
     headers: Mapping[str, Header]
     stacks: Mapping[str, HeaderStack]
+    unions: Mapping[str, HeaderUnion]
+    union_stacks: Mapping[str, UnionStack]
     errors: Mapping[str, int]
     parser: Parser
     deparse_order: tuple[str, ...]
@@ -228,6 +260,11 @@ class Program:
     def tables(self) -> dict[str, Table]:
         """Tables of both pipelines by name."""
         return {**self.ingress.tables, **self.egress.tables}
+
+    def stack_size(self, name: str) -> int:
+        """Return how many elements a stack of headers or of unions has."""
+        stack = self.stacks.get(name) or self.union_stacks[name]
+        return len(stack.elements)
 
     def standard_field(self, name: str) -> FieldRef | None:
         """Return the field with a name such as ``intrinsic_metadata.mcast_grp``, or None."""

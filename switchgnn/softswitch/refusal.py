@@ -10,8 +10,6 @@ from switchgnn.softswitch.program import PORT_BITS, Header, Json
 _SECTIONS = {
     "meter_arrays": ("meters", "count packets or use registers instead"),
     "learn_lists": ("digests", "send a copy to the controller as a packet-in instead"),
-    "header_unions": ("header unions", "use separate headers"),
-    "header_union_stacks": ("header union stacks", "use separate headers"),
     "extern_instances": ("extern instances", "use the externs of v1model"),
     "parse_vsets": ("parser value sets", "match constants instead"),
 }
@@ -27,13 +25,7 @@ def refuse_unsupported_sections(document: dict[str, Json]) -> None:
         for item in document.get(section) or ():
             raise UnsupportedProgramError(feature, f"'{item.get('name', section)}'", hint)
     for header_type in document.get("header_types", ()):
-        for field in header_type["fields"]:
-            if field[1] == "*":
-                raise UnsupportedProgramError(
-                    "variable-length fields (varbit)",
-                    f"header type '{header_type['name']}', field '{field[0]}'",
-                    "use fields of fixed width",
-                )
+        _refuse_other_lengths(header_type)
     for pipeline in document["pipelines"]:
         for profile in pipeline.get("action_profiles") or ():
             raise UnsupportedProgramError(
@@ -59,6 +51,20 @@ def refuse_wide_ports(headers: Mapping[str, Header]) -> None:
                 "standard_metadata.egress_spec",
                 f"compile it for v1model, whose ports have {PORT_BITS}",
             )
+
+
+def _refuse_other_lengths(header_type: Json) -> None:
+    where = f"header type '{header_type['name']}'"
+    if header_type.get("length_exp") is not None:
+        raise UnsupportedProgramError(
+            "header types with an expression for their length",
+            where,
+            "give the length to extract, as P4_16 does",
+        )
+    if header_type.get("max_length") is None and any(f[1] == "*" for f in header_type["fields"]):
+        raise UnsupportedProgramError(
+            "fields of any length without a longest one", where, "compile the program with p4c"
+        )
 
 
 def refuse_unsupported_table(table: Json) -> None:

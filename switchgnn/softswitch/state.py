@@ -109,8 +109,9 @@ def bind(compiled: CompiledProgram, state: PythonState) -> Functions:
         **ALGORITHMS,
     }
     for codec in compiled.codecs.values():
-        namespace[codec.unpack_name] = codec.struct.unpack_from
-        namespace[codec.pack_name] = codec.struct.pack
+        for part in codec.parts:
+            namespace[part.unpack_name] = part.struct.unpack_from
+            namespace[part.pack_name] = part.struct.pack
     _bind_state(namespace, compiled, state)
     # The source was generated from the program by this package, and codegen/guard.py has looked
     # at every node of it.

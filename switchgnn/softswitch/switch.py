@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TypeVar
 
+from switchgnn.native_compiler import find_compiler
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
 from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedProgramError
 from switchgnn.softswitch.event_loop import EventLoop
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.native.backend import Backend
-from switchgnn.softswitch.native.build import NoCompilerError, find_compiler
+from switchgnn.softswitch.native.build import NoCompilerError
 from switchgnn.softswitch.native.engine import NativeEngine, compile_native
 from switchgnn.softswitch.native.loop import NativeLoop
 from switchgnn.softswitch.native.xdp import open_xdp

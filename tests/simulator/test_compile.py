@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
+from switchgnn.native_compiler import find_compiler
 from switchgnn.simulator import NetworkOptions, SimulatorError, run_simulation
 from switchgnn.simulator import compile as compiling
-from switchgnn.simulator.compile import MODELS, compiled_models, find_compiler
+from switchgnn.simulator.compile import MODELS, compiled_models
 from switchgnn.simulator.wheel import find_wheel
 from tests.support.speed import seconds_here
 
@@ -30,10 +31,10 @@ def test_a_compiler_may_be_missing(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(SimulatorError, match="needs a C\\+\\+ compiler"):
-        find_compiler()
+        compiled_models()
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(SimulatorError, match="no-such-compiler is not on the PATH"):
-        find_compiler()
+        compiled_models()
 
 
 def test_a_compiler_that_fails_is_quoted(monkeypatch, tmp_path):

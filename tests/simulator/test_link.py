@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from switchgnn.simulator.compile import MODELS, find_compiler
+from switchgnn.native_compiler import find_compiler
+from switchgnn.simulator.compile import MODELS
 from switchgnn.simulator.wheel import find_wheel
 
 

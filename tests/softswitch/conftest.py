@@ -4,8 +4,8 @@
 
 import pytest
 
+from switchgnn.native_compiler import find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
-from switchgnn.softswitch.native.build import find_compiler
 from tests.softswitch.harness import RIGS
 
 # Those that are about the program's packets, whichever code it is.
@@ -13,11 +13,12 @@ _BOTH = {
     "test_clients",
     "test_fates",
     "test_headers",
+    "test_loops",
     "test_p4runtime",
     "test_ports",
     "test_queues",
 }
-_BOTH |= {"test_tables"}
+_BOTH |= {"test_tables", "test_unions", "test_varbit"}
 
 
 def pytest_generate_tests(metafunc):

@@ -9,12 +9,12 @@ import pytest
 
 from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch
 from switchgnn.softswitch.errors import PortError
-from switchgnn.softswitch.native.build import find_compiler
 from switchgnn.softswitch.ports import SocketPort
 from switchgnn.softswitch.ports.interface import find_interface
 from tests.softswitch.harness import config_bytes
 from tests.softswitch.namespace import make_wire, needs_shaping, network_namespace, shape
 from tests.softswitch.test_pressure import order, queue_depth
+from tests.support.native import needs_compiler
 from tests.support.waiting import wait_until
 
 FROM, SLOW = 1, 3
@@ -65,9 +65,6 @@ def watched(backend, monkeypatch, depth, *, may_refuse):
         wait_until(read, "frames")
         end = switch.call(lambda: (switch.queues.length(SLOW), dict(switch.counts.sent)))
     return left, [(frame[28:], queue_depth(frame)) for frame in came], end
-
-
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler")
 
 
 @needs_compiler

@@ -4,6 +4,7 @@
 
 import binascii
 import zlib
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,10 @@ from hypothesis import strategies as st
 from switchgnn.softswitch import hashing
 from tests.softswitch.harness import Rig, config_bytes
 
-RIG = Rig(config_bytes("headers"))
+
+@cache
+def rig_of(kind):
+    return kind(config_bytes("headers"))
 
 
 def magic(low=0, mid=0, signed=0, wide=0, tail=0):
@@ -30,7 +34,7 @@ def label(value, tc=0, last=0, ttl=9):
 
 def run(frame):
     """(parser error, checksum error, labels, first byte) and the rest of the sent frame."""
-    ((_, sent),) = RIG.run(1, frame)
+    ((_, sent),) = rig_of(Rig).run(1, frame)
     return tuple(sent[:4]), sent[4:]
 
 

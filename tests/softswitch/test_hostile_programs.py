@@ -42,7 +42,7 @@ HOSTILE = (
     {"type": "runtime_data", "value": STATEMENT},
     {"type": "lookahead", "value": [0, STATEMENT]},
 )
-NAMES = ("controller", "fates", "headers", "tables", "wide")
+NAMES = ("controller", "fates", "headers", "tables", "wide", "unions", "varbit", "loops")
 TRIES = 100_000 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 3_000
 SHARES = 8
 STRING = re.compile(r"log_message\('(?:[^'\\]|\\.)*'|log_message\(\"(?:[^\"\\]|\\.)*\"")

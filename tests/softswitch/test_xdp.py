@@ -14,10 +14,10 @@ import pytest
 
 from switchgnn.softswitch import Backend, EthernetSpec, PortError, SoftSwitch, XdpSpec
 from switchgnn.softswitch.native import xdp
-from switchgnn.softswitch.native.build import find_compiler
 from switchgnn.softswitch.ports import open_ports, parse_port
 from tests.softswitch.harness import config_bytes
 from tests.softswitch.namespace import make_wire, network_namespace, shape
+from tests.support.native import needs_compiler
 from tests.support.waiting import wait_until
 
 INTO, OUT_OF = 1, 3
@@ -80,7 +80,7 @@ def next_frame(sock):
         Backend.PYTHON,
         pytest.param(
             Backend.NATIVE,
-            marks=pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler"),
+            marks=needs_compiler,
         ),
     ],
     ids=lambda each: each.value,

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of native code need."""
 
-import shutil
-
 import pytest
 
-needs_compiler = pytest.mark.skipif(
-    not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="needs a C++ compiler"
-)
+from switchgnn.native_compiler import find_compiler
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler")

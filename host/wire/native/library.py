@@ -6,10 +6,8 @@ Without a compiler, or when ``SWITCHGNN_HOSTS`` is ``python``, Python does the s
 """
 
 import os
-import shutil
-import subprocess
 from ctypes import CDLL, POINTER, Structure, c_uint32, c_uint64, c_void_p
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from switchgnn.host.errors import HostError
@@ -23,15 +21,14 @@ from switchgnn.host.wire.header import (
     VERSION,
     Kind,
 )
-from switchgnn.native_cache import ForeignCacheError, cache_folder, compiled_once, sources_in
+from switchgnn.native_compiler import CompilerError
+from switchgnn.native_library import LibrarySource, compiled_library
 
 VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"
 _SOURCES = Path(__file__).parent
 _HEADERS = ("checksums.h", "rows.h", "sums.h")
-_COMPILERS = ("c++", "g++", "clang++")
-_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared")
-_LAST_WORDS = 400
+_INCLUDED = ("frames.h",)
 
 
 class NativeFramesError(HostError):
@@ -93,10 +90,10 @@ def native_frames() -> NativeFrames | None:
     if wanted == PYTHON:
         return None
     try:
-        return NativeFrames(_compiled())
-    except NativeFramesError:
+        return NativeFrames(compiled_library(_source()))
+    except CompilerError as error:
         if wanted == NATIVE:
-            raise
+            raise NativeFramesError(f"{error}, or set {VARIABLE}={PYTHON}.") from error
         return None
 
 
@@ -114,23 +111,7 @@ def hosts_run_as() -> str:
     return PYTHON if native_frames() is None else NATIVE
 
 
-def _compiled() -> Path:
-    names = (os.environ["CXX"],) if os.environ.get("CXX") else _COMPILERS
-    compiler = next((path for path in map(shutil.which, names) if path), None)
-    if compiler is None:
-        raise NativeFramesError(
-            f"Native code for hosts needs a C++ compiler, but {' or '.join(names)} is not on the "
-            f"PATH: apt-get install g++, or set {VARIABLE}={PYTHON}."
-        )
-    folder = cache_folder("hosts")
-    made_of = (compiler, *_FLAGS, _unit(), *sources_in(_SOURCES))
-    try:
-        return compiled_once(folder, "frames", made_of, partial(_compile, compiler))
-    except (OSError, ForeignCacheError) as error:
-        raise NativeFramesError(f"Cannot keep the compiled code in {folder}: {error}") from error
-
-
-def _unit() -> str:
+def _source() -> LibrarySource:
     """Return the C++ of the library: the numbers of the header, and the files that use them."""
     numbers = {
         "HEADER_AT": HEADER_AT,
@@ -143,21 +124,11 @@ def _unit() -> str:
         **{f"KIND_{kind.name}": int(kind) for kind in Kind},
     }
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
-    return defined + "".join(f'#include "{name}"\n' for name in _HEADERS)
-
-
-def _compile(compiler: str, library: Path) -> None:
-    result = subprocess.run(
-        [compiler, *_FLAGS, "-I", str(_SOURCES), "-x", "c++", "-", "-o", str(library.absolute())],
-        input=_unit(),
-        # A unit from standard input includes what lies in the current folder before all else.
-        cwd=_SOURCES,
-        capture_output=True,
-        text=True,
-        check=False,
+    return LibrarySource(
+        part="hosts",
+        name="frames",
+        who="The native code of hosts",
+        unit=defined + "".join(f'#include "{name}"\n' for name in _HEADERS),
+        folder=_SOURCES,
+        files=(*_HEADERS, *_INCLUDED),
     )
-    if result.returncode != 0:
-        raise NativeFramesError(
-            f"{compiler} cannot compile the native code for hosts: "
-            f"{result.stderr.strip()[:_LAST_WORDS]}"
-        )

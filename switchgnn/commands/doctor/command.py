@@ -17,9 +17,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.native_compiler import find_compiler
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
-from switchgnn.simulator.compile import find_compiler
 from switchgnn.simulator.wheel import find_wheel
 from switchgnn.topologies.targets import backend_of_auto, xdp_ports
 
@@ -88,7 +88,7 @@ def examine() -> list[Finding]:
         Finding(*("mpi4py", _PARALLEL, False, _package("mpi4py")), "pip install -e '.[ptscotch]'"),
         Finding(*("libptscotch", _PARALLEL, False, _ptscotch()), "apt-get install libptscotch-7.0"),
         Finding(*("ns3", _SIMULATE, False, _ns3()), "pip install -e '.[simulate]'"),
-        Finding(*("C++ compiler", _COMPILED, False, _compiler()), "apt-get install g++"),
+        Finding(*("C++ compiler", _COMPILED, False, find_compiler()), "apt-get install g++"),
         Finding(
             *("embedded switch", "everything without BMv2", False, backend_of_auto()),
             "install a C++ compiler",
@@ -143,13 +143,6 @@ def _ptscotch() -> str | None:
 def _ns3() -> str | None:
     try:
         return find_wheel().version
-    except SwitchGNNError:
-        return None
-
-
-def _compiler() -> str | None:
-    try:
-        return find_compiler()
     except SwitchGNNError:
         return None
 

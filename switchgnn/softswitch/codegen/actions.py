@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from switchgnn.softswitch.codegen.function import FunctionContext
 from switchgnn.softswitch.codegen.primitives import write_primitive
-from switchgnn.softswitch.codegen.structure import Structurer
+from switchgnn.softswitch.codegen.structure import Structurer, write_graph
 from switchgnn.softswitch.codegen.terms import Term
 from switchgnn.softswitch.program import Action, Primitive
 
@@ -46,7 +46,8 @@ def _write_with_jumps(ctx: FunctionContext, action: Action) -> None:
         elif primitive.op != "_jump":
             write_primitive(ctx, primitive)
 
-    Structurer(successors, emit, f"action '{action.name}'").region("0", None)
+    where = f"action '{action.name}'"
+    write_graph(ctx.writer, successors, "0", emit, where=where, place="_j")
 
 
 def _successors(

@@ -170,11 +170,14 @@ def _compile(source: str) -> CodeType:
 
 
 def _kept(layout: Layout) -> frozenset[str]:
-    return frozenset(
-        layout.slot(header, field, "field list").variable
+    slots = [
+        layout.slot(header, field, "field list")
         for fields in layout.program.field_lists.values()
         for header, field in fields
-    )
+    ]
+    if any(slot.length for slot in slots):
+        raise UnsupportedProgramError("keeping a varbit", "a field list", "keep other fields")
+    return frozenset(slot.variable for slot in slots)
 
 
 def _standard_variables(layout: Layout) -> frozenset[str]:

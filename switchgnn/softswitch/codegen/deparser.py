@@ -16,10 +16,13 @@ def write_deparser(ctx: FunctionContext, codecs: Mapping[str, HeaderCodec]) -> N
         if codec is None:
             continue
         ctx.reads.update(codec.carried())
+        calls = list(codec.pack_calls())
         if first:
-            ctx.line(f"out = {codec.pack_call()} if {ctx.expressions.valid(header).text} else b''")
+            call = calls.pop(0)
+            ctx.line(f"out = {call} if {ctx.expressions.valid(header).text} else b''")
             first = False
-            continue
-        with ctx.writer.block(f"if {ctx.expressions.valid(header).text}:"):
-            ctx.line(f"out += {codec.pack_call()}")
+        if calls:
+            with ctx.writer.block(f"if {ctx.expressions.valid(header).text}:"):
+                for call in calls:
+                    ctx.line(f"out += {call}")
     ctx.line("out = data[pos:]" if first else "if pos < len(data): out += data[pos:]")

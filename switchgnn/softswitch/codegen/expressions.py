@@ -80,14 +80,25 @@ class ExpressionCompiler:
             return truth("True" if content else "False", atomic=True)
         if kind in {"local", "runtime_data"}:
             return self.parameters[int(content)]
-        if kind == "stack_field":
-            return self._last_element_field(content[0], content[1])
+        if kind in {"stack_field", "union_stack_field"}:
+            return self.last_element_field(content)
         raise self.refuse(f"values of type {kind}", "use fields, constants and action parameters")
 
-    def _last_element_field(self, stack: str, field: str) -> Term:
-        elements = self.layout.program.stacks[stack].elements
+    def last_element_field(self, content: Sequence[str]) -> Term:
+        """Return a field of the last element of a stack; of unions: of a member of it."""
+        stack, *member, field = content
         last = f"{self.next_index(stack)} - 1"
-        return self._pick([self.field(name, field) for name in elements], last)
+        return self._pick(
+            [self.field(name, field) for name in self.headers_in(stack, *member)], last
+        )
+
+    def headers_in(self, stack: str, member: str | None = None) -> list[str]:
+        """Return the headers in a stack; of unions: those of a member of each."""
+        program = self.layout.program
+        if member is None:
+            return list(program.stacks[stack].elements)
+        unions = program.union_stacks[stack].elements
+        return [program.unions[name].members[member] for name in unions]
 
     def next_index(self, stack: str) -> str:
         """Return the variable that counts the pushed elements of a stack."""
@@ -113,46 +124,47 @@ class ExpressionCompiler:
         return handler(self, node)
 
     def _comparison(self, operator: str, left: Json, right: Json) -> Term:
-        if self._is_header(left):
-            return self._header_equality(operator, self.header(left), self.header(right))
+        # What is no number is compared as a whole.
+        kind = left["type"]
+        if kind in {"header", "header_union"}:
+            if kind == "header":
+                condition = self._equal_headers(self.header(left), self.header(right))
+            else:
+                condition = self._equal_unions(self.union(left), self.union(right))
+            return truth(condition if operator == "==" else f"not ({condition})")
         return truth(f"{self.value(left).inner} {operator} {self.value(right).inner}")
-
-    def _is_header(self, node: Json) -> bool:
-        return bool(node["type"] == "header")
 
     def header(self, node: Json) -> str:
         """Return the name of the header that a node denotes."""
-        if node["type"] == "expression":
-            content = node["value"]
-            return self.header(content) if "type" in content else self._element(content)
-        if node["type"] != "header":
-            raise self.refuse(f"a {node['type']} in place of a header", "name the header")
-        return str(node["value"])
-
-    def _element(self, node: Json) -> str:
-        stack, index = self.stack_element(node)
+        names, index = self._header_alternatives(node)
         known = index.constant
-        elements = self.layout.program.stacks[stack].elements
-        if known is None or not 0 <= known < len(elements):
+        if known is None or not 0 <= known < len(names):
             raise self.refuse("a header stack indexed by a variable", "use a constant index here")
-        return elements[known]
+        return names[known]
 
-    def stack_element(self, node: Json) -> tuple[str, Term]:
-        """Return stack name and index of a ``dereference_header_stack`` operation."""
-        if node["op"] not in {"dereference_header_stack", "dereference_stack"}:
-            raise self.refuse(f"operator '{node['op']}' on a header", "name the header")
-        return node["left"]["value"], self.value(node["right"])
+    def union(self, node: Json) -> str:
+        """Return the name of the union that a node denotes."""
+        inner = _innermost(node)
+        if inner.get("type") != "header_union":
+            kind = inner.get("op", inner.get("type"))
+            raise self.refuse(f"a {kind} in place of a header union", "name the union")
+        return str(inner["value"])
+
+    def _header_alternatives(self, node: Json) -> tuple[list[str], Term]:
+        """Return the headers that a node can denote, and the index that chooses one."""
+        inner = _innermost(node)
+        if inner.get("type") == "header":
+            return [str(inner["value"])], constant(0)
+        operator = inner.get("op", inner.get("type"))
+        if operator in {"dereference_header_stack", "dereference_stack"}:
+            stack = inner["left"]["value"]
+            return self.headers_in(stack), self.value(inner["right"])
+        raise self.refuse(f"a {operator} in place of a header", "name the header")
 
     def field_alternatives(self, node: Json) -> tuple[list[Slot], Term]:
         """Return the slots that an ``access_field`` can mean, and the index that chooses one."""
-        left = node["left"]
-        while "type" in left and left["type"] == "expression":
-            left = left["value"]
-        if left.get("type") == "header":
-            return [self.layout.fields(left["value"])[node["right"]]], constant(0)
-        stack, index = self.stack_element(left)
-        elements = self.layout.program.stacks[stack].elements
-        return [self.layout.fields(name)[node["right"]] for name in elements], index
+        headers, index = self._header_alternatives(node["left"])
+        return [self.layout.fields(name)[node["right"]] for name in headers], index
 
     def _access_field(self, node: Json) -> Term:
         slots, index = self.field_alternatives(node)
@@ -161,14 +173,20 @@ class ExpressionCompiler:
             return self.load(slots[known])
         return self._pick([self.load(slot) for slot in slots], index.text)
 
-    def _header_equality(self, operator: str, left: str, right: str) -> Term:
+    def _equal_headers(self, left: str, right: str) -> str:
         if self._type_of(left) != self._type_of(right):
             raise self.refuse("comparing headers of different types", "compare their fields")
         parts = [self.valid(left).text, self.valid(right).text]
         for one, other in zip(self.layout.fields(left), self.layout.fields(right), strict=True):
             parts.append(f"{self.load(one).text} == {self.load(other).text}")
-        text = " and ".join(parts)
-        return truth(text if operator == "==" else f"not ({text})")
+        return " and ".join(parts)
+
+    def _equal_unions(self, left: str, right: str) -> str:
+        unions = self.layout.program.unions
+        pairs = zip(unions[left].members.values(), unions[right].members.values(), strict=True)
+        return (
+            " or ".join(f"({self._equal_headers(one, other)})" for one, other in pairs) or "False"
+        )
 
     def _type_of(self, header: str) -> str:
         return self.layout.program.headers[header].type_name
@@ -181,16 +199,16 @@ class ExpressionCompiler:
         return truth(f"not {self.value(node['right']).inner}")
 
     def _valid_operation(self, node: Json) -> Term:
-        inner = node["right"]
-        while inner["type"] == "expression" and "type" in inner["value"]:
-            inner = inner["value"]
-        if inner["type"] == "header":
-            return self.valid(inner["value"])
-        stack, index = self.stack_element(inner["value"])
-        elements = self.layout.program.stacks[stack].elements
-        bits = [self.valid(name) for name in elements]
-        picked = self._pick(bits, index.text)
-        return truth(picked.text)
+        headers, index = self._header_alternatives(node["right"])
+        bits = [self.valid(name) for name in headers]
+        known = index.constant
+        if known is not None and 0 <= known < len(bits):
+            return bits[known]
+        return truth(self._pick(bits, index.text).text)
+
+    def _valid_union(self, node: Json) -> Term:
+        members = self.layout.program.unions[self.union(node["right"])].members.values()
+        return truth(" or ".join(self.valid(name).text for name in members) or "False")
 
     def _complement(self, node: Json) -> Term:
         return arithmetic.bit_not(self.value(node["right"]))
@@ -229,16 +247,23 @@ class ExpressionCompiler:
 
     def _last_index(self, node: Json) -> Term:
         stack = self._stack_name(node["right"])
-        size = len(self.layout.program.stacks[stack].elements)
+        size = self.layout.program.stack_size(stack)
         return Term(f"{self.next_index(stack)} - 1", -1, size - 1)
 
     def _stack_size(self, node: Json) -> Term:
         stack = self._stack_name(node["right"])
-        size = len(self.layout.program.stacks[stack].elements)
+        size = self.layout.program.stack_size(stack)
         return Term(self.next_index(stack), 0, size, atomic=True)
 
     def _stack_name(self, node: Json) -> str:
         return str(node["value"])
+
+
+def _innermost(node: Json) -> Json:
+    """Return what expressions are around."""
+    while node.get("type") == "expression":
+        node = node["value"]
+    return node
 
 
 _OTHER: dict[str, Callable[[ExpressionCompiler, Json], Term]] = {
@@ -246,6 +271,7 @@ _OTHER: dict[str, Callable[[ExpressionCompiler, Json], Term]] = {
     "or": ExpressionCompiler._logic,
     "not": ExpressionCompiler._negation,
     "valid": ExpressionCompiler._valid_operation,
+    "valid_union": ExpressionCompiler._valid_union,
     "~": ExpressionCompiler._complement,
     "-": ExpressionCompiler._negative,
     "two_comp_mod": ExpressionCompiler._two_complement,

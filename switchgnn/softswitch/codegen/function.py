@@ -54,6 +54,23 @@ class FunctionContext:
         """Return the value of a type-value object."""
         return self.expressions.value(node)
 
+    def set_valid(self, header: str) -> None:
+        """Mark a header valid, and the other members of its union invalid."""
+        self.set_variable(self.layout.valid(header), "1")
+        for other in self.layout.others(header):
+            self.set_variable(other, "0")
+
+    def copy_slot(self, slot: Slot, origin: Slot) -> None:
+        """Assign one field to another, with its length if packets bring that."""
+        if slot.length or origin.length:
+            if not (slot.length and origin.length) or slot.width != origin.width:
+                raise self.refuse(
+                    "assigning a varbit to a field of another type", "assign to one as long"
+                )
+            self.reads.add(origin.length)
+            self.set_variable(slot.length, origin.length)
+        self.set_slot(slot, self.expressions.load(origin))
+
     def set_slot(self, slot: Slot, term: Term) -> None:
         """Assign a value to a field, reduced to the field's width."""
         wrap = arithmetic.wrap_signed if slot.signed else arithmetic.wrap_unsigned

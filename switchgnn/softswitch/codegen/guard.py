@@ -23,7 +23,7 @@ _NODES = (
 _METHOD = "to_bytes"
 # What the generators number: variables, arrays, tables, functions.
 _NUMBERED = re.compile(
-    r"(h\d+_\d+|(ok|next|unpack|pack|keep|clone|reg|_k|_p)\d+|tbl\d+_(lookup|default)"
+    r"(h\d+_\d+|(ok|next|vl|unpack|pack|keep|clone|reg|_k|_p)\d+|tbl\d+_(lookup|default)"
     r"|ctr\d+_(packets|bytes))"
 )
 _CALLED = frozenset(("from_bytes", "len", "log_message", "max", "min", "randint", *ALGORITHMS))
@@ -61,8 +61,11 @@ _VARIABLES = frozenset(
         "_e",
         "_h",
         "_i",
+        "_j",
+        "_jn",
         "_l",
         "_s",
+        "_sn",
         "_v",
         "_w",
         "_x",

@@ -15,8 +15,8 @@ def clear_fields(ctx: FunctionContext, header: str) -> None:
 
 def mark_added(ctx: FunctionContext, header: str) -> None:
     """Mark a header valid and lengthen the packet."""
-    ctx.set_variable(ctx.layout.valid(header), "1")
-    ctx.line(f"pl += {ctx.layout.program.headers[header].width // 8}")
+    ctx.set_valid(header)
+    ctx.line(f"pl += {header_bytes(ctx, header)}")
 
 
 def invalidate(ctx: FunctionContext, header: str) -> None:
@@ -24,7 +24,17 @@ def invalidate(ctx: FunctionContext, header: str) -> None:
     variable = ctx.expressions.valid(header).text
     with ctx.writer.block(f"if {variable}:"):
         ctx.set_variable(variable, "0")
-        ctx.line(f"pl -= {ctx.layout.program.headers[header].width // 8}")
+        ctx.line(f"pl -= {header_bytes(ctx, header)}")
+
+
+def header_bytes(ctx: FunctionContext, header: str) -> str:
+    """Return the expression for the bytes of a header, of which a ``varbit`` keeps its length."""
+    fixed = ctx.layout.program.headers[header].fixed_width // 8
+    slot = ctx.layout.varbit(header)
+    if slot is None:
+        return str(fixed)
+    ctx.reads.add(slot.length)
+    return f"{fixed} + {slot.length}"
 
 
 def copy_header(ctx: FunctionContext, target: str, source: str) -> None:
@@ -41,7 +51,7 @@ def copy_header(ctx: FunctionContext, target: str, source: str) -> None:
     valid = ctx.expressions.valid(source).text
     ctx.reads.add(ctx.layout.valid(target))
     with ctx.writer.block(f"if {valid}:"):
-        ctx.set_variable(ctx.layout.valid(target), "1")
+        ctx.set_valid(target)
         _copy_fields(ctx, target, source)
     with ctx.writer.block("else:"):
         ctx.set_variable(ctx.layout.valid(target), "0")
@@ -50,9 +60,24 @@ def copy_header(ctx: FunctionContext, target: str, source: str) -> None:
 def _copy_fields(ctx: FunctionContext, target: str, source: str) -> None:
     pairs = list(zip(ctx.layout.fields(target), ctx.layout.fields(source), strict=True))
     for slot, _ in pairs:
-        ctx.reads.add(slot.variable)  # the copy is conditional: the old value may remain
+        # The copy is conditional: the old value may remain.
+        ctx.reads.update({slot.variable, slot.length} - {""})
     for slot, origin in pairs:
-        ctx.set_slot(slot, ctx.expressions.load(origin))
+        ctx.copy_slot(slot, origin)
+
+
+def copy_union(ctx: FunctionContext, target: str, source: str) -> None:
+    """Assign one union to another of the same type.
+
+    Args:
+        ctx: the function that the code is written into.
+        target: the name of the union that is overwritten.
+        source: the name of the union that is copied.
+    """
+    unions = ctx.layout.program.unions
+    pairs = zip(unions[target].members.values(), unions[source].members.values(), strict=True)
+    for one, other in pairs:
+        copy_header(ctx, one, other)
 
 
 def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
@@ -63,11 +88,11 @@ def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
         stack: the name of the stack.
         count: the distance in elements.
     """
-    elements = ctx.layout.program.stacks[stack].elements
+    elements = _elements(ctx, stack)
     for index in reversed(range(count, len(elements))):
-        copy_header(ctx, elements[index], elements[index - count])
+        _move(ctx, elements[index], elements[index - count])
     for name in elements[:count]:
-        _clear_valid(ctx, name)
+        _leave_invalid(ctx, name)
     following = ctx.expressions.next_index(stack)
     ctx.set_variable(following, f"min({following} + {count}, {len(elements)})")
 
@@ -80,15 +105,62 @@ def pop_stack(ctx: FunctionContext, stack: str, count: int) -> None:
         stack: the name of the stack.
         count: the distance in elements.
     """
-    elements = ctx.layout.program.stacks[stack].elements
+    elements = _elements(ctx, stack)
     kept = max(len(elements) - count, 0)
     for index in range(kept):
-        copy_header(ctx, elements[index], elements[index + count])
+        _move(ctx, elements[index], elements[index + count])
     for name in elements[kept:]:
-        _clear_valid(ctx, name)
+        _leave_invalid(ctx, name)
     following = ctx.expressions.next_index(stack)
     ctx.set_variable(following, f"max({following} - {count}, 0)")
 
 
-def _clear_valid(ctx: FunctionContext, header: str) -> None:
-    ctx.set_variable(ctx.expressions.valid(header).text, "0")
+def copy_stack(ctx: FunctionContext, target: str, source: str) -> None:
+    """Assign one stack to another of the same type.
+
+    Args:
+        ctx: the function that the code is written into.
+        target: the name of the stack that is overwritten.
+        source: the name of the stack that is copied.
+    """
+    pairs = zip(_elements(ctx, target), _elements(ctx, source), strict=True)
+    copy = copy_union if target in ctx.layout.program.union_stacks else copy_header
+    for one, other in pairs:
+        copy(ctx, one, other)
+    ctx.set_variable(ctx.layout.next_index(target), ctx.expressions.next_index(source))
+
+
+def _elements(ctx: FunctionContext, stack: str) -> tuple[str, ...]:
+    program = ctx.layout.program
+    return (program.stacks.get(stack) or program.union_stacks[stack]).elements
+
+
+# BMv2 moves unions by exchanging them, and does nothing to mark those invalid that come in:
+# https://github.com/p4lang/behavioral-model/blob/main/include/bm/bm_sim/header_unions.h
+
+
+def _move(ctx: FunctionContext, target: str, source: str) -> None:
+    unions = ctx.layout.program.unions
+    if target not in unions:
+        copy_header(ctx, target, source)
+        return
+    pairs = zip(unions[target].members.values(), unions[source].members.values(), strict=True)
+    for one, other in pairs:
+        _exchange(ctx, one, other)
+
+
+def _exchange(ctx: FunctionContext, one: str, other: str) -> None:
+    pairs = [(ctx.layout.valid(one), ctx.layout.valid(other))]
+    for slot, counterpart in zip(ctx.layout.fields(one), ctx.layout.fields(other), strict=True):
+        pairs.append((slot.variable, counterpart.variable))
+        if slot.length:
+            pairs.append((slot.length, counterpart.length))
+    for first, second in pairs:
+        ctx.reads.update({first, second})
+        ctx.writes.update({first, second})
+        ctx.line(f"{first}, {second} = {second}, {first}")
+
+
+def _leave_invalid(ctx: FunctionContext, element: str) -> None:
+    if element not in ctx.layout.program.unions:
+        ctx.set_variable(ctx.expressions.valid(element).text, "0")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates the bytes that a hash or checksum is computed over, and the computation."""
 
+from dataclasses import dataclass
 from itertools import groupby
 
 from switchgnn.softswitch.codegen.function import FunctionContext
@@ -9,7 +10,22 @@ from switchgnn.softswitch.codegen.layout import Slot
 from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.program import Json
 
-Piece = tuple[str | None, str, int]  # header whose validity decides, source, width in bits
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of what is hashed.
+
+    Attributes:
+        header: the header whose validity decides whether it is a part; None: it always is.
+        text: the source of its value.
+        width: its bits; of a ``varbit`` what they are at most.
+        length: the variable with the bytes of a ``varbit``; empty for others.
+    """
+
+    header: str | None
+    text: str
+    width: int
+    length: str = ""
 
 
 def write_calculation(ctx: FunctionContext, name: str) -> None:
@@ -21,8 +37,7 @@ def write_calculation(ctx: FunctionContext, name: str) -> None:
         )
     payload = any(item["type"] == "payload" for item in calculation.inputs)
     pieces = [piece for item in calculation.inputs for piece in _pieces(ctx, item)]
-    headers = {header for header, _, _ in pieces}
-    if headers <= {None}:
+    if all(piece.header is None and not piece.length for piece in pieces):
         _write_static(ctx, pieces)
     else:
         _write_dynamic(ctx, pieces)
@@ -33,18 +48,22 @@ def write_calculation(ctx: FunctionContext, name: str) -> None:
 
 
 def _write_static(ctx: FunctionContext, pieces: list[Piece]) -> None:
-    width = sum(bits for _, _, bits in pieces)
+    width = sum(piece.width for piece in pieces)
     ctx.line(f"_d = ({_joined(pieces)} << {-width % 8}).to_bytes({(width + 7) // 8}, 'big')")
 
 
 def _write_dynamic(ctx: FunctionContext, pieces: list[Piece]) -> None:
     ctx.line("_d = _w = 0")
-    for header, group in groupby(pieces, key=lambda piece: piece[0]):
+    for (header, length), group in groupby(pieces, key=lambda piece: (piece.header, piece.length)):
         members = list(group)
-        width = sum(bits for _, _, bits in members)
         condition = "True" if header is None else ctx.expressions.valid(header).text
         with ctx.writer.block(f"if {condition}:"):
-            ctx.line(f"_d = _d << {width} | {_joined(members)}; _w += {width}")
+            if length:
+                for member in members:
+                    ctx.line(f"_d = _d << 8 * {length} | {member.text}; _w += 8 * {length}")
+            else:
+                width = sum(member.width for member in members)
+                ctx.line(f"_d = _d << {width} | {_joined(members)}; _w += {width}")
     # An input that is not a whole number of bytes is filled with zero bits at its end.
     ctx.line("_d = (_d << -_w % 8).to_bytes((_w + 7) // 8, 'big')")
 
@@ -52,9 +71,9 @@ def _write_dynamic(ctx: FunctionContext, pieces: list[Piece]) -> None:
 def _joined(pieces: list[Piece]) -> str:
     position = 0
     shifted = []
-    for _, text, bits in reversed(pieces):
-        shifted.append(f"{text} << {position}" if position else text)
-        position += bits
+    for piece in reversed(pieces):
+        shifted.append(f"{piece.text} << {position}" if position else piece.text)
+        position += piece.width
     return "(" + (" | ".join(reversed(shifted)) or "0") + ")"
 
 
@@ -64,7 +83,7 @@ def _pieces(ctx: FunctionContext, item: Json) -> list[Piece]:
         return []
     if kind == "hexstr":
         width = int(item["bitwidth"])
-        return [(None, str(int(content, 16) & ((1 << width) - 1)), width)]
+        return [Piece(None, str(int(content, 16) & ((1 << width) - 1)), width)]
     if kind == "header":
         return [_piece(ctx, content, slot) for slot in ctx.layout.fields(content)]
     if kind == "field":
@@ -77,4 +96,6 @@ def _piece(ctx: FunctionContext, header: str, slot: Slot) -> Piece:
     term = ctx.expressions.load(slot)
     text = f"({term.text} & {slot.mask})" if slot.signed else term.text
     conditional = None if ctx.layout.program.headers[header].metadata else header
-    return conditional, text, slot.width
+    if slot.length:
+        ctx.reads.add(slot.length)
+    return Piece(conditional, text, slot.width, slot.length)

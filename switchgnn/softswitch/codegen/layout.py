@@ -10,11 +10,19 @@ from switchgnn.softswitch.program import FieldRef, Header, Program
 
 @dataclass(frozen=True)
 class Slot:
-    """A field's variable, its width in bits and whether it is two's complement."""
+    """A field's variable, and what it can be.
+
+    Attributes:
+        variable: the variable.
+        width: its bits; the most bits of a ``varbit``.
+        signed: whether it is two's complement.
+        length: the variable with the bytes of a ``varbit``; empty for other fields.
+    """
 
     variable: str
     width: int
     signed: bool
+    length: str = ""
 
     @property
     def mask(self) -> int:
@@ -40,14 +48,21 @@ class Layout:
         self._slots: dict[FieldRef, Slot] = {}
         self._valid: dict[str, str] = {}
         self._next: dict[str, str] = {}
+        self._others: dict[str, tuple[str, ...]] = {}
         for number, header in enumerate(program.headers.values()):
             self._add_header(number, header)
-        for number, name in enumerate(program.stacks):
+        for number, name in enumerate((*program.stacks, *program.union_stacks)):
             self._next[name] = f"next{number}"
+        for union in program.unions.values():
+            members = list(union.members.values())
+            for name in members:
+                self._others[name] = tuple(self._valid[m] for m in members if m != name)
         self.metadata_variables = frozenset(
-            slot.variable
+            variable
             for (header, _), slot in self._slots.items()
             if program.headers[header].metadata
+            for variable in (slot.variable, slot.length)
+            if variable
         )
 
     def _add_header(self, number: int, header: Header) -> None:
@@ -56,7 +71,8 @@ class Layout:
             self._valid[header.name] = f"ok{number}"
         for index, field in enumerate(header.fields):
             variable = f"h{number}_{index}"
-            self._slots[header.name, field.name] = Slot(variable, field.width, field.signed)
+            length = f"vl{number}" if field.varbit else ""
+            self._slots[header.name, field.name] = Slot(variable, field.width, field.signed, length)
 
     def slot(self, header: str, field: str, where: str) -> Slot:
         """Return the slot of ``header.field``; ``$valid$`` is the validity bit.
@@ -93,6 +109,14 @@ class Layout:
     def valid(self, header: str) -> str:
         """Return the source of a header's validity; metadata is always valid."""
         return self._valid.get(header, "1")
+
+    def others(self, header: str) -> tuple[str, ...]:
+        """Return the validity of the other members of a header's union, if it is in one."""
+        return self._others.get(header, ())
+
+    def varbit(self, header: str) -> Slot | None:
+        """Return the slot of a header's ``varbit``, or None where it has none."""
+        return next((slot for slot in self.fields(header) if slot.length), None)
 
     def next_index(self, stack: str) -> str:
         """Return the variable that counts the pushed elements of a stack."""

@@ -4,13 +4,13 @@
 
 from collections.abc import Callable, Mapping
 
+from switchgnn.softswitch.codegen import arithmetic
 from switchgnn.softswitch.codegen.function import FunctionContext
 from switchgnn.softswitch.codegen.layout import Slot
 from switchgnn.softswitch.codegen.primitives import write_primitive
-from switchgnn.softswitch.codegen.structure import Structurer, join_points
+from switchgnn.softswitch.codegen.structure import Structurer, join_points, write_graph
 from switchgnn.softswitch.codegen.terms import Term, truth
 from switchgnn.softswitch.codegen.wire import HeaderCodec
-from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.program import Json, ParserState, Primitive, Transition
 
 Goto = Callable[[str | None], None]
@@ -34,9 +34,7 @@ class ParserWriter:
             name: tuple({case.next_state: None for case in _cases(state)})
             for name, state in self._parser.states.items()
         }
-        try:
-            join_points(successors, "parser")
-        except UnsupportedProgramError:
+        if join_points(successors) is None:
             self._write_loop()
         else:
             self._write_nested(successors)
@@ -53,7 +51,8 @@ class ParserWriter:
 
         # A loop that runs once: an error leaves it from any depth.
         with self._ctx.writer.block("while True:"):
-            Structurer(successors, emit, "parser").region(self._parser.initial, None)
+            initial = self._parser.initial
+            write_graph(self._ctx.writer, successors, initial, emit, where="parser", place="_s")
             self._ctx.line("break")
 
     def _write_loop(self) -> None:
@@ -100,38 +99,75 @@ class ParserWriter:
             self._ctx.line(f"perr = {self._error(error)}; break")
 
     def _extract(self, parameters: tuple[Json, ...]) -> None:
-        kind, name = parameters[0]["type"], parameters[0]["value"]
+        target = parameters[0]
+        length = parameters[1] if len(parameters) > 1 else None
+        kind, name = target["type"], target["value"]
         if kind == "regular":
-            self._extract_header(name)
+            self._extract_header(name, length)
         elif kind == "stack":
-            self._extract_next(name)
+            self._extract_next(name, self._ctx.expressions.headers_in(name), length)
+        elif kind == "union_stack":
+            self._extract_next(name[0], self._ctx.expressions.headers_in(*name), length)
         else:
             raise self._ctx.refuse(f"extracting to a {kind}", "extract to a header or a stack")
 
-    def _extract_header(self, name: str) -> None:
+    def _extract_header(self, name: str, length: Json | None) -> None:
         codec = self._codecs.get(name)
-        if codec is not None:
-            self._fail_unless(f"n - pos >= {codec.size}", "PacketTooShort")
-            for line in codec.unpack_lines("pos"):
+        if codec is None:
+            # There are no codecs yet while it is found out which fields are used.
+            if length is not None:
+                self._ctx.term(length)
+        else:
+            varying = codec.varying
+            if (varying is None) != (length is None):
+                raise self._ctx.refuse(
+                    "extracting a length that does not fit the header",
+                    "give one for headers with a varbit",
+                )
+            if varying is None:
+                self._fail_unless(f"n - pos >= {codec.size}", "PacketTooShort")
+            else:
+                self._check_length(codec, varying.varbit, length)
+            for line in codec.unpack_lines():
                 self._ctx.line(line)
-            self._ctx.line(f"pos += {codec.size}")
+            whole = "" if varying is None else f" + {varying.varbit.length}"
+            self._ctx.line(f"pos += {codec.size}{whole}")
             self._ctx.writes.update(codec.carried())
-        self._ctx.set_variable(self._ctx.layout.valid(name), "1")
+        self._ctx.set_valid(name)
 
-    def _extract_next(self, stack: str) -> None:
+    def _check_length(self, codec: HeaderCodec, varbit: Slot, bits: Json) -> None:
+        """Hold the length of a ``varbit`` to the packet and to its most bits, and keep it."""
+        # extract() takes a bit<32>; BMv2 has no length whose top bit is one.
+        term = arithmetic.wrap_unsigned(self._ctx.term(bits), 32)
+        self._ctx.line(f"_x = {term.text}")
+        self._fail_unless(f"_x & {1 << 31 | 7} == 0", "ParserInvalidArgument")
+        # What is extracted again is as long as both together, for BMv2:
+        # https://github.com/p4lang/behavioral-model/blob/main/src/bm_sim/parser.cpp
+        self._ctx.reads.add(varbit.length)
+        longer = f"{varbit.length} + (_x >> 3)"
+        self._fail_unless(f"n - pos >= {codec.size} + {longer}", "PacketTooShort")
+        self._fail_unless(f"{longer} <= {varbit.width // 8}", "HeaderTooShort")
+        self._ctx.set_variable(varbit.length, "_x >> 3")
+
+    def _extract_next(self, stack: str, elements: list[str], length: Json | None) -> None:
         following = self._ctx.expressions.next_index(stack)
-        elements = self._ctx.layout.program.stacks[stack].elements
         self._fail_unless(f"{following} < {len(elements)}", "StackOutOfBounds")
         for index, name in enumerate(elements):
             with self._ctx.writer.block(f"{'elif' if index else 'if'} {following} == {index}:"):
-                self._extract_header(name)
+                self._extract_header(name, length)
         self._ctx.set_variable(following, f"{following} + 1")
 
     def _set(self, parameters: tuple[Json, ...]) -> None:
         target, source = parameters
         header, field = target["value"]
         slot = self._ctx.layout.slot(header, field, self._ctx.expressions.where)
-        if source["type"] == "lookahead":
+        if slot.length:
+            if source["type"] != "field":
+                raise self._ctx.refuse("setting a varbit", "set it to another varbit")
+            header, field = source["value"]
+            origin = self._ctx.layout.slot(header, field, self._ctx.expressions.where)
+            self._ctx.copy_slot(slot, origin)
+        elif source["type"] == "lookahead":
             text, width = self._lookahead(source["value"])
             self._ctx.set_slot(slot, Term(text, 0, (1 << width) - 1))
         else:
@@ -172,9 +208,9 @@ class ParserWriter:
             header, field = node["value"]
             slot = self._ctx.layout.slot(header, field, self._ctx.expressions.where)
             return self._ctx.expressions.load(slot).text, _unsigned_width(self._ctx, slot)
-        if node["type"] == "stack_field":
-            stack, field = node["value"]
-            first = self._ctx.layout.program.stacks[stack].elements[0]
+        if node["type"] in {"stack_field", "union_stack_field"}:
+            stack, *member, field = node["value"]
+            first = self._ctx.expressions.headers_in(stack, *member)[0]
             width = self._ctx.layout.slot(first, field, self._ctx.expressions.where).width
             return self._ctx.term(node).inner, width
         raise self._ctx.refuse(f"selecting on a {node['type']}", "select on header fields")
@@ -212,6 +248,7 @@ def _condition(case: Transition, key: list[tuple[str, int]]) -> str:
 
 _OPERATIONS: dict[str, Callable[[ParserWriter, tuple[Json, ...]], None]] = {
     "extract": ParserWriter._extract,
+    "extract_VL": ParserWriter._extract,
     "set": ParserWriter._set,
     "verify": ParserWriter._verify,
     "advance": ParserWriter._advance,

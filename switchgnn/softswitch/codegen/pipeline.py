@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from switchgnn.softswitch.codegen.actions import write_action
 from switchgnn.softswitch.codegen.function import FunctionContext
-from switchgnn.softswitch.codegen.structure import Structurer
+from switchgnn.softswitch.codegen.structure import Structurer, write_graph
 from switchgnn.softswitch.codegen.terms import constant, unsigned
 from switchgnn.softswitch.program import (
     Action,
@@ -43,15 +43,19 @@ class PipelineWriter:
     def write(self) -> None:
         """Append the pipeline."""
         successors = {name: _successors(node) for name, node in self._nodes.items()}
-        structurer = Structurer(successors, self._emit, f"control {self._ctx.stage}")
         if not self._exits:
-            structurer.region(self._initial, None)
+            self._write_nodes(successors)
             return
         self._ctx.line("ex = 0")
         # A loop that runs once: exit leaves it from any depth.
         with self._ctx.writer.block("while True:"):
-            structurer.region(self._initial, None)
+            self._write_nodes(successors)
             self._ctx.line("break")
+
+    def _write_nodes(self, successors: Mapping[str, tuple[str | None, ...]]) -> None:
+        where = f"control {self._ctx.stage}"
+        writer = self._ctx.writer
+        write_graph(writer, successors, self._initial, self._emit, where=where, place="_s")
 
     def _emit(self, name: str, structurer: Structurer) -> None:
         node = self._nodes[name]
@@ -206,7 +210,7 @@ def _successors(node: Node) -> tuple[str | None, ...]:
         return (_after_default(node),)
     if _by_hit(node):
         return (_hit_next(node), _miss_next(node))
-    nexts = {_after_action(node, name): None for name in node.actions}
+    nexts = [_after_action(node, name) for name in node.actions]
     if node.default is None:
-        nexts[node.base_default_next] = None
+        nexts.append(node.base_default_next)
     return tuple(nexts)

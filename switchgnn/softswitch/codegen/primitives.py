@@ -9,6 +9,8 @@ from switchgnn.softswitch.codegen.function import EGRESS, INGRESS, FunctionConte
 from switchgnn.softswitch.codegen.headers import (
     clear_fields,
     copy_header,
+    copy_stack,
+    copy_union,
     invalidate,
     mark_added,
     pop_stack,
@@ -51,14 +53,21 @@ def _assign(ctx: FunctionContext, parameters: Parameters) -> None:
     ctx.set_slot(_slot(ctx, target), ctx.term(parameters[1]))
 
 
+def _assign_varbit(ctx: FunctionContext, parameters: Parameters) -> None:
+    target, source = (_named(ctx, node) for node in parameters)
+    ctx.copy_slot(target, source)
+
+
 def _assign_element(ctx: FunctionContext, target: Json, value: Term) -> None:
     if target["op"] != "access_field":
         raise ctx.refuse(f"assigning to '{target['op']}'", "assign to a field")
     slots, index = ctx.expressions.field_alternatives(target)
     known = index.constant
     if known is not None and 0 <= known < len(slots):
-        ctx.set_slot(slots[known], value)
+        ctx.set_slot(_of_fixed_width(ctx, slots[known]), value)
         return
+    for slot in slots:
+        _of_fixed_width(ctx, slot)
     # The value comes first: if it reads an element of a stack, it uses _i as well.
     ctx.line(f"_v = {value.text}; _i = {index.text}")
     taken = Term("_v", value.low, value.high, atomic=True)
@@ -69,6 +78,16 @@ def _assign_element(ctx: FunctionContext, target: Json, value: Term) -> None:
 
 
 def _slot(ctx: FunctionContext, node: Json) -> Slot:
+    return _of_fixed_width(ctx, _named(ctx, node))
+
+
+def _of_fixed_width(ctx: FunctionContext, slot: Slot) -> Slot:
+    if slot.length:
+        raise ctx.refuse("assigning a number to a varbit", "assign another varbit to it")
+    return slot
+
+
+def _named(ctx: FunctionContext, node: Json) -> Slot:
     if node["type"] != "field":
         raise ctx.refuse(f"assigning to a {node['type']}", "assign to a field")
     header, field = node["value"]
@@ -82,11 +101,11 @@ def _assign_header(ctx: FunctionContext, parameters: Parameters) -> None:
 
 
 def _assign_stack(ctx: FunctionContext, parameters: Parameters) -> None:
-    target, source = (node["value"] for node in parameters)
-    stacks = ctx.layout.program.stacks
-    for one, other in zip(stacks[target].elements, stacks[source].elements, strict=True):
-        copy_header(ctx, one, other)
-    ctx.set_variable(ctx.layout.next_index(target), ctx.expressions.next_index(source))
+    copy_stack(ctx, parameters[0]["value"], parameters[1]["value"])
+
+
+def _assign_union(ctx: FunctionContext, parameters: Parameters) -> None:
+    copy_union(ctx, ctx.expressions.union(parameters[0]), ctx.expressions.union(parameters[1]))
 
 
 def _add_header(ctx: FunctionContext, parameters: Parameters) -> None:
@@ -248,6 +267,9 @@ _HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
     "modify_field": _assign,
     "assign_header": _assign_header,
     "assign_header_stack": _assign_stack,
+    "assign_union": _assign_union,
+    "assign_union_stack": _assign_stack,
+    "assign_VL": _assign_varbit,
     "add_header": _add_header,
     "remove_header": _remove_header,
     "push": _push,

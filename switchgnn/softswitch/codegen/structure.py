@@ -1,34 +1,37 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Turns an acyclic control-flow graph into nested if/else through post-dominators."""
+"""Turns a control-flow graph into nested if/else through post-dominators, or into a loop."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from switchgnn.softswitch.codegen.source import SourceWriter
 from switchgnn.softswitch.errors import UnsupportedProgramError
 
 Node = TypeVar("Node")
 
 # Unstructured graphs repeat shared nodes; beyond this limit the function would be too long.
 _EMITTED_NODES_LIMIT = 20_000
+# A loop that never ends would stop the switch for all. Here it ends; on BMv2 it does not.
+MOST_TURNS = 1 << 20
+# No node has this name.
+_NOWHERE = ""
 
 
 def join_points(
-    successors: Mapping[Node, Sequence[Node | None]], where: str
-) -> dict[Node, Node | None]:
+    successors: Mapping[Node, Sequence[Node | None]],
+) -> dict[Node, Node | None] | None:
     """Return for every node the first node that all its paths share; None stands for the end.
 
-    Raises:
-        UnsupportedProgramError: the graph has a cycle.
+    A graph with a loop has no such nodes: the result is None.
     """
     graph = {node: [n for n in nexts if n is not None] for node, nexts in successors.items()}
     try:
         order = list(TopologicalSorter(graph).static_order())
     except CycleError:
-        raise UnsupportedProgramError(
-            "loops in the control flow", where, "unroll the loop in the program"
-        ) from None
+        return None
     parent: dict[Node, Node | None] = {}
     depth: dict[Node | None, int] = {None: 0}
     for node in order:
@@ -55,36 +58,62 @@ def _meet(
     return one
 
 
-class Structurer:
-    """Walks regions of a graph and lets a callback emit each node once per path.
+class Structurer(Protocol):
+    """What writes a graph node by node; it calls back for each node."""
+
+    def join(self, node: str) -> str | None:
+        """Return the node at which the branches of a node meet, or None for the end."""
+
+    def region(self, start: str | None, stop: str | None) -> None:
+        """Write the nodes from ``start`` up to, and without, ``stop``."""
+
+
+Emit = Callable[[str, Structurer], None]
+
+
+def write_graph(
+    writer: SourceWriter,
+    successors: Mapping[str, Sequence[str | None]],
+    initial: str | None,
+    emit: Emit,
+    *,
+    where: str,
+    place: str,
+) -> None:
+    """Write a graph as nested if/else; one with loops as a loop around its parts.
 
     Args:
-        successors: the nodes that may follow each node; None stands for the end.
-        emit: writes one node; it calls :meth:`region` for the branches of the node.
+        writer: where it is written.
+        successors: the nodes that may follow each node, as often as ``emit`` asks for their
+            region; None stands for the end.
+        initial: the first node.
+        emit: writes one node; it calls ``region`` for the branches of the node.
         where: the object of the program that the graph belongs to, for errors.
-    """
+        place: the variable that says which part of a loop is next.
 
-    def __init__(
-        self,
-        successors: Mapping[str, Sequence[str | None]],
-        emit: Callable[[str, "Structurer"], None],
-        where: str,
-    ) -> None:
-        self._joins = join_points(successors, where)
+    Raises:
+        UnsupportedProgramError: the graph repeats its nodes too often to be unrolled.
+    """
+    joins = join_points(successors)
+    if joins is not None:
+        _Nested(joins, emit, where).region(initial, None)
+    elif initial is not None:
+        _Looping(writer, successors, emit, place).write(initial)
+
+
+class _Nested:
+    """Writes the regions of a graph without loops; each node once per path."""
+
+    def __init__(self, joins: Mapping[str, str | None], emit: Emit, where: str) -> None:
+        self._joins = joins
         self._emit = emit
         self._where = where
         self._emitted = 0
 
     def join(self, node: str) -> str | None:
-        """Return the node at which the branches of a node meet, or None for the end."""
         return self._joins[node]
 
     def region(self, start: str | None, stop: str | None) -> None:
-        """Emit the nodes from ``start`` up to, and without, ``stop``.
-
-        Raises:
-            UnsupportedProgramError: the graph repeats its nodes too often to be unrolled.
-        """
         node = start
         while node is not None and node != stop:
             self._emitted += 1
@@ -94,3 +123,57 @@ class Structurer:
                 )
             self._emit(node, self)
             node = self._joins[node]
+
+
+class _Looping:
+    """Writes a graph with loops: ``place`` says which part is next, and each part sets it.
+
+    A part begins where paths meet; what one path alone leads to is written where it is reached.
+    So every node is written once.
+    """
+
+    def __init__(
+        self,
+        writer: SourceWriter,
+        successors: Mapping[str, Sequence[str | None]],
+        emit: Emit,
+        place: str,
+    ) -> None:
+        self._writer = writer
+        self._successors = successors
+        self._emit = emit
+        self._place = place
+        self._parts: dict[str, int] = {}
+
+    def write(self, initial: str) -> None:
+        entered = Counter(node for nexts in self._successors.values() for node in nexts)
+        shared = [n for n, count in entered.items() if count > 1 and n != initial]
+        self._parts = {n: number for number, n in enumerate((initial, *filter(None, shared)))}
+        turns = f"{self._place}n"
+        self._writer.line(f"{self._place} = {turns} = 0")
+        with self._writer.block("while True:"):
+            self._writer.line(f"{turns} += 1")
+            self._writer.line(f"if {turns} > {MOST_TURNS}: break")
+            for node, number in self._parts.items():
+                with self._writer.block(f"if {self._place} == {number}:"):
+                    self._write_from(node)
+            # No part ends here; should one, the loop does as well.
+            self._writer.line("break")
+
+    def join(self, node: str) -> str | None:
+        nexts = self._successors[node]
+        return nexts[0] if len(set(nexts)) == 1 else _NOWHERE
+
+    def region(self, start: str | None, stop: str | None) -> None:
+        if start is None:
+            self._writer.line("break")
+        elif start in self._parts:
+            self._writer.line(f"{self._place} = {self._parts[start]}; continue")
+        elif start != stop:
+            self._write_from(start)
+
+    def _write_from(self, node: str) -> None:
+        self._emit(node, self)
+        following = self.join(node)
+        if following != _NOWHERE:
+            self.region(following, None)

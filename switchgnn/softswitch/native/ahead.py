@@ -5,11 +5,12 @@
 import time
 from dataclasses import dataclass
 
+from switchgnn.native_compiler import find_compiler
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.native.backend import Backend, backend_here
-from switchgnn.softswitch.native.build import NoCompilerError, find_compiler
+from switchgnn.softswitch.native.build import NoCompilerError
 from switchgnn.softswitch.native.engine import compile_native
 
 

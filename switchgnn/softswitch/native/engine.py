@@ -14,8 +14,8 @@ from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.forwarding import ForwardingCounts
 from switchgnn.softswitch.native.build import compiled_library
 from switchgnn.softswitch.native.library import Library, numbers
-from switchgnn.softswitch.native.program_source import program_source
 from switchgnn.softswitch.native.state import NativeState
+from switchgnn.softswitch.native.translation.program_source import program_source
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.traffic_manager import QueueSettings
 

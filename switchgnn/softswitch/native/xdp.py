@@ -4,7 +4,6 @@
 
 import os
 import socket
-import subprocess
 from collections.abc import Callable
 from ctypes import (
     CDLL,
@@ -18,12 +17,12 @@ from ctypes import (
     c_void_p,
     create_string_buffer,
 )
-from pathlib import Path
 from typing import Any
 
-from switchgnn.native_cache import ForeignCacheError, cache_folder, compiled_once
+from switchgnn.native_compiler import CompilerError, find_compiler
+from switchgnn.native_library import LibrarySource, compiled_library
 from switchgnn.softswitch.errors import PortError
-from switchgnn.softswitch.native.build import RUNTIME, find_compiler
+from switchgnn.softswitch.native.build import RUNTIME
 from switchgnn.softswitch.ports import XdpSpec
 from switchgnn.softswitch.ports.interface import Interface, find_interface
 from switchgnn.softswitch.ports.sockets import ETHERNET_OVERHEAD_BYTES, packet_socket, promiscuous
@@ -32,9 +31,14 @@ _FAMILY = 44
 # The kernel keeps so much free in front of a frame: XDP_PACKET_HEADROOM of linux/bpf.h.
 _HEADROOM = 256
 _LONGEST = 4096 - _HEADROOM
-_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-w")
-_SOURCES = ("wide.h", "xdp.h", "xdp_open.h")
-_UNIT = '#include "xdp_open.h"\n'
+_SOURCE = LibrarySource(
+    part="softswitch",
+    name="xdp",
+    who="The code of AF_XDP ports",
+    unit='#include "xdp_open.h"\n',
+    folder=RUNTIME,
+    files=("wide.h", "xdp.h", "xdp_open.h"),
+)
 _WHY_BYTES = 200
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "xdp_open": (
@@ -179,32 +183,11 @@ def _refused(number: int, spec: XdpSpec, why: str) -> PortError:
 
 def _library() -> CDLL:
     """Return the native code of these ports, compiled if need be."""
-    compiler = find_compiler() or "c++"
-    folder = cache_folder("softswitch")
-    sources = [(RUNTIME / name).read_bytes() for name in _SOURCES]
     try:
-        path = compiled_once(
-            folder, "xdp", (compiler, *_FLAGS, *sources), lambda file: _compile(compiler, file)
-        )
-    except (OSError, ForeignCacheError) as error:
-        raise PortError(f"Cannot keep compiled ports in {folder}: {error}") from error
-    library = CDLL(str(path))
+        library = CDLL(str(compiled_library(_SOURCE)))
+    except CompilerError as error:
+        raise PortError(f"{error}.") from error
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
-
-
-def _compile(compiler: str, library: Path) -> None:
-    words = [compiler, *_FLAGS, "-I", str(RUNTIME), "-x", "c++", "-", "-o", str(library.absolute())]
-    done = subprocess.run(
-        words,
-        input=_UNIT,
-        # A unit from standard input includes what lies in the current folder before all else.
-        cwd=library.absolute().parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise PortError(f"{compiler} cannot compile AF_XDP ports: {done.stderr.strip()[:400]}")

@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor.command import examine
+from switchgnn.native_compiler import find_compiler
 from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.native.backend import VARIABLE, Backend, backend_here
-from switchgnn.softswitch.native.build import find_compiler
 from tests.support.commands import switchgnn
 from tests.support.markers import some_of
+from tests.support.native import needs_compiler
 
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler")
 BACKENDS = ["python", pytest.param("native", marks=needs_compiler)]
 HERE = ("--target", "embedded", "--fabric", "loopback")
 SMALL = {

@@ -16,7 +16,7 @@ def number(rng, width):
     """Mostly small numbers, so that keys meet entries."""
     kind = rng.random()
     if kind < 0.55:
-        return rng.randrange(8) & ((1 << width) - 1)
+        return rng.randrange(10) & ((1 << width) - 1)
     if kind < 0.65:
         return (1 << width) - 1 - rng.randrange(2)
     return rng.getrandbits(width)
@@ -32,7 +32,8 @@ class Frames:
         self._bytes = []
 
     def frame(self):
-        self._values, self._headers, self._stacks = {}, [], {}
+        self._values, self._headers, self._stacks, self._lengths = {}, [], {}, {}
+        self._ahead = 0, 0, 0
         self._walk()
         self._sum_up()
         data = b"".join(map(self._packed, self._headers)) + self._rng.randbytes(
@@ -49,25 +50,55 @@ class Frames:
                 return
             definition = self._program.parser.states[state]
             for operation in definition.operations:
-                if operation.op == "extract":
-                    self._extract(operation.parameters[0])
+                if operation.op.startswith("extract"):
+                    self._extract(*operation.parameters)
             case = self._rng.choice(definition.transitions)
             self._choose(definition, case)
             state = case.next_state
 
-    def _extract(self, parameter):
+    def _extract(self, parameter, length=None):
         name = parameter["value"]
-        if parameter["type"] == "stack":
-            elements = self._program.stacks[name].elements
-            index = self._stacks.get(name, 0)
-            self._stacks[name] = index + 1
+        if parameter["type"] != "regular":
+            elements = self._elements(parameter)
+            stack = name if isinstance(name, str) else name[0]
+            index = self._stacks.get(stack, 0)
+            self._stacks[stack] = index + 1
             if index >= len(elements):
                 return
             name = elements[index]
         header = self._program.headers[name]
         for field in header.fields:
             self._values[name, field.name] = number(self._rng, field.width)
+            if field.varbit:
+                self._lengths[name] = self._bytes_of_varbit(field, length)
+        self._keep_ahead(name, header.fields[0])
         self._headers.append(name)
+
+    def _keep_ahead(self, name, field):
+        """Begins a header with what was seen of it before."""
+        value, mask, width = self._ahead
+        if width <= field.width and not field.varbit:
+            place = field.width - width
+            rest = self._values[name, field.name] & ~(mask << place)
+            self._values[name, field.name] = rest | (value & mask) << place
+        self._ahead = 0, 0, 0
+
+    def _elements(self, parameter):
+        program = self._program
+        if parameter["type"] == "stack":
+            return program.stacks[parameter["value"]].elements
+        stack, member = parameter["value"]
+        return [program.unions[u].members[member] for u in program.union_stacks[stack].elements]
+
+    def _bytes_of_varbit(self, field, length):
+        """A length, which a field of the expression for it says if it can."""
+        most = field.width // 8
+        chosen = self._rng.randrange(most + 1)
+        for key in _fields_in(length):
+            if key in self._values:
+                # Bits, or words of four bytes behind five of them: what programs have.
+                self._values[key] = self._rng.choice([8 * chosen, chosen // 4 + 5, chosen])
+        return chosen
 
     def _choose(self, definition, case):
         """Sets the fields of the key to what a case wants."""
@@ -83,10 +114,12 @@ class Frames:
                     value = case.value >> position & ((1 << width) - 1)
                     mask = (1 << width) - 1 if case.mask is None else case.mask >> position
                     self._values[key] = self._values[key] & ~mask | value & mask
-            elif node["type"] == "stack_field":
+            elif node["type"] in {"stack_field", "union_stack_field"}:
                 width = 8
             else:
                 width = node["value"][1]
+                mask = (1 << width) - 1 if case.mask is None else case.mask >> position
+                self._ahead = case.value >> position, mask, width
             position += (width + 7) // 8 * 8
 
     def _sum_up(self):
@@ -111,6 +144,9 @@ class Frames:
             elif item["type"] == "field" and item["value"][0] in valid:
                 fields = {f.name: f.width for f in self._program.headers[item["value"][0]].fields}
                 bits, part = fields[item["value"][1]], self._values[tuple(item["value"])]
+                if item["value"][0] in self._lengths and bits == self._varbit_of(item["value"]):
+                    bits = 8 * self._lengths[item["value"][0]]
+                    part &= (1 << bits) - 1
             else:
                 continue
             value, width = value << bits | part, width + bits
@@ -118,13 +154,29 @@ class Frames:
         data = (value << padding).to_bytes((width + 7) // 8, "big")
         self._values[tuple(best[0].target)] = ALGORITHMS[calculation.algorithm](data)
 
+    def _varbit_of(self, reference):
+        """The most bits of a field if it is a varbit, or None."""
+        header, name = reference
+        fields = self._program.headers[header].fields
+        return next((f.width for f in fields if f.name == name and f.varbit), None)
+
     def _packed(self, name):
         header = self._program.headers[name]
-        value = 0
+        value = total = 0
         for field in header.fields:
-            part = self._values[name, field.name] & ((1 << field.width) - 1)
-            value = value << field.width | part
-        return value.to_bytes((header.width + 7) // 8, "big")
+            width = 8 * self._lengths[name] if field.varbit else field.width
+            value = value << width | self._values[name, field.name] & ((1 << width) - 1)
+            total += width
+        return value.to_bytes((total + 7) // 8, "big")
+
+
+def _fields_in(node):
+    """The fields that an expression reads."""
+    if isinstance(node, dict):
+        if node.get("type") == "field":
+            yield tuple(node["value"])
+        for part in node.values():
+            yield from _fields_in(part)
 
 
 def entries(program, rng, count=6):
@@ -187,15 +239,21 @@ def set_up(rigs, program, rng):
         if not table.default_is_const and rng.random() < 0.8
     ]
     groups, sessions = replication(rng)
+    put(rigs, listed)
     for rig in rigs:
-        for name, entry in copy.deepcopy(listed):
-            rig.state.tables[name].put(entry)
         for name, (number_, data, _) in defaults:
             rig.state.tables[name].set_default((number_, data, None))
         for ident, replicas in groups.items():
             rig.replication.groups[ident] = replicas
         for ident, session in sessions.items():
             rig.replication.sessions[ident] = session
+
+
+def put(rigs, listed):
+    """Gives all rigs the same entries."""
+    for rig in rigs:
+        for name, entry in copy.deepcopy(listed):
+            rig.state.tables[name].put(entry)
 
 
 def state_of(rig):

@@ -12,14 +12,14 @@ import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
+from switchgnn.softswitch.native.program_source import program_source
 
+from switchgnn.native_compiler import find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.native import build
 from switchgnn.softswitch.native.batches import format_numbers
-from switchgnn.softswitch.native.build import find_compiler
-from switchgnn.softswitch.native.program_source import program_source
 from switchgnn.softswitch.p4runtime.entry_formats import entry_formats
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
 from switchgnn.softswitch.p4runtime.reading import read_entities
@@ -28,8 +28,9 @@ from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from tests.softswitch.harness import PROGRAMS
 from tests.softswitch.native.requests import Requests
 from tests.softswitch.native.test_differential import ALL, P4
+from tests.support.native import needs_compiler
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler")
+pytestmark = needs_compiler
 
 INFOS = {
     "switchgnn": P4 / "compiled" / "switchgnn.p4info.txtpb",

@@ -8,15 +8,15 @@ from contextlib import ExitStack
 import pytest
 
 from switchgnn.softswitch.native import build
-from switchgnn.softswitch.native.build import find_compiler
 from switchgnn.topologies import Target
 from tests.softswitch.native.recording import play, recorded
 from tests.support.fabrics import Team, bed
 from tests.support.leaf_spine_fabrics import leaf_spine_bed
+from tests.support.native import needs_compiler
 
 pytestmark = [
     pytest.mark.whole,
-    pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler"),
+    needs_compiler,
 ]
 
 FAULTS = "loss=0.05,duplicate=0.05,reorder=0.1,corrupt=0.02,seed=7"

@@ -101,6 +101,10 @@ struct Bits {
         if constexpr (top != 0) small<top>(b, word(x, B / 64) >> (B % 64 - top) & ((1ull << top) - 1));
         for (int i = B / 32 - 1; i >= 0; i--) small<32>(b, word(x, i / 2) >> (i % 2 * 32) & 0xFFFFFFFF);
     }
+    // The n lowest bytes of x.
+    template <class X> void some(const X& x, u64 n) {
+        for (u64 i = n; i-- > 0;) small<8>(*this, word(x, (int)(i / 8)) >> (i % 8 * 8) & 255);
+    }
     void bytes(const u8* from, size_t n) {
         memcpy(p, from, n);
         p += n;

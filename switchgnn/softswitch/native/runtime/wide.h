@@ -254,6 +254,22 @@ template <int B, class X> INLINE void store_wire(u8* p, const X& x) {
     }
 }
 
+// As above, of a number of bytes that the packet brings: at most those of N words, or of x.
+template <int N> INLINE T<N> load_some(const u8* p, u64 bytes) {
+    u64 words[N] = {};
+    for (u64 i = 0; i < bytes; i++) words[i / 8] |= (u64)p[bytes - 1 - i] << (i % 8 * 8);
+    if constexpr (N == 1) return words[0];
+    else if constexpr (N == 2) return pair(words[1], words[0]);
+    else {
+        W<N> r;
+        memcpy(r.w, words, sizeof r.w);
+        return r;
+    }
+}
+template <class X> INLINE void store_some(u8* p, const X& x, u64 bytes) {
+    for (u64 i = 0; i < bytes; i++) p[bytes - 1 - i] = (u8)(word(x, (int)(i / 8)) >> (i % 8 * 8));
+}
+
 // Numbers of B bytes in tables and arrays of this machine.
 template <int B> INLINE T<(B + 7) / 8> load_here(const u8* p) {
     T<(B + 7) / 8> r{};

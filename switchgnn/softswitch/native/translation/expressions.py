@@ -9,11 +9,19 @@ can be, so that nothing overflows that does not overflow in Python.
 
 import ast
 from collections.abc import Callable
+from typing import TypeGuard
 
 from switchgnn.softswitch.errors import UnsupportedProgramError
-from switchgnn.softswitch.native import operators
-from switchgnn.softswitch.native.values import Value, constant, extended, made, reduced
+from switchgnn.softswitch.native.translation import operators
+from switchgnn.softswitch.native.translation.values import Value, constant, extended, made, reduced
 
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
@@ -29,19 +37,17 @@ class Expressions:
 
     Args:
         look_up: returns the value of a variable.
-        subscript: returns the value of an element of an array of the program.
         hoist: writes a statement in front of the one that is being translated.
+
+    Attributes:
+        named: the values that names stand for, besides the variables.
+        subscript: returns the value of an element of an array of the program.
     """
 
-    def __init__(
-        self,
-        look_up: Callable[[str], Value],
-        subscript: Callable[[str, Value], Value],
-        hoist: Callable[[str], None],
-    ) -> None:
+    def __init__(self, look_up: Callable[[str], Value], hoist: Callable[[str], None]) -> None:
         self._look_up = look_up
-        self._subscript_of = subscript
         self._hoist = hoist
+        self.subscript: Callable[[str, Value], Value] = _no_array
         self.named: dict[str, Value] = {}
         self._number = 0
 
@@ -112,13 +118,11 @@ class Expressions:
         if operator in {ast.FloorDiv, ast.Mod}:
             part = "quotient" if operator is ast.FloorDiv else "remainder"
             return operators.divide(self.value(node.left), self.value(node.right), part)
-        left, right = self.value(node.left, need), self.value(node.right, need)
-        if operator is ast.BitOr or operator is ast.BitXor:
-            return operators.join("|" if operator is ast.BitOr else "^", left, right, need)
-        arithmetic = _ARITHMETIC.get(operator)
-        if arithmetic is None:
+        sign = _OPERATORS.get(operator)
+        if sign is None:
             raise untranslatable(node)
-        return arithmetic(left, right, need)
+        left, right = self.value(node.left, need), self.value(node.right, need)
+        return operators.combine(sign, left, right, need)
 
     def _and(self, node: ast.BinOp, need: int | None) -> Value:
         for one, other in ((node.left, node.right), (node.right, node.left)):
@@ -127,9 +131,9 @@ class Expressions:
                 # No more of the other operand matters than what the mask keeps.
                 width = max(mask.bit_length(), 1)
                 inner = self.value(one, width if need is None else min(width, need))
-                return operators.bit_and(inner, constant(int(mask)), need)
+                return operators.combine("&", inner, constant(int(mask)), need)
         left, right = self.value(node.left, need), self.value(node.right, need)
-        return operators.bit_and(left, right, need)
+        return operators.combine("&", left, right, need)
 
     def _unary(self, node: ast.expr, need: int | None) -> Value:
         if not isinstance(node, ast.UnaryOp):
@@ -139,7 +143,7 @@ class Expressions:
         inner = self.value(node.operand, need)
         if isinstance(node.op, ast.Invert):
             return operators.complement(inner, need)
-        return operators.subtract(constant(0), inner, need)
+        return operators.combine("-", constant(0), inner, need)
 
     def _logic(self, node: ast.expr, _need: int | None) -> Value:
         if not isinstance(node, ast.BoolOp):
@@ -187,7 +191,7 @@ class Expressions:
             return picked
         if not isinstance(node.value, ast.Name):
             raise untranslatable(node)
-        return self._subscript_of(node.value.id, index)
+        return self.subscript(node.value.id, index)
 
     def _call(self, node: ast.expr, _need: int | None) -> Value:
         if not isinstance(node, ast.Call):
@@ -212,12 +216,23 @@ class Expressions:
             return self.value(node)
         if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
             raise untranslatable(node)
-        begin, end = _offset(node.slice.lower), _offset(node.slice.upper)
-        size = end - begin
+        begin = _offset(node.slice.lower)
+        if _is_sum(node.slice.upper) and _is_sum(node.slice.upper.left):
+            return self._bytes_of_some_length(begin, node.slice.upper)
+        size = _offset(node.slice.upper) - begin
         if size == 0:
             return constant(0)
         text = f"load_wire<{size}>(data + pos + {begin})"
         return made(text, -(-size // 8), 0, (1 << (8 * size)) - 1)
+
+    def _bytes_of_some_length(self, begin: int, end: ast.BinOp) -> Value:
+        count = self.value(end.right)
+        fixed = _offset(end.left) - begin
+        most = fixed + count.high
+        words = max(1, -(-most // 8))
+        size = f"{fixed} + {extended(count, 1)}"
+        text = f"load_some<{words}>(data + pos + {begin}, {size})"
+        return made(text, words, 0, (1 << (8 * most)) - 1)
 
     def _random(self, low: Value, high: Value) -> Value:
         if high.words > 1 or low.words > 1 or low.signed or high.signed:
@@ -228,9 +243,17 @@ class Expressions:
         return made(text, 1, 0, high.high)
 
 
+def _no_array(array: str, _index: Value) -> Value:
+    raise untranslatable(ast.Name(array))
+
+
 def _narrowed(value: Value, low: int, high: int) -> Value:
     """Return a value of which it is known that it lies between two numbers."""
     return made(extended(value, value.words), value.words, low, high)
+
+
+def _is_sum(node: ast.expr | None) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
 
 
 def _offset(node: ast.expr | None) -> int:
@@ -249,11 +272,6 @@ def untranslatable(node: ast.AST) -> UnsupportedProgramError:
     )
 
 
-_ARITHMETIC = {
-    ast.Add: operators.add,
-    ast.Sub: operators.subtract,
-    ast.Mult: operators.multiply,
-}
 _VALUES: dict[type[ast.expr], Callable[[Expressions, ast.expr, int | None], Value]] = {
     ast.Constant: Expressions._constant,
     ast.Name: Expressions._name,

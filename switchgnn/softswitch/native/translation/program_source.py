@@ -9,16 +9,18 @@ from dataclasses import dataclass
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.codegen.layout import Layout
-from switchgnn.softswitch.native import operators
-from switchgnn.softswitch.native.expressions import untranslatable
-from switchgnn.softswitch.native.functions import FunctionTranslator, Results, Storage
 from switchgnn.softswitch.native.interface import TableShape, cell_bytes, table_shapes
-from switchgnn.softswitch.native.values import constant, type_of, variable
+from switchgnn.softswitch.native.translation import operators
+from switchgnn.softswitch.native.translation.expressions import untranslatable
+from switchgnn.softswitch.native.translation.functions import FunctionTranslator
+from switchgnn.softswitch.native.translation.results import Places
+from switchgnn.softswitch.native.translation.storage import Storage
+from switchgnn.softswitch.native.translation.values import constant, type_of, variable
 from switchgnn.softswitch.program import Program
 
-_VARIABLE = re.compile(r"h\d+_\d+|ok\d+|next\d+")
-_LOCALS = ("cs", "cl", "rs", "rc", "perr", "ex", "_bad", "_h", "_s", "_a")
-_INGRESS_RESULTS: Results = (
+_VARIABLE = re.compile(r"h\d+_\d+|(ok|next|vl)\d+")
+_LOCALS = ("cs", "cl", "rs", "rc", "perr", "ex", "_bad", "_h", "_s", "_sn", "_j", "_jn", "_a")
+_INGRESS_RESULTS: Places = (
     ("fate.spec", "number"),
     ("fate.group", "number"),
     ("fate.session", "number"),
@@ -29,7 +31,7 @@ _INGRESS_RESULTS: Results = (
     ("fate.cut", "number"),
     ("state", "state"),
 )
-_EGRESS_RESULTS: Results = (
+_EGRESS_RESULTS: Places = (
     ("", None),
     ("fate.session", "number"),
     ("fate.clone_list", "number"),
@@ -38,7 +40,7 @@ _EGRESS_RESULTS: Results = (
     ("fate.cut", "number"),
     ("", None),
 )
-_REPARSE_RESULTS: Results = (("fate.pos", "number"), ("state", "state"))
+_REPARSE_RESULTS: Places = (("fate.pos", "number"), ("state", "state"))
 _INGRESS = (
     "void ingress(const u8* data, u64 n, u64 port, u64 itype, u64 now, const Kept* kept, "
     "Fate& fate, State& state)"
@@ -109,7 +111,10 @@ class _Writer:
 
     def _structures(self) -> Iterator[str]:
         program, storage = self._program, self._storage
-        wire = sum(codec.size for codec in self._compiled.codecs.values())
+        codecs = self._compiled.codecs
+        # A packet may have a header more than once.
+        emitted = [codecs[name] for name in program.deparse_order if name in codecs]
+        wire = sum(codec.most_bytes for codec in emitted)
         bits = sum(header.width for header in program.headers.values())
         yield "struct Program {"
         yield "Host& host;"
@@ -128,7 +133,7 @@ class _Writer:
                 yield f"{storage.type(each)} {each};"
             yield "};"
 
-    def _function(self, name: str, signature: str, results: Results) -> Iterator[str]:
+    def _function(self, name: str, signature: str, results: Places) -> Iterator[str]:
         function = self._functions.get(name)
         if function is None:
             yield f"{signature} {{}}"

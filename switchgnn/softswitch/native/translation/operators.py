@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of generated code on values in C++."""
 
+from collections.abc import Callable
+
 from switchgnn.softswitch.codegen.arithmetic import WIDEST_SHIFT
-from switchgnn.softswitch.native.values import (
+from switchgnn.softswitch.native.translation.values import (
     WORD,
     Value,
     constant,
@@ -15,30 +17,28 @@ from switchgnn.softswitch.native.values import (
     words_for,
 )
 
+# What an operator gives: the smallest and the largest number, and the bits that may be one or -1.
+Result = tuple[int, int, int]
 
-def add(left: Value, right: Value, need: int | None = None) -> Value:
-    """Return the sum; words that cannot carry into each other are added side by side.
+
+def combine(operator: str, left: Value, right: Value, need: int | None = None) -> Value:
+    r"""Return two values combined; words that cannot carry into each other are added side by side.
 
     Args:
+        operator: one of +, -, \*, &, | and ^.
         left: the first value.
         right: the second value.
         need: how many of the lowest bits matter, or None for all.
 
     Returns:
-        The value, the same as the sum in the bits that matter.
+        The value, the same as the result in the bits that matter.
     """
-    low, high = left.low + right.low, left.high + right.high
+    low, high, ones = _RESULTS[operator](left, right)
     words, low, high = _fitting(low, high, need)
-    ones = -1
-    if not left.signed and not right.signed and not left.bits & right.bits:
-        ones = left.bits | right.bits
-    operator = "+"
-    if words > 2 and _carry_free(left, right, words):
-        return made(
-            f"add_by_words({extended(left, words)}, {extended(right, words)})", words, low, high
-        )
-    text = f"{extended(left, words)} {operator} {extended(right, words)}"
-    return reduced(made(text, words, low, high, ones), need)
+    one, other = extended(left, words), extended(right, words)
+    if operator == "+" and words > 2 and _carry_free(left, right, words):
+        return made(f"add_by_words({one}, {other})", words, low, high)
+    return made(f"{one} {operator} {other}", words, low, high, ones)
 
 
 def _carry_free(left: Value, right: Value, words: int) -> bool:
@@ -48,35 +48,55 @@ def _carry_free(left: Value, right: Value, words: int) -> bool:
     return not (left.bits | right.bits) & tops
 
 
-def subtract(left: Value, right: Value, need: int | None = None) -> Value:
-    """Return the difference.
-
-    Args:
-        left: the first value.
-        right: the second value.
-        need: how many of the lowest bits matter, or None for all.
-
-    Returns:
-        The value.
-    """
-    words, low, high = _fitting(left.low - right.high, left.high - right.low, need)
-    return made(f"{extended(left, words)} - {extended(right, words)}", words, low, high)
+def _sum(left: Value, right: Value) -> Result:
+    apart = not left.signed and not right.signed and not left.bits & right.bits
+    ones = left.bits | right.bits if apart else -1
+    return left.low + right.low, left.high + right.high, ones
 
 
-def multiply(left: Value, right: Value, need: int | None = None) -> Value:
-    """Return the product.
+def _difference(left: Value, right: Value) -> Result:
+    return left.low - right.high, left.high - right.low, -1
 
-    Args:
-        left: the first value.
-        right: the second value.
-        need: how many of the lowest bits matter, or None for all.
 
-    Returns:
-        The value.
-    """
+def _product(left: Value, right: Value) -> Result:
     corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-    words, low, high = _fitting(min(corners), max(corners), need)
-    return made(f"{extended(left, words)} * {extended(right, words)}", words, low, high)
+    return min(corners), max(corners), -1
+
+
+def _both(left: Value, right: Value) -> Result:
+    if left.signed and right.signed:
+        return _signed(left, right)
+    if left.signed or right.signed:
+        positive = right if left.signed else left
+        return 0, positive.high, positive.bits
+    ones = left.bits & right.bits
+    return 0, min(left.high, right.high, ones), ones
+
+
+def _either(left: Value, right: Value) -> Result:
+    if left.signed or right.signed:
+        return _signed(left, right)
+    ones = left.bits | right.bits
+    return 0, (1 << ones.bit_length()) - 1, ones
+
+
+def _signed(left: Value, right: Value) -> Result:
+    bits = max(_magnitude(left), _magnitude(right))
+    return -(1 << bits), (1 << bits) - 1, -1
+
+
+def _magnitude(value: Value) -> int:
+    return max(value.high.bit_length(), (-value.low - 1).bit_length() if value.low < 0 else 0)
+
+
+_RESULTS: dict[str, Callable[[Value, Value], Result]] = {
+    "+": _sum,
+    "-": _difference,
+    "*": _product,
+    "&": _both,
+    "|": _either,
+    "^": _either,
+}
 
 
 def _fitting(low: int, high: int, need: int | None) -> tuple[int, int, int]:
@@ -89,58 +109,6 @@ def _fitting(low: int, high: int, need: int | None) -> tuple[int, int, int]:
         if low < 0 and high >= 1 << (WORD * words - 1):
             return words, 0, (1 << (WORD * words)) - 1
     return words_for(low, high), low, high
-
-
-def bit_and(left: Value, right: Value, need: int | None = None) -> Value:
-    """Return the bits that both have.
-
-    Args:
-        left: the first value.
-        right: the second value.
-        need: how many of the lowest bits matter, or None for all.
-
-    Returns:
-        The value.
-    """
-    if not left.signed and not right.signed:
-        ones = left.bits & right.bits
-        words, low, high = _fitting(0, min(left.high, right.high, ones), need)
-        text = f"{extended(left, words)} & {extended(right, words)}"
-        return made(text, words, low, high, ones)
-    if left.signed and right.signed:
-        bits = max(_magnitude(left), _magnitude(right))
-        words, low, high = _fitting(-(1 << bits), (1 << bits) - 1, need)
-        return made(f"{extended(left, words)} & {extended(right, words)}", words, low, high)
-    positive = right if left.signed else left
-    words, low, high = _fitting(0, positive.high, need)
-    text = f"{extended(left, words)} & {extended(right, words)}"
-    return made(text, words, low, high, positive.bits)
-
-
-def _magnitude(value: Value) -> int:
-    return max(value.high.bit_length(), (-value.low - 1).bit_length() if value.low < 0 else 0)
-
-
-def join(operator: str, left: Value, right: Value, need: int | None = None) -> Value:
-    """Return the bits of either (``|``) or of one of both (``^``).
-
-    Args:
-        operator: the operator.
-        left: the first value.
-        right: the second value.
-        need: how many of the lowest bits matter, or None for all.
-
-    Returns:
-        The value.
-    """
-    if left.signed or right.signed:
-        bits, ones = max(_magnitude(left), _magnitude(right)), -1
-        words, low, high = _fitting(-(1 << bits), (1 << bits) - 1, need)
-    else:
-        ones = left.bits | right.bits
-        words, low, high = _fitting(0, (1 << ones.bit_length()) - 1, need)
-    text = f"{extended(left, words)} {operator} {extended(right, words)}"
-    return made(text, words, low, high, ones)
 
 
 def complement(value: Value, need: int | None = None) -> Value:
@@ -278,11 +246,11 @@ def cut(value: Value, width: int, signed: bool = False) -> Value:
     low = -(1 << (width - 1)) if signed else 0
     if value.within(low, low + (1 << width) - 1):
         return value
-    masked = bit_and(reduced(value, width), constant((1 << width) - 1))
+    masked = combine("&", reduced(value, width), constant((1 << width) - 1))
     if not signed:
         return masked
     sign = constant(1 << (width - 1))
-    return subtract(join("^", masked, sign), sign)
+    return combine("-", combine("^", masked, sign), sign)
 
 
 def concatenated(parts: list[tuple[Value, int]]) -> Value:
@@ -291,7 +259,9 @@ def concatenated(parts: list[tuple[Value, int]]) -> Value:
     for value, width in parts:
         narrow = cut(value, width)
         total = (
-            narrow if total.constant == 0 else join("|", shift_left(total, constant(width)), narrow)
+            narrow
+            if total.constant == 0
+            else combine("|", shift_left(total, constant(width)), narrow)
         )
     return total
 
