@@ -23,9 +23,9 @@ from switchgnn.controller.p4runtime.messages import INSERT
 from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows
 from switchgnn.controller.p4runtime.state import read_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
+from switchgnn.native_compiler import find_compiler
 from switchgnn.p4src import Program, load_program
 from switchgnn.python_program import python_program
-from switchgnn.softswitch.native.build import find_compiler
 
 NAME = "entries"
 # A plan of the paper's size has as many; the others are for machines with less memory or time.

@@ -96,7 +96,7 @@ def _places(table: Table, response: bytes) -> NDArray[np.intp]:
 
 
 def _places_by_table(table: Table, response: bytes, length_bytes: int) -> NDArray[np.intp] | None:
-    """Return where entities are whose lengths have so many bytes; None if there are others.
+    """Return where entities are whose lengths have that many bytes; None if there are others.
 
     The table's id is looked for, and what is found are the entities if one ends where the next
     one starts.

@@ -52,7 +52,11 @@ class WideSieve:
         awaited: NDArray[np.uint8],
         payloads: NDArray[np.uint8],
     ) -> None:
-        """Do nothing, whatever the arguments of ``Sieve.open`` are."""
+        """Do nothing.
+
+        Args:
+            session, place, awaited, payloads: as ``Sieve.open`` takes them; ignored.
+        """
 
     def sift(self, batch: FrameBatch) -> Sifted:
         """Leave all frames."""

@@ -30,7 +30,7 @@ PARTS: Mapping[str, frozenset[str]] = {
 _ALL = frozenset(PARTS) - {"softswitch"}
 ORDER = {**PARTS, "commands": _ALL, BENCH: _ALL | {"commands"}}
 # A switch that knows nothing of SwitchGNN has little of ours.
-_FOR_A_SWITCH = ("errors", "native_cache", "native_compiler", "udp_socket")
+_FOR_A_SWITCH = ("errors", "native_cache", "native_compiler", "native_library", "udp_socket")
 ONLY = {"softswitch": frozenset(f"{PACKAGE}.{name}" for name in _FOR_A_SWITCH)}
 
 

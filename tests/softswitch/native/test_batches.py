@@ -12,7 +12,6 @@ import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
-from switchgnn.softswitch.native.program_source import program_source
 
 from switchgnn.native_compiler import find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
@@ -20,6 +19,7 @@ from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.native import build
 from switchgnn.softswitch.native.batches import format_numbers
+from switchgnn.softswitch.native.translation.program_source import program_source
 from switchgnn.softswitch.p4runtime.entry_formats import entry_formats
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
 from switchgnn.softswitch.p4runtime.reading import read_entities
