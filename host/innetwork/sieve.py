@@ -55,7 +55,10 @@ class WideSieve:
         """Do nothing.
 
         Args:
-            session, place, awaited, payloads: as ``Sieve.open`` takes them; ignored.
+            session: ignored, as the others are.
+            place: as in ``Sieve.open``.
+            awaited: as there.
+            payloads: as there.
         """
 
     def sift(self, batch: FrameBatch) -> Sifted:
