@@ -31,8 +31,8 @@ from tests.support.native import needs_compiler
 pytestmark = needs_compiler
 PLACE = (3, 1, 0)
 GROUP = 4
-# These are not compared. The sums of a batch are taken first, so what says of one of them in the same
-# batch that it is not complete comes too late to raise doubts.
+# These are not compared. The sums of a batch are taken first, so what says of one of them, in the
+# same batch, that it is not complete comes too late to raise doubts.
 ASKED = ("recalls", "fetches", "sums_recalled")
 
 
