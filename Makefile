@@ -4,12 +4,13 @@
 # What is run; every variable can be given on the command line.
 TARGET  ?= auto#     bmv2, embedded or auto
 FABRIC  ?= auto#     mininet, loopback or auto
-WORKERS ?= 4
+run: WORKERS ?= 8
+exchange up: WORKERS ?= 4
 TOPOLOGY ?= star#    star, or leaf-spine
 LEAVES  ?= 2#        of leaf-spine: switches that the workers hang on
 SPINES  ?= 1#        of leaf-spine: switches above them
 
-DATA    ?= digits#   what `make run` trains on
+DATA    ?= digits:80# what `make run` trains on: images joined to the 80 nearest
 EPOCHS  ?= 40
 RUN_OPTIONS ?=#      more options of `switchgnn train`
 
@@ -48,9 +49,10 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) $(TEST_OPTIONS)
 help:  ## list what can be made
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch; then in one process
+run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch, over hosts, and in one process
 	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) --dropout 0 \
-	    --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS) --transport switch --transport local $(RUN_OPTIONS)
+	    --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS) --transport switch --transport host \
+	    --transport local $(RUN_OPTIONS)
 
 exchange: $(VENV)/base  ## only the neighbour sums, each compared with a reference
 	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TOPOLOGY_OPTIONS) \

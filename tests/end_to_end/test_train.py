@@ -132,7 +132,8 @@ def test_a_comparison_as_a_user_sees_it(tmp_path):
         *("--plots", plots, "--tensorboard", events),
     )
     assert result.returncode == 0, result.stderr[-2000:]
-    assert "Losses of switch differ from those of one process by at most" in result.stdout
+    assert "Carried: switch " in result.stdout
+    assert "The losses agree with those of one process, to " in result.stdout
     difference = float(result.stdout.split("at most ")[1].split()[0].rstrip("."))
     assert difference < TOLERANCE
     table = [line for line in result.stdout.splitlines() if not line.startswith(("Ran", "Drawn"))]

@@ -39,7 +39,7 @@ from switchgnn.ownership import reason_to_distrust
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.bundled import BUNDLED
+from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.plan.files import write_plan
@@ -188,7 +188,7 @@ def _graph_of(folder: Path) -> str:
             it could lead to any file, or to a graph that fills the memory.
     """
     name = name_of_graph(folder)
-    if name not in BUNDLED and (reason := reason_to_distrust(folder)) is not None:
+    if not is_bundled(name) and (reason := reason_to_distrust(folder)) is not None:
         raise PlannerError(
             f"{folder} is for graph {name!r}, which is not loaded because others may have chosen "
             f"that name ({reason}): switchgnn plan GRAPH --check {folder}"

@@ -34,7 +34,7 @@ from switchgnn.commands.shared.topology import (
 )
 from switchgnn.commands.train.display import (
     Epochs,
-    largest_difference,
+    closing_line,
     links_table,
     transports_table,
 )
@@ -281,10 +281,8 @@ def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
         if report.leaf_spine is not None:
             what = f"Bytes of {report.transport}"
             console.print(leaf_spine_table(report.leaf_spine, what, "counted, with gradients"))
-    for name, difference in largest_difference(reports).items():
-        console.print(
-            f"Losses of {name} differ from those of one process by at most {difference:.1e}.",
-            highlight=False,
-        )
     for path in drawn:
         console.print(f"Drawn: {path}", soft_wrap=True, highlight=False)
+    closing = closing_line(reports)
+    if closing is not None:
+        console.print(closing, soft_wrap=True, highlight=False)

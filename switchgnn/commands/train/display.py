@@ -17,6 +17,9 @@ from rich.text import Text
 from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import transport_kind
 
+# Losses that differ by less differ by rounding: sums are added in another order.
+_AGREE = 1e-4
+
 
 class Epochs:
     """A progress bar of epochs with a line of text below it, or JSON lines.
@@ -124,6 +127,33 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
             str(worker), *(f"{link['up'] / 1e3:,.0f} / {link['down'] / 1e3:,.0f}" for link in links)
         )
     return table
+
+
+def closing_line(reports: Sequence[TrainReport]) -> str | None:
+    """Return what each transport carried, and whether the losses agree; None of one transport."""
+    if len(reports) == 1:
+        return None
+    first, *others = reports
+    words = [f"{first.transport} {_mb(first.total_bytes)}"]
+    for report in others:
+        times = report.total_bytes / first.total_bytes if first.total_bytes else 0
+        much = f", {times:.1f} times as much" if times else ""
+        words.append(f"{report.transport} {_mb(report.total_bytes)}{much}")
+    line = f"Carried: {'; '.join(words)}."
+    differences = largest_difference(reports)
+    if not differences:
+        return line
+    worst = max(differences, key=lambda name: differences[name])
+    if differences[worst] <= _AGREE:
+        return f"{line} The losses agree with those of one process, to {differences[worst]:.1e}."
+    return (
+        f"{line} The losses of {worst} differ from those of one process by up to "
+        f"{differences[worst]:.1e}."
+    )
+
+
+def _mb(number: int) -> str:
+    return f"{number / 1e6:.1f} MB" if number else "nothing"
 
 
 def largest_difference(reports: Sequence[TrainReport]) -> dict[str, float]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two small graphs that need no download: digits and karate."""
+"""Small graphs that need no download: digits, denser ones of the same images, and karate."""
 
 import gzip
 from collections.abc import Callable, Mapping
@@ -10,19 +10,25 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
-# Every digit is joined to the 8 images nearest to it.
+# Every digit is joined to the 8 images nearest to it, unless the name says how many.
 DIGITS_NEIGHBOURS = 8
+DIGITS_PREFIX = "digits:"
+_DIGITS = 1797
 # Pixels of the digits are whole numbers from 0 to 16.
 DIGITS_MAX_PIXEL = 16
 
 
-def load_digits() -> Graph:
-    """Return the k-nearest-neighbour graph of scikit-learn's digits, k = 8, made symmetric.
+def load_digits(neighbours: int = DIGITS_NEIGHBOURS) -> Graph:
+    """Return the k-nearest-neighbour graph of scikit-learn's digits, made symmetric.
 
     1,797 vertices (8 x 8 images), 64 features in [0, 1], 10 classes. Distances are exact
     (whole numbers) and ties go to the lower id, so every machine gets the same graph.
+
+    Args:
+        neighbours: k, from 1 to 1,796.
     """
     table = _digits_table()
     pixels, labels = table[:, :64], table[:, 64]
@@ -31,11 +37,11 @@ def load_digits() -> Graph:
     squares = (points * points).sum(axis=1)
     distance = squares[:, None] + squares[None, :] - 2 * (points @ points.T)
     np.fill_diagonal(distance, np.inf)
-    nearest = np.argsort(distance, axis=1, kind="stable")[:, :DIGITS_NEIGHBOURS]
+    nearest = np.argsort(distance, axis=1, kind="stable")[:, :neighbours]
     return graph_from_edges(
-        np.repeat(np.arange(vertices), DIGITS_NEIGHBOURS),
+        np.repeat(np.arange(vertices), neighbours),
         nearest.ravel(),
-        name="digits",
+        name="digits" if neighbours == DIGITS_NEIGHBOURS else f"{DIGITS_PREFIX}{neighbours}",
         vertices=vertices,
         directed=False,
         features=(pixels / DIGITS_MAX_PIXEL).astype(np.float32),
@@ -78,3 +84,22 @@ def _digits_table() -> NDArray[np.int64]:
 
 
 BUNDLED: Mapping[str, Callable[[], Graph]] = {"digits": load_digits, "karate": load_karate}
+
+
+def is_bundled(spec: str) -> bool:
+    """Return whether the name is of this kind, right or wrong."""
+    return spec in BUNDLED or spec.startswith(DIGITS_PREFIX)
+
+
+def load_bundled(spec: str) -> Graph:
+    """Return the graph that a name says: ``digits``, ``karate``, or ``digits:NEIGHBOURS``.
+
+    Raises:
+        PlannerError: the name is malformed.
+    """
+    if spec in BUNDLED:
+        return BUNDLED[spec]()
+    text = spec.removeprefix(DIGITS_PREFIX)
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) < _DIGITS):
+        raise PlannerError(f"cannot read {spec}: write digits:NEIGHBOURS, from 1 to {_DIGITS - 1}")
+    return load_digits(int(text))

@@ -20,8 +20,9 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     """Load the graph that `spec` names.
 
     Args:
-        spec: `digits`, `karate`, `random:VERTICES:EDGES:SEED`, `reddit-like:SCALE:SEED` (also
-            `yelp-like`, `products-like`), or a path: an edge list (.txt .csv .tsv .edges .el),
+        spec: `digits`, `digits:NEIGHBOURS`, `karate`, `random:VERTICES:EDGES:SEED`,
+            `reddit-like:SCALE:SEED` (also `yelp-like`, `products-like`), or a path: an edge list
+            (.txt .csv .tsv .edges .el),
             a SciPy or NumPy archive (.npz), or a Planetoid data set (`ind.NAME.graph`, or
             `FOLDER/NAME`). A file of the same name as a bundled graph needs a `./`.
         directed: None does what the format says: an edge list is undirected, an archive is
@@ -31,9 +32,9 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     Raises:
         PlannerError: missing or unreadable file, bad content, or an unknown kind of file.
     """
-    if spec in load_bundled.BUNDLED:
+    if load_bundled.is_bundled(spec):
         _refuse_directed(spec, directed)
-        return load_bundled.BUNDLED[spec]()
+        return load_bundled.load_bundled(spec)
     if spec.startswith(load_random.PREFIX):
         _refuse_directed(spec, directed)
         return load_random.load_random(spec)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from switchgnn.planner.graphs.bundled import DIGITS_PREFIX
 from switchgnn.planner.graphs.random_graph import PREFIX
 from switchgnn.training.data import ogb as load_ogb
 from switchgnn.training.data import planner_graphs
@@ -30,8 +31,8 @@ def load_dataset(
     """Load the data set with a name; docs/training.md lists them.
 
     Args:
-        name: one of DATASETS, in upper or lower case; or a random graph,
-            ``random:VERTICES:EDGES:SEED``.
+        name: one of DATASETS, in upper or lower case; or the digits with more or fewer
+            neighbours, ``digits:NEIGHBOURS``, or a random graph, ``random:VERTICES:EDGES:SEED``.
         root: the folder with the files, or to download them to; None is data/ in the current
             folder. Digits and karate need none.
         seed: the seed of the split, if the data set comes without one.
@@ -48,9 +49,12 @@ def load_dataset(
     key = name.lower()
     if key.startswith(PREFIX):
         return planner_graphs.load_random_dataset(key, seed)
+    if key.startswith(DIGITS_PREFIX):
+        return planner_graphs.load_digits(key, seed)
     if key not in DATASETS:
         raise DatasetError(
-            f"no data set {name}; there are {', '.join(DATASETS)}, and random:VERTICES:EDGES:SEED"
+            f"no data set {name}; there are {', '.join(DATASETS)}, digits:NEIGHBOURS, "
+            "and random:VERTICES:EDGES:SEED"
         )
     data = DATASETS[key](key, DEFAULT_ROOT if root is None else Path(root), seed)
     if normalize_features is None:
@@ -58,8 +62,8 @@ def load_dataset(
     return replace(data, features=normalize_rows(data.features)) if normalize_features else data
 
 
-def _digits(_name: str, _root: Path, seed: int) -> Dataset:
-    return planner_graphs.load_digits(seed)
+def _digits(name: str, _root: Path, seed: int) -> Dataset:
+    return planner_graphs.load_digits(name, seed)
 
 
 def _karate(_name: str, _root: Path, seed: int) -> Dataset:

@@ -18,9 +18,20 @@ CLASSES = 8
 _DISTANCE = 1.0
 
 
-def load_digits(seed: int) -> Dataset:
-    """Return the digits: 1,797 vertices, 64 features, 10 classes and a random split."""
-    graph = bundled.load_digits()
+def load_digits(name: str, seed: int) -> Dataset:
+    """Return the digits: 1,797 vertices, 64 features, 10 classes and a random split.
+
+    Args:
+        name: ``digits``, or ``digits:NEIGHBOURS``.
+        seed: of the split.
+
+    Returns:
+        The data set.
+
+    Raises:
+        PlannerError: the name is malformed.
+    """
+    graph = bundled.load_bundled(name)
     assert graph.features is not None  # noqa: S101 - digits have both
     assert graph.labels is not None  # noqa: S101
     split = split_vertices(graph.labels, seed)

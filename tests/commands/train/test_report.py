@@ -8,7 +8,12 @@ import pytest
 from rich.console import Console
 
 from switchgnn.commands.errors import PlotError
-from switchgnn.commands.train.display import largest_difference, links_table, transports_table
+from switchgnn.commands.train.display import (
+    closing_line,
+    largest_difference,
+    links_table,
+    transports_table,
+)
 from switchgnn.commands.train.events import EventsError, TrainEvents
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import Recorder
@@ -87,6 +92,18 @@ def test_differences_are_those_from_local():
     reports = [report(), report("host", loss=1.5), report("local", traffic=False)]
     assert largest_difference(reports) == {"switch": 0.0, "host": 0.5}
     assert largest_difference(reports[:2]) == {}
+
+
+def test_the_closing_line():
+    reports = [report(), report("host"), report("local", traffic=False)]
+    carried = "Carried: switch 0.0 MB; host 0.0 MB, 1.0 times as much; local nothing."
+    agree = "The losses agree with those of one process, to 0.0e+00."
+    assert closing_line(reports) == f"{carried} {agree}"
+    assert closing_line(reports[:2]) == carried.replace("; local nothing", "")
+    assert closing_line(reports[:1]) is None
+    reports[1] = report("host", loss=1.5)
+    differ = "The losses of host differ from those of one process by up to 5.0e-01."
+    assert closing_line(reports) == f"{carried} {differ}"
 
 
 def test_tables_fit_a_terminal():

@@ -47,6 +47,23 @@ def test_digits():
     assert (graph.labels[u] == graph.labels[v]).mean() > 0.9
 
 
+def test_digits_with_more_neighbours():
+    graph, more = load_graph("digits"), load_graph("digits:80")
+    assert (more.name, more.vertices) == ("digits:80", graph.vertices)
+    assert np.diff(more.indptr).min() >= 80
+    assert np.array_equal(more.features, graph.features)
+    # The nearest are among them.
+    ends = set(zip(*(each.tolist() for each in more.edges()), strict=True))
+    assert set(zip(*(each.tolist() for each in graph.edges()), strict=True)) < ends
+    assert load_graph("digits:8").digest() == graph.digest()
+
+
+@pytest.mark.parametrize("spec", ["digits:", "digits:0", "digits:1797", "digits:²", "digits:8:1"])
+def test_no_such_digits(spec):
+    with pytest.raises(PlannerError, match="write digits:NEIGHBOURS, from 1 to 1796"):
+        load_graph(spec)
+
+
 def test_digits_are_scikit_learns():
     from sklearn.datasets import load_digits  # noqa: PLC0415 - slow to import
 
