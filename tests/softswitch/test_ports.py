@@ -59,6 +59,34 @@ def test_udp_ports_carry_frames_in_order(udp_switch):
     assert switch.counts.received[1] == 200
 
 
+# What the program adds.
+REPORT_BYTES = 22
+# Many of one length, one that is shorter behind them, longer ones, and long ones.
+LENGTHS = {
+    "equal": [128] * 200,
+    "shorter behind": ([128] * 5 + [60]) * 30,
+    "longer behind": ([60] * 5 + [128]) * 30,
+    "falling": [200 - place for place in range(150)],
+    "mixed": [(60, 128, 128, 1400)[place * place % 4] for place in range(200)],
+    "long": [9000] * 40,
+}
+
+
+@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
+def test_udp_ports_keep_frames_apart_that_leave_together(udp_switch, lengths):
+    """The kernel may cut one message into them."""
+    switch, one, three = udp_switch
+    switch.load(config_bytes("fates"))
+    frames = [FRAME[:6] + bytes([place]) * (length - 6) for place, length in enumerate(lengths)]
+    # All are there when the switch goes on.
+    switch.call(lambda: [one.send(frame) for frame in frames])
+    received = [three.recv(10_000) for _ in frames]
+    assert [(len(frame) - REPORT_BYTES, frame[-1]) for frame in received] == [
+        (len(frame), frame[-1]) for frame in frames
+    ]
+    wait_until(lambda: switch.counts.sent[3] == len(frames), "the last count")
+
+
 def test_frames_before_a_program_are_counted(udp_switch):
     switch, one, _ = udp_switch
     one.send(FRAME)

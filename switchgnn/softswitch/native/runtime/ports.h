@@ -24,6 +24,8 @@ struct AuxData {
     u16 mac, net, tag, protocol;
 };
 constexpr int LEVEL_PACKET = 263, PACKET_AUX = 8;
+constexpr int LEVEL_UDP = 17, UDP_SEGMENT_SIZE = 103;
+constexpr size_t MOST_SEGMENTS = 64, LONGEST_MESSAGE = 65000;
 constexpr u32 TAG_VALID = 1 << 4, TAG_PROTOCOL_VALID = 1 << 6;
 
 // One call's frames.
@@ -75,6 +77,7 @@ struct Departures {
     std::vector<u8> room;
     std::vector<size_t> ends;  // of each frame in the room
     size_t first = 0;          // of those that have not left
+    bool cuts = false;         // whether the kernel may cut messages into frames
 
     size_t waiting() const { return ends.size() - first; }
     void add(const u8* frame, size_t length) {
@@ -84,26 +87,43 @@ struct Departures {
         ends.push_back(end + length);
     }
     size_t begin(size_t i) const { return i ? ends[i - 1] : 0; }
+    size_t size(size_t i) const { return ends[i] - begin(i); }
+
+    // How many frames from one on leave as one message, which the kernel cuts into datagrams: they
+    // have one length, but the last may be shorter.
+    size_t run(size_t from, size_t end) const {
+        size_t to = from + 1;
+        if (!cuts || size(from) == 0) return 1;
+        while (to < end && to - from < MOST_SEGMENTS && size(to) == size(from)) to++;
+        if (to < end && to - from < MOST_SEGMENTS && size(to) && size(to) < size(from)) to++;
+        while (ends[to - 1] - begin(from) > LONGEST_MESSAGE && to > from + 1) to--;
+        return to - from;
+    }
 
     // Send until nothing waits (true) or the port takes no more (false).
     bool send(int fd, u64& sent, u64& errors) {
         mmsghdr headers[BATCH];
         iovec places[BATCH];
+        size_t runs[BATCH];
+        alignas(8) u8 segments[BATCH][CMSG_SPACE(sizeof(u16))];
         while (waiting()) {
-            const int count = waiting() < BATCH ? (int)waiting() : BATCH;
-            for (int i = 0; i < count; i++) {
-                const size_t from = begin(first + (size_t)i);
-                places[i] = {room.data() + from, ends[first + (size_t)i] - from};
-                headers[i] = {};
-                headers[i].msg_hdr.msg_iov = &places[i];
-                headers[i].msg_hdr.msg_iovlen = 1;
+            const size_t end = first + (waiting() < BATCH ? waiting() : BATCH);
+            unsigned count = 0;
+            for (size_t i = first; i < end; i += runs[count++]) {
+                runs[count] = run(i, end);
+                places[count] = {room.data() + begin(i), ends[i + runs[count] - 1] - begin(i)};
+                headers[count] = {};
+                headers[count].msg_hdr.msg_iov = &places[count];
+                headers[count].msg_hdr.msg_iovlen = 1;
+                if (runs[count] > 1) cut(headers[count].msg_hdr, segments[count], (u16)size(i));
             }
-            const int done = sendmmsg(fd, headers, (unsigned)count, MSG_DONTWAIT);
+            const int done = sendmmsg(fd, headers, count, MSG_DONTWAIT);
             if (done > 0) {
-                sent += (u64)done;
-                first += (size_t)done;
+                for (int i = 0; i < done; i++) sent += runs[i], first += runs[i];
             } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
                 return false;
+            } else if (runs[0] > 1 && cannot_cut()) {
+                cuts = false;
             } else if (errno != EINTR) {
                 errors++;
                 first++;
@@ -112,6 +132,19 @@ struct Departures {
         ends.clear();
         first = 0;
         return true;
+    }
+    // https://man7.org/linux/man-pages/man7/udp.7.html (UDP_SEGMENT)
+    static void cut(msghdr& message, u8* room, u16 size) {
+        message.msg_control = room;
+        message.msg_controllen = CMSG_SPACE(sizeof size);
+        cmsghdr* c = CMSG_FIRSTHDR(&message);
+        c->cmsg_level = LEVEL_UDP;
+        c->cmsg_type = UDP_SEGMENT_SIZE;
+        c->cmsg_len = CMSG_LEN(sizeof size);
+        memcpy(CMSG_DATA(c), &size, sizeof size);
+    }
+    static bool cannot_cut() {
+        return errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == ENOPROTOOPT || errno == EOPNOTSUPP;
     }
 };
 
