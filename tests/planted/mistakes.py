@@ -31,6 +31,8 @@ MODEL = "tests/promela/test_model.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
 PARTS = "tests/host/innetwork/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
+SIEVE = "tests/host/innetwork/test_sieve.py"
+ROW_SIEVE = "tests/host/direct/test_sieve.py"
 FUZZ_HOST = "tests/fuzz/test_host.py"
 FORGERIES = "tests/fuzz/test_forgeries.py"
 
@@ -584,14 +586,32 @@ MISTAKES = (
         "        return False\n",
         (f"{DIRECT}::test_a_farewell_acknowledges_all_that_came_before",),
     ),
+    Mistake(
+        "sieve_takes_any_count",
+        "tests/host",
+        "native code takes sums that are not complete",
+        "host/wire/native/sums.h",
+        " || counts[low] != f.count) return false;\n",
+        ") return false;\n",
+        (f"{SIEVE}::test_the_sieve_changes_nothing",),
+    ),
+    Mistake(
+        "sieve_takes_any_mark",
+        "tests/host",
+        "native code takes rows of workers with another schedule",
+        "host/wire/native/rows.h",
+        " || f.destination != mark) return false;\n",
+        ") return false;\n",
+        (f"{ROW_SIEVE}::test_the_sieve_changes_nothing",),
+    ),
     # --- forged and mad frames
     Mistake(
         "places_not_compared",
         "tests/fuzz",
         "a worker takes sums of other rounds and blocks",
         "host/innetwork/block.py",
-        "        if (header.round, header.block_id, header.fragment) != place:\n",
-        "        if (header.round, header.block_id) > place:\n",
+        "        if (header.round, header.block_id, header.fragment) != under_way.place:\n",
+        "        if (header.round, header.block_id) > under_way.place:\n",
         (f"{FUZZ_HOST}::test_every_frame_is_counted",),
     ),
     Mistake(
