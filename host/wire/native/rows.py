@@ -51,6 +51,8 @@ class _RowSieve(Structure):
         ("whole", c_void_p),
         ("taken", c_uint32),
         ("heard", c_void_p),
+        ("held", c_void_p),
+        ("held_count", c_uint32),
     )
 
 
@@ -83,6 +85,7 @@ class RowSieve:
     ) -> None:
         self._arrays = arrays
         self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
+        self._held = np.zeros(0, dtype=np.uint32)
         self._sieve = _RowSieve(
             protocol=protocol,
             group=group,
@@ -105,9 +108,11 @@ class RowSieve:
         """How many frames of the last batch are in their places now."""
         return int(self._sieve.taken)
 
-    @property
-    def address(self) -> int:
-        """Where the native sieve is."""
+    def address(self, frames: int) -> int:
+        """Return where the native sieve is, which has room for a batch of that many frames."""
+        if len(self._held) < frames:
+            self._held = np.zeros(frames, dtype=np.uint32)
+            self._sieve.held = self._held.ctypes.data
         return addressof(self._sieve)
 
 
@@ -138,7 +143,7 @@ class RowSifter:
             self._arrived = addressof(self._where)
             self._left = np.zeros(len(batch.room), dtype=np.uint32)
             self._left_address = self._left.ctypes.data
-        addresses = (c_void_p * len(sieves))(*(sieve.address for sieve in sieves))
+        addresses = (c_void_p * len(sieves))(*(sieve.address(len(batch.room)) for sieve in sieves))
         left = self._frames.sift_rows(
             addresses, len(sieves), self._arrived, batch.first, batch.count, self._left_address
         )

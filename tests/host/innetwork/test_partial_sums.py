@@ -42,7 +42,8 @@ def test_packets_carry_the_sum_of_their_rows_modulo_2_to_the_32(plan):
         for schedule in block_schedules(part, ADDRESSES, 4, SESSION):
             schedule.frames.fill(1, 0, schedule.payloads(lanes))
             first = part.send_indptr[schedule.block_id - 1]
-            for place, row in enumerate(schedule.frames.rows):
+            for place in range(schedule.frames.rows.count):
+                row = schedule.frames.rows.frame(place)
                 low, high = part.send_row_indptr[first + place : first + place + 2]
                 rows = part.send_row[low:high].tolist()
                 header = unpack_header(row)

@@ -81,7 +81,7 @@ class RecordedSwitch:
             state, replication = self.switch.state, self.switch.replication
             made = Recording(config, list(self.frames))
             for name, table in state.tables.items():
-                entries = [entry for entry in table if not entry.constant]
+                entries = [entry for entry in table.snapshot() if not entry.constant]
                 made.entries += [(name, _fresh(entry)) for entry in entries]
                 made.defaults.append((name, table.default[0]))
             made.groups, made.sessions = dict(replication.groups), dict(replication.sessions)
