@@ -152,7 +152,7 @@ class SocketLink(Link):
             LinkError: the interface is gone or down.
         """
         sent = self._once(partial(self._socket.send, frame))
-        if sent:
+        if sent is not None:
             self._bytes_up += sent
             self._frames_up += 1
 
@@ -170,16 +170,18 @@ class SocketLink(Link):
         end = first + count
         while first < end:
             sent = self._once(partial(self._send_rows, rows, first, end - first))
-            self._frames_up += sent
-            self._bytes_up += sent * rows.frame_bytes
-            first += sent or 1
+            if sent is not None:
+                self._frames_up += sent
+                self._bytes_up += sent * rows.frame_bytes
+            # The first one is lost, and the others are tried again.
+            first += 1 if sent is None else sent
 
     def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
         """Send at least one of some frames, in one system call; return how many have left."""
         return rows.send(self._socket.fileno(), first, count)
 
-    def _once(self, send: Callable[[], int]) -> int:
-        """Send, as soon as the socket takes something; 0 means that a frame is lost."""
+    def _once(self, send: Callable[[], int]) -> int | None:
+        """Send, as soon as the socket takes something; None means that a frame is lost."""
         while True:
             try:
                 return send()
@@ -187,7 +189,7 @@ class SocketLink(Link):
                 self._writable.poll()
             except ConnectionRefusedError:
                 # An earlier datagram met a closed port. The caller's time-out tells the user.
-                return 0
+                return None
             except OSError as error:
                 if error.errno == errno.ENOBUFS:
                     self._writable.poll(1)

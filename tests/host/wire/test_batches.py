@@ -87,10 +87,11 @@ def test_rows_that_are_filled_anew_leave_anew(links):
 
 def test_frames_of_different_sizes(links):
     a, b = links
-    sizes = (60, 188, 88, 1, 1500, 9000)
+    sizes = (60, 188, 0, 88, 1, 1500, 9000)
     for size in sizes:
         a.send(bytes([size % 256]) * size)
     assert received(b, len(sizes)) == [bytes([size % 256]) * size for size in sizes]
+    assert a.traffic[:2] == b.traffic[2:] == (len(sizes), sum(sizes))
 
 
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
