@@ -85,7 +85,7 @@ def train(
         str,
         typer.Option(
             help="digits, karate, cora, citeseer, pubmed, reddit, yelp, ogbn-products, "
-            "or random:VERTICES:EDGES:SEED."
+            "digits:NEIGHBOURS or random:VERTICES:EDGES:SEED."
         ),
     ] = "digits",
     root: Annotated[
