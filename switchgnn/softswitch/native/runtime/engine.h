@@ -139,7 +139,7 @@ template <class Program> struct Engine : Host {
         port.kind = (PortKind)kind;
         port.fd = fd;
         port.frame_bytes = frame_bytes;
-        port.departures.cuts = kind == SOCKET;
+        port.departures.cuts = kind == SOCKET && Departures::is_udp(fd);
         if (kind != CONTROLLER) queues.attached[number] = kind != NONE;
         if (kind == SOCKET || kind == PACKET_SOCKET || kind == XDP) {
             epoll_event event = {};

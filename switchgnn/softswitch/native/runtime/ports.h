@@ -143,6 +143,12 @@ struct Departures {
         c->cmsg_len = CMSG_LEN(sizeof size);
         memcpy(CMSG_DATA(c), &size, sizeof size);
     }
+    // Others take no notice of the wish, and would send it all as one.
+    static bool is_udp(int fd) {
+        int protocol = 0;
+        socklen_t size = sizeof protocol;
+        return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 && protocol == LEVEL_UDP;
+    }
     static bool cannot_cut() {
         return errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == ENOPROTOOPT || errno == EOPNOTSUPP;
     }
