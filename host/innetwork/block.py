@@ -16,9 +16,10 @@ from switchgnn.host.innetwork.inbox import Inbox, Packet
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.sieve import Sieve
+from switchgnn.host.innetwork.sieve import sift
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.native.sums import SumSieve
 
 _NAMED_AT_MOST = 10
 # Called with the share of the fragment that is done, between 0 and 1.
@@ -32,7 +33,7 @@ class _Fragment:
     place: tuple[int, int, int]
     sender: FeatureSender
     receiver: SumReceiver
-    sieve: Sieve
+    sieve: SumSieve | None
 
 
 class BlockExchange:
@@ -68,7 +69,7 @@ class BlockExchange:
     def run(
         self,
         schedule: BlockSchedule,
-        sieve: Sieve,
+        sieve: SumSieve | None,
         round_number: int,
         fragment: int,
         lanes: NDArray[np.int32],
@@ -77,7 +78,7 @@ class BlockExchange:
 
         Args:
             schedule: the block.
-            sieve: takes the sums of the block that are plainly right.
+            sieve: takes the sums of the block that are plainly right; None: nobody does.
             round_number: the round, from 1.
             fragment: the fragment's number, from 0.
             lanes: int32[S, 32], the fixed-point slices in send order.
@@ -92,7 +93,8 @@ class BlockExchange:
         schedule.frames.fill(round_number, fragment, lanes)
         sender = FeatureSender(self._endpoint, schedule.frames)
         receiver = self._receiver(self._endpoint, schedule, place=place, began=time.monotonic())
-        sieve.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
+        if sieve is not None:
+            sieve.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
         self._drive(_Fragment(place, sender, receiver, sieve))
         return receiver.sums()
 
@@ -126,7 +128,7 @@ class BlockExchange:
 
     def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:
         """Hand on what has come; tell whether there is progress."""
-        sifted = under_way.sieve.sift(batch)
+        sifted = sift(under_way.sieve, batch)
         news = under_way.receiver.took(sifted.taken, now)
         for group, count in sifted.acknowledged:
             self._tally.heard += 1

@@ -18,7 +18,7 @@ from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.sieve import WideSieve, sieves
+from switchgnn.host.innetwork.sieve import sieves
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, HEADER_AT, Header, Kind
@@ -65,7 +65,8 @@ class Half:
         self.sender = FeatureSender(endpoint, schedule.frames)
         while self.sender.send_some(1.0):
             pass
-        sieve.open(SESSION, PLACE, self.receiver.awaited, self.receiver.payloads)
+        if sieve is not None:
+            sieve.open(SESSION, PLACE, self.receiver.awaited, self.receiver.payloads)
         self.under_way = _Fragment(PLACE, self.sender, self.receiver, sieve)
         self.tally = endpoint.tally
 
@@ -177,7 +178,7 @@ def test_the_sieve_changes_nothing(schedule, data):
     one = st.tuples(st.one_of(sums(schedule), sums(schedule), answers(schedule)), damage)
     batches = data.draw(st.lists(st.lists(one, min_size=1, max_size=40), max_size=4))
     (sieve,) = sieves([schedule])
-    quick, careful = Half(schedule, sieve), Half(schedule, WideSieve())
+    quick, careful = Half(schedule, sieve), Half(schedule, None)
     for batch in batches:
         frames = [damaged(ADDRESSES.frame(header.pack(body)), how) for (header, body), how in batch]
         assert quick.take(frames) == careful.take(frames)
