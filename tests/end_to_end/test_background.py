@@ -2,18 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on shaped links beside TCP: exact sums, counted queues, nothing changed afterwards."""
 
-from pathlib import Path
-
 import pytest
 
 from switchgnn.controller.network import star_network
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
+from switchgnn.topologies.send_buffer import settled_default
 from tests.end_to_end.conftest import run_json, switchgnn
 from tests.support.markers import MININET_COMBINATIONS, full, needs_mininet, some_of
 from tests.support.processes import is_alive
 from tests.support.waiting import wait_until
 
-DEFAULT_BUFFER = Path("/proc/sys/net/core/wmem_default")
 SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--rounds", "20")
 
 
@@ -21,13 +19,15 @@ SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--round
     "control", ["--congestion-control", pytest.param("--no-congestion-control", marks=full)]
 )
 def test_sums_are_exact_beside_tcp(mininet_combination, control):
-    before = DEFAULT_BUFFER.read_text()
+    with settled_default() as before:
+        pass
     report = run_json(mininet_combination, *SHAPED, "--background", "1", "--window", "64", control)
     assert report["exact"]
     assert report["background_bytes"] > 0
     assert sum(report["port_queue"]) > 0
     assert report["wires"] == "sockets"  # the interfaces count the TCP flows as well
-    assert DEFAULT_BUFFER.read_text() == before
+    with settled_default() as after:
+        assert after == before
 
 
 @pytest.mark.parametrize(

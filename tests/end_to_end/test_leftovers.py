@@ -93,7 +93,7 @@ def end_a_run_in(temporary, combination, stage, how, log, *options):
             },
         )
         try:
-            wait_until(lambda: stage in log.read_text())
+            wait_until(lambda: stage in log.read_text(errors="replace"))
             children = descendants(process.pid)
             networks = networks_of(children)
             if (fabric, stage) == ("mininet", "exchanging"):

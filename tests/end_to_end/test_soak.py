@@ -228,7 +228,7 @@ def test_the_summary_comes_when_it_is_interrupted(combination, stage, how, tmp_p
             },
         )
         try:
-            wait_until(lambda: stage in (tmp_path / "log").read_text())
+            wait_until(lambda: stage in (tmp_path / "log").read_text(errors="replace"))
             children = descendants(process.pid)
             process.send_signal(how)
             # The impatient press twice.

@@ -170,3 +170,12 @@ def test_a_waiting_queue_needs_no_processor():
         used = time.process_time()
         wait_until(lambda: switch.counts.unattached[2] == 2, "the second packet")
         assert time.process_time() - used < 0.3
+
+
+def test_whoever_calls_while_the_loop_looks_how_long_to_wait_is_not_forgotten():
+    with SoftSwitch({}, grpc=None, queues=QueueSettings(rate=2000.0)) as switch:
+        switch.load(config_bytes("fates"))
+        for sent in range(2, 1002, 2):
+            switch.inject(1, order())
+            switch.inject(1, order())
+            wait_until(lambda sent=sent: switch.counts.unattached[2] == sent, "both packets")

@@ -389,12 +389,19 @@ template <class Program> struct Engine : Host {
     // The loop. A caller from another thread works on the switch between two turns.
     void enter() {
         callers++;
-        u64 one = 1;
-        if (write(wake, &one, sizeof one) < 0) {}
         mutex.lock();
         callers--;
     }
-    void leave() { mutex.unlock(); }
+    // The loop may have looked for how long to wait before the caller came: it looks again. Woken
+    // any earlier it could look too early once more, and wait for ever.
+    void leave() {
+        rouse();
+        mutex.unlock();
+    }
+    void rouse() {
+        const u64 one = 1;
+        if (write(wake, &one, sizeof one) < 0) {}
+    }
 
     void run() {
         epoll_event events[64];
@@ -487,7 +494,6 @@ template <class Program> struct Engine : Host {
     }
     void stop() {
         stopping = true;
-        u64 one = 1;
-        if (write(wake, &one, sizeof one) < 0) {}
+        rouse();
     }
 };
