@@ -41,7 +41,9 @@ def kept(combination, tmp_path, *options):
         ) as process,
     ):
         try:
-            wait_until(lambda: "Ctrl-C" in log.read_text(errors="replace") or process.poll() is not None)
+            wait_until(
+                lambda: "Ctrl-C" in log.read_text(errors="replace") or process.poll() is not None
+            )
             yield process, log.read_text()
             process.send_signal(signal.SIGINT)
             process.wait(seconds_here())
