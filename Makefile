@@ -22,7 +22,7 @@ SOAK_MINUTES ?= 1
 
 # One more than cores: tests wait for timers and for each other's processes now and then.
 JOBS    ?= $(shell expr $$(nproc) + 1)
-LEVEL   ?= test#     of `make tests`: check, test or all
+LEVEL   ?= test#     of `make tests` and `make test-bare`: check, test or all
 SHARE   ?= 40#       of `make test-share`: one test in so many
 SEED    ?= 0
 TEST_OPTIONS ?=#     more options of pytest
@@ -97,7 +97,7 @@ test-share: $(VENV)/test  ## of what only test-all has one in SHARE, chosen by S
 	$(PYTEST) --share $(SHARE):$(SEED)
 
 test-bare: $(VENV)/test  ## what `make test` runs where none of the optional programs is installed
-	PATH="$$($(BIN)/python tests/support/bare_path.py)" $(PYTEST) --level test
+	PATH="$$($(BIN)/python tests/support/bare_path.py)" $(PYTEST) --level $(LEVEL)
 
 check-lowest: $(VENV)-lowest/ready  ## the tests of `make check` on the lowest versions of all packages
 	$(subst $(BIN),$(VENV)-lowest/bin,$(PYTEST)) --level check

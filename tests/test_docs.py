@@ -50,7 +50,7 @@ def test_command(command, folder):
         pytest.skip(NO_SIMULATIONS)
     if command.startswith("make "):
         # As many epochs as the default has would take most of the time of this file.
-        command = f"{command} --directory {ROOT} EPOCHS=5"
+        command = f"{command} --directory {ROOT} EPOCHS=2"
     # What belongs to the tests is there in a checkout only.
     run_command(command, ROOT if command.startswith("python -m tests.") else folder)
 

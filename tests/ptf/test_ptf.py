@@ -10,7 +10,7 @@ from tests.ptf.switchgnn_ptf.cases import find_cases
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES
 from tests.ptf.switchgnn_ptf.results import CaseResult
 from tests.ptf.switchgnn_ptf.runner import Runner
-from tests.ptf.switchgnn_ptf.targets import SETTINGS, WITHOUT_ROOT
+from tests.ptf.switchgnn_ptf.targets import ON_PYTHON, SETTINGS
 from tests.support.markers import some_of
 
 # Which case must notice which mistake.
@@ -86,8 +86,9 @@ def test_case(case: str, results: dict[str, CaseResult]) -> None:
 FIRST = ("carry_between_lanes", "forget_sources", "give_nothing_back", "keep_the_part")
 
 
-# The oracles are the same on every switch: one is enough to show that they can fail.
-@pytest.mark.parametrize("runner", [WITHOUT_ROOT], indirect=True)
+# The oracles are the same on every switch: one is enough to show that they can fail, and on this
+# one no program is compiled.
+@pytest.mark.parametrize("runner", [ON_PYTHON], indirect=True)
 @pytest.mark.parametrize(
     "mistake", some_of(lambda place: list(MISTAKES)[place] in FIRST, list(MISTAKES))
 )

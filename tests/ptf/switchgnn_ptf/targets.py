@@ -46,7 +46,6 @@ SETTINGS = {
         Setting("embedded-python", Target.EMBEDDED, UdpWiring, Backend.PYTHON),
     )
 }
-WITHOUT_ROOT = "embedded-udp"
 ON_PYTHON = "embedded-python"
 
 
