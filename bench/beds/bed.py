@@ -25,7 +25,7 @@ from switchgnn.controller.p4runtime.state import empty_state
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program
 from switchgnn.planner import Plan, SwitchPart, write_plan
-from switchgnn.topologies import Star, Target, socket_address
+from switchgnn.topologies import Backend, Star, Target, socket_address
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,17 @@ class Served:
 
 
 class Bed:
-    """A running star with a plan in its switch. Use it as a context manager."""
+    """A running star with a plan in its switch. Use it as a context manager.
 
-    def __init__(self, target: Target, served: Served) -> None:
+    Args:
+        target: the switch.
+        served: the plan.
+        backend: which code the embedded switch runs; None: the one it would choose.
+    """
+
+    def __init__(self, target: Target, served: Served, backend: Backend | None = None) -> None:
         self.served = served
+        self._backend = backend
         self.network = star_network(served.plan.manifest.workers)
         self._target = target
         self._stack = ExitStack()
@@ -59,7 +66,8 @@ class Bed:
             self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="bench-")))
             self.plan_folder = self.folder / "plan"
             write_plan(self.served.plan, self.plan_folder)
-            star = Star(self.network, self._target, socket_address(self.folder))
+            address = socket_address(self.folder)
+            star = Star(self.network, self._target, address, backend=self._backend)
             self.fabric = self._stack.enter_context(VethStar(star, self.folder))
             self.client = self._stack.enter_context(P4RuntimeClient(star.grpc_address))
             self._install()

@@ -42,6 +42,7 @@ class VethStar(Fabric):
             grpc_address=self.star.grpc_address,
             device_id=0,
             log=self.folder / f"{self._tag}.log",
+            backend=self.star.backend,
         )
         self._switch.start()
         wait_until_serving(self._switch, self.star.grpc_address)

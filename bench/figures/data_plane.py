@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contributions per second of two beds under the same two loads."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from bench.beds.bed import Bed
 from bench.line import Goal, Line
@@ -16,10 +16,10 @@ _UNIT = "contributions/s"
 _ROUNDS = 3
 
 
-def compare(
+def saturated(
     figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
-) -> Iterator[Line]:
-    """Yield one line per load.
+) -> Line:
+    """Compare the beds under one sender that waits for nobody.
 
     Args:
         figure: the name of the figure.
@@ -28,16 +28,9 @@ def compare(
         b: the same for B.
         ratio: the goal, the smallest ratio A / B.
 
-    Yields:
-        The lines.
+    Returns:
+        The line.
     """
-    yield _raw(figure, settings, a, b, ratio)
-    yield _exchange(figure, settings, a, b, ratio)
-
-
-def _raw(
-    figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
-) -> Line:
     rates: list[Rate] = []
     with RawLoad(a[1]) as load_a, RawLoad(b[1]) as load_b:
 
@@ -60,9 +53,21 @@ def _raw(
     )
 
 
-def _exchange(
+def exchanging(
     figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
 ) -> Line:
+    """Compare the beds under worker processes that exchange neighbour sums.
+
+    Args:
+        figure: the name of the figure.
+        settings: how much is measured.
+        a: the label of bed A, and the bed.
+        b: the same for B.
+        ratio: the goal, the smallest ratio A / B.
+
+    Returns:
+        The line.
+    """
     repeated = {a[0]: 0, b[0]: 0}
 
     def measure(label: str, bed: Bed) -> Callable[[], float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bench.beds.bed import Bed, Served
 from bench.beds.plain_program import plain_program, plain_switch_part
 from bench.beds.workload import standard_plan
-from bench.figures.data_plane import compare
+from bench.figures.data_plane import exchanging, saturated
 from bench.line import Line
 from bench.machine import lacks
 from bench.settings import Settings
@@ -29,4 +29,5 @@ def run(settings: Settings) -> Iterator[Line]:
     banks = Served(plan, plan.switch, load_program())
     plain = Served(plan, plain_switch_part(plan.switch), plain_program())
     with Bed(Target.BMV2, banks) as a, Bed(Target.BMV2, plain) as b:
-        yield from compare(NAME, settings, ("8 banks", a), ("32 registers", b), _RATIO)
+        for compare in (saturated, exchanging):
+            yield compare(NAME, settings, ("8 banks", a), ("32 registers", b), _RATIO)

@@ -1,30 +1,42 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded switch compared with BMv2."""
+"""The embedded switch compared with BMv2, and its two back ends."""
 
 from collections.abc import Iterator
 
 from bench.beds.bed import Bed, Served
 from bench.beds.workload import standard_plan
-from bench.figures.data_plane import compare
+from bench.figures.data_plane import exchanging, saturated
 from bench.line import Line
 from bench.machine import lacks
 from bench.settings import Settings
+from switchgnn.native_compiler import find_compiler
 from switchgnn.p4src import load_program
-from switchgnn.topologies import Target
+from switchgnn.topologies import Backend, Target
 
 NAME = "embedded"
-_RATIO = 1.0
+_SATURATED = 20.0
+_EXCHANGING = 6.0
+_NATIVE = 8.0
 
 
 def missing() -> str | None:
     """Return what the machine lacks for this figure."""
-    return lacks(bmv2=True)
+    return lacks()
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure both targets."""
+    """Measure both targets, and both back ends of the embedded switch."""
     plan = standard_plan()
     served = Served(plan, plan.switch, load_program())
-    with Bed(Target.EMBEDDED, served) as a, Bed(Target.BMV2, served) as b:
-        yield from compare(NAME, settings, ("embedded", a), ("BMv2", b), _RATIO)
+    if lacks(bmv2=True) is None:
+        with Bed(Target.EMBEDDED, served) as a, Bed(Target.BMV2, served) as b:
+            both = ("embedded", a), ("BMv2", b)
+            yield saturated(NAME, settings, *both, _SATURATED)
+            yield exchanging(NAME, settings, *both, _EXCHANGING)
+    if find_compiler() is not None:
+        with (
+            Bed(Target.EMBEDDED, served, Backend.NATIVE) as a,
+            Bed(Target.EMBEDDED, served, Backend.PYTHON) as b,
+        ):
+            yield saturated(NAME, settings, ("native", a), ("Python", b), _NATIVE)
