@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session, SessionEntry
@@ -102,6 +103,7 @@ def install_each(
     session: int | None = None,
     largest_feature: float | None = None,
     progress: Progress | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> InstallReport:
     """Install a part of a plan at each switch, as ``install`` does; all or none are changed.
 
@@ -114,6 +116,7 @@ def install_each(
             it again. None: what the switches say.
         largest_feature: as ``install`` takes it.
         progress: called with an address, updates written, and all updates.
+        clock: what the report tells the time by.
 
     Returns:
         What was written to each switch, and how long it took.
@@ -126,7 +129,8 @@ def install_each(
         raise PlanRefusedError("There is no switch to install on: give at least one address.")
     desired = _desired_states(shares, program, layout, ecn_threshold)
     with ExitStack() as stack:
-        team = _Team([Target(_client(stack, share.switch), program, layout) for share in shares])
+        clients = [_client(stack, share.switch) for share in shares]
+        team = _Team([Target(client, program, layout, clock) for client in clients])
         table = Session(layout)
         try:
             team.each(Target.look)

@@ -3,9 +3,9 @@
 """One switch during an install: look, load, write, verify, and go back."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 
+from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.change import Change, change_between, group_updates
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (
@@ -32,12 +32,20 @@ class Target:
         client: the connection to it.
         program: what it shall run.
         layout: tables of that program.
+        clock: what its report tells the time by.
     """
 
-    def __init__(self, client: P4RuntimeClient, program: Program, layout: Layout) -> None:
+    def __init__(
+        self,
+        client: P4RuntimeClient,
+        program: Program,
+        layout: Layout,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         self.client = client
         self._program = program
         self._layout = layout
+        self._clock = clock
         self._before = empty_state(layout)
         self._cookie: int | None = None
         self._runs_program = False
@@ -98,7 +106,7 @@ class Target:
         Raises:
             ControllerError: any of that failed; see ``go_back``.
         """
-        start = time.monotonic()
+        start = self._clock.now()
         change = change_between(self._layout, self._before, desired)
         counts = change.counts
         if counts.total:
@@ -112,7 +120,7 @@ class Target:
             counts=counts,
             entries={name: len(rows) for name, rows in desired.rows.items()},
             groups=len(desired.groups),
-            seconds=time.monotonic() - start,
+            seconds=self._clock.now() - start,
         )
 
     def go_back(self) -> None:

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps switches at a plan: a switch that restarts gets it again."""
 
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Protocol
 
+from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_counters
@@ -27,6 +27,16 @@ from switchgnn.p4src import Program
 
 # Waiting for a connection must not keep anybody from stopping.
 _CONNECT_DEADLINE = 1.0  # seconds
+
+
+class Stop(Protocol):
+    """What ends a watch; a ``threading.Event`` is one."""
+
+    def is_set(self) -> bool:
+        """Tell whether to end."""
+
+    def wait(self, timeout: float) -> bool:
+        """Wait no longer than that, in seconds; tell whether to end."""
 
 
 class WatchEventKind(Enum):
@@ -76,11 +86,12 @@ def watch(
     *,
     program: Program,
     on_event: Callable[[WatchEvent], None],
-    stop: threading.Event,
+    stop: Stop,
     ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
     largest_feature: float | None = None,
     interval: float = 1.0,
     patience: float | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> None:
     """Install a plan and keep it installed until ``stop`` is set.
 
@@ -93,6 +104,7 @@ def watch(
         largest_feature: as ``install`` takes it.
         interval: seconds between two looks at the switches.
         patience: seconds that a switch may be gone; None for ever.
+        clock: what time it is where ``stop`` waits.
 
     Raises:
         ControllerError: the first install failed, or a switch stayed away.
@@ -106,12 +118,14 @@ def watch(
         stop=stop,
         interval=interval,
         patience=patience,
+        clock=clock,
         bring=lambda session: install_each(
             [Share(share.plan, share.network, share.client) for share in shares],
             program=program,
             ecn_threshold=ecn_threshold,
             session=session,
             largest_feature=largest_feature,
+            clock=clock,
         ),
     )
     try:
@@ -127,9 +141,10 @@ class _Watcher:
     program: Program
     plan: SwitchPlan
     on_event: Callable[[WatchEvent], None]
-    stop: threading.Event
+    stop: Stop
     interval: float
     patience: float | None
+    clock: Clock
     bring: Callable[[int | None], InstallReport]
     _session: int | None = None
     _counted: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -177,7 +192,7 @@ class _Watcher:
 
     def _restore(self) -> None:
         """Try to install until it works."""
-        end = None if self.patience is None else time.monotonic() + self.patience
+        end = None if self.patience is None else self.clock.now() + self.patience
         told = ""
         while not self.stop.is_set():
             try:
@@ -191,7 +206,7 @@ class _Watcher:
                     told = str(error)
                     for client in self.clients:
                         self._tell(WatchEventKind.WAITING, client, told)
-                if end is not None and time.monotonic() > end:
+                if end is not None and self.clock.now() > end:
                     raise SwitchUnreachableError(
                         f"Gave up after {self.patience:g} s: {error}"
                     ) from error

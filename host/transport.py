@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.errors import FeatureError, TransportError
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
@@ -38,6 +39,7 @@ class WorkerEnd:
         schedule: the worker's file, where hosts send to each other.
         sampling: the share of rows that travel.
         seed: what is sampled with.
+        clock: what time it is where the link is.
     """
 
     worker: int
@@ -53,6 +55,7 @@ class WorkerEnd:
     schedule: Path | None
     sampling: float
     seed: int
+    clock: Clock = SYSTEM_CLOCK
 
     def open_link(self, protocol: int) -> Link:
         """Open the link for an IPv4 protocol.

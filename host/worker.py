@@ -22,8 +22,8 @@ from switchgnn.host.workload import features_of_round
 from switchgnn.npy import ArrayKind, read_npy
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
-from switchgnn.task_events import EventWriter, Heartbeat
-from switchgnn.task_json import task_from_json, task_to_json
+from switchgnn.tasks.task_events import EventWriter, Heartbeat
+from switchgnn.tasks.task_json import task_from_json, task_to_json
 
 _REPORT_INTERVAL = 0.1
 # What a worker writes.

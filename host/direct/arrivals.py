@@ -210,7 +210,7 @@ class Arrivals:
 
         Args:
             batch: what has come.
-            now: the time, in seconds of ``time.monotonic``.
+            now: the time, in seconds of the exchange's clock.
             heard: when something came of each worker.
 
         Returns:

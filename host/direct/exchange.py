@@ -3,12 +3,12 @@
 """One worker's exchange with the others, round after round."""
 
 import queue
-import time
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
 from switchgnn.host.direct.data_frames import data_frames, send_order
@@ -81,6 +81,7 @@ class DirectExchange:
         one_way: those of them that only send to us, or only receive.
         session: what DONE carries; the same for all workers.
         first_round: number of the first round; must grow on the same links.
+        clock: what time it is where the link is.
     """
 
     def __init__(
@@ -94,11 +95,13 @@ class DirectExchange:
         one_way: frozenset[int],
         session: int,
         first_round: int,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.tally = DirectTally()
         self._worker = worker
         self._link = link
         self._pace = pace
+        self._clock = clock
         # Who owes rows may be computing them.
         self._patience = pace.patience + pace.skew
         self._peers = peers
@@ -204,7 +207,7 @@ class DirectExchange:
             SilentWorkerError: nothing new for longer than the pace allows, or a worker left.
             LinkError: the link is gone.
         """
-        self._deadline = time.monotonic() + self._patience
+        self._deadline = self._clock.now() + self._patience
         while not ready():
             self.step()
 
@@ -219,12 +222,12 @@ class DirectExchange:
             LinkError: the link is gone.
         """
         self._take_handed()
-        now = time.monotonic()
+        now = self._clock.now()
         # A round without any rows is complete immediately.
         news = self._close_rounds()
         more = self._outbox.send_some(now) or news
         batch = self._link.receive_batch(0.0 if more else min(longest, self._wait(now)))
-        now = time.monotonic()
+        now = self._clock.now()
         if batch is not None:
             left = self._arrivals.sift(batch, now, self._heard)
             news |= len(left) < batch.count - batch.first
@@ -281,13 +284,13 @@ class DirectExchange:
         if self._closing:
             return
         self._closing = True
-        deadline = time.monotonic() + _LINGER
+        deadline = self._clock.now() + _LINGER
         try:
             for peer in sorted(self._peers):
                 self._say_farewell(peer)
             attempts = 0
-            while self._peers - self._gone.keys() and time.monotonic() < deadline:
-                again = time.monotonic() + self._round_trip.backed_off(attempts)
+            while self._peers - self._gone.keys() and self._clock.now() < deadline:
+                again = self._clock.now() + self._round_trip.backed_off(attempts)
                 self._linger(min(again, deadline))
                 for peer in sorted(self._peers - self._gone.keys()):
                     self._say_farewell(peer, echo=True)
@@ -305,7 +308,7 @@ class DirectExchange:
             self._accept(self._handed.get())
 
     def _accept(self, order: Round | Cargo | None) -> None:
-        self._deadline = time.monotonic() + self._patience
+        self._deadline = self._clock.now() + self._patience
         if isinstance(order, Cargo):
             self._outbox.load(order)
         elif order is not None:
@@ -358,10 +361,10 @@ class DirectExchange:
 
     def _linger(self, until: float) -> None:
         """Answer the others until all have taken leave, or until then."""
-        while self._peers - self._gone.keys() and (left := until - time.monotonic()) > 0:
+        while self._peers - self._gone.keys() and (left := until - self._clock.now()) > 0:
             frame = self._link.receive(left)
             if frame is not None:
-                self._take(frame, time.monotonic())
+                self._take(frame, self._clock.now())
 
     def _say_farewell(self, peer: int, *, echo: bool = False) -> None:
         header = Header(

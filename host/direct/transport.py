@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.direct.driver import Driver
 from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.exchange import DirectExchange
@@ -44,6 +45,7 @@ class DirectTransport:
             order than those of ``schedule.transposed()``.
         sampling: which rows travel; by default all.
         first_round: number of the first round; must grow where links are used again.
+        clock: what time it is where the link is.
 
     Raises:
         DirectError: stations for another number of workers, or sampling with a schedule
@@ -60,6 +62,7 @@ class DirectTransport:
         backward: DirectSchedule | None = None,
         sampling: Sampling = _EXACT,
         first_round: int = 1,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         if len(stations) != schedule.workers:
             raise DirectError(
@@ -95,6 +98,7 @@ class DirectTransport:
             one_way=_numbers(sends ^ gets),
             session=self._agreement,
             first_round=first_round,
+            clock=clock,
         )
         self._wait_until: Waiter = self._exchange.wait_until
 
@@ -211,7 +215,9 @@ def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
     schedule = read_schedule(end.schedule_file())
     sampling = Sampling(end.sampling, end.seed)
     with end.open_link(PROTOCOL) as link:
-        yield DirectTransport(schedule, link, end.stations, pace=end.pace, sampling=sampling)
+        yield DirectTransport(
+            schedule, link, end.stations, pace=end.pace, sampling=sampling, clock=end.clock
+        )
 
 
 def _numbers(chosen: NDArray[np.bool_]) -> frozenset[int]:

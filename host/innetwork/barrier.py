@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The worker's side of the block barrier."""
 
-import time
 from dataclasses import dataclass
 
 from switchgnn.host.innetwork.endpoint import Endpoint
@@ -91,6 +90,7 @@ class Barrier:
         self._link = endpoint.link
         self._worker = endpoint.worker
         self._pace = endpoint.pace
+        self._clock = endpoint.clock
         self._round_trip = endpoint.round_trip
         self._tally = endpoint.tally
         self._inbox = inbox
@@ -191,14 +191,14 @@ class Barrier:
         # Before they open a round, workers may be computing.
         patience = self._pace.patience + self._pace.skew * (block_id == OPENING_BLOCK)
         attempts = 0
-        deadline = time.monotonic() + self._pace.patience
+        deadline = self._clock.now() + self._pace.patience
         while True:
             self._link.send(self._done(self._last))
             timeout = min(self._round_trip.backed_off(attempts), self._pace.beat)
-            repeat_at = time.monotonic() + timeout
+            repeat_at = self._clock.now() + timeout
             self._tally.barriers_repeated += attempts > 0
             attempts += 1
-            while (now := time.monotonic()) < repeat_at:
+            while (now := self._clock.now()) < repeat_at:
                 answer = self._answer(repeat_at - now, place)
                 if answer is None:
                     continue
@@ -221,7 +221,7 @@ class Barrier:
 
     def _done(self, report: _Report) -> bytes:
         # Every `done` carries the magnitude: a switch that was restarted learns it again.
-        pulse = self._pulse.bit(time.monotonic()) << self._worker
+        pulse = self._pulse.bit(self._clock.now()) << self._worker
         body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=pulse).pack()
         header = Header(
             kind=Kind.DONE,

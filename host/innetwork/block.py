@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One fragment of one block: send the features, collect the sums."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -61,6 +60,7 @@ class BlockExchange:
         self._endpoint = endpoint
         self._inbox = inbox
         self._pace = endpoint.pace
+        self._clock = endpoint.clock
         self._tally = endpoint.tally
         self._barrier = barrier
         self._receiver = receiver
@@ -92,7 +92,7 @@ class BlockExchange:
         place = (round_number, schedule.block_id, fragment)
         schedule.frames.fill(round_number, fragment, lanes)
         sender = FeatureSender(self._endpoint, schedule.frames)
-        receiver = self._receiver(self._endpoint, schedule, place=place, began=time.monotonic())
+        receiver = self._receiver(self._endpoint, schedule, place=place, began=self._clock.now())
         if sieve is not None:
             sieve.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
         self._drive(_Fragment(place, sender, receiver, sieve))
@@ -100,15 +100,15 @@ class BlockExchange:
 
     def _drive(self, under_way: _Fragment) -> None:
         sender, receiver = under_way.sender, under_way.receiver
-        now = time.monotonic()
+        now = self._clock.now()
         deadline, beat_at = now + self._pace.patience, now + self._pace.beat
         for kept in self._inbox.take_kept():
             self._take(under_way, kept, now)
         while not (sender.done and receiver.done):
-            now = time.monotonic()
+            now = self._clock.now()
             more = sender.send_some(now)
             batch = self._inbox.receive_batch(0.0 if more else self._wait(sender, receiver, now))
-            now = time.monotonic()
+            now = self._clock.now()
             if batch is not None and self._take_batch(under_way, batch, now):
                 deadline = now + self._pace.patience
             if now > deadline:

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all parts of one worker's exchange over the switch share."""
 
-import secrets
 from dataclasses import dataclass, replace
 
+from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import Congestion
+from switchgnn.host.innetwork.incarnation import new_incarnation
 from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
@@ -28,6 +29,7 @@ class Endpoint:
         round_trip: time-outs, from the round trips that were measured.
         congestion: window and rate.
         tally: counters.
+        clock: what time it is where the link is.
     """
 
     worker: int
@@ -39,6 +41,7 @@ class Endpoint:
     round_trip: RoundTrip
     congestion: Congestion
     tally: InNetworkTally
+    clock: Clock = SYSTEM_CLOCK
 
     def send(self, header: Header, body: bytes = b"") -> None:
         """Send one packet of this session to the switch.
@@ -55,7 +58,14 @@ class Endpoint:
 
 
 def new_endpoint(
-    worker: int, session: int, link: Link, addresses: Addresses, pace: Pace
+    worker: int,
+    session: int,
+    link: Link,
+    addresses: Addresses,
+    pace: Pace,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    incarnation: int | None = None,
 ) -> Endpoint:
     """Return the endpoint of a worker that has not sent anything yet.
 
@@ -65,6 +75,9 @@ def new_endpoint(
         link: an open link to the switch.
         addresses: those of the worker and of the switch.
         pace: bounds on sending and waiting.
+        clock: what time it is where the link is.
+        incarnation: what tells it from another process that is the same worker, 32 bits; None:
+            it is drawn.
 
     Returns:
         The endpoint, with nothing measured and nothing counted.
@@ -73,11 +86,12 @@ def new_endpoint(
     return Endpoint(
         worker=worker,
         session=session,
-        incarnation=secrets.randbits(32),
+        incarnation=new_incarnation() if incarnation is None else incarnation,
         link=link,
         addresses=addresses,
         pace=pace,
         round_trip=round_trip,
         congestion=Congestion(pace, round_trip),
         tally=InNetworkTally(),
+        clock=clock,
     )

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Largest
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
@@ -74,6 +75,8 @@ class InNetworkExchange:
         first_round: number of the first round; must grow within a session.
         on_block: called with (round, block, fragment) after each one.
         on_share: called meanwhile, with the share of it that is done.
+        clock: what time it is where the link is.
+        incarnation: of this process, 32 bits; None: it is drawn.
 
     Raises:
         PlanMismatchError: the plan is for the other kind of switch.
@@ -94,6 +97,8 @@ class InNetworkExchange:
         first_round: int = 1,
         on_block: BlockListener | None = None,
         on_share: ShareListener | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        incarnation: int | None = None,
     ) -> None:
         if manifest.strawman != self._strawman:
             raise PlanMismatchError(
@@ -102,7 +107,9 @@ class InNetworkExchange:
                 "for the transport that is wanted."
             )
         pace = pace or Pace()
-        endpoint = new_endpoint(part.worker, session, link, addresses, pace)
+        endpoint = new_endpoint(
+            part.worker, session, link, addresses, pace, clock=clock, incarnation=incarnation
+        )
         self.tally = endpoint.tally
         self._manifest = manifest
         self._part = part

@@ -8,7 +8,6 @@ of the next block may overtake it. They come only once: a worker that waits at t
 keeps them for the block that follows.
 """
 
-import time
 from collections import deque
 
 from switchgnn.host.innetwork.endpoint import Endpoint
@@ -35,6 +34,7 @@ class Inbox:
         self._link = endpoint.link
         self._session = endpoint.session & SESSION_MASK
         self._congestion = endpoint.congestion
+        self._clock = endpoint.clock
         self._tally = endpoint.tally
         self._responder = responder
         self._notifier = notifier
@@ -76,7 +76,7 @@ class Inbox:
         return None if header.kind is Kind.NOTICE else (header, frame)
 
     def _heed(self, header: Header) -> None:
-        self._congestion.slow_down(time.monotonic())
+        self._congestion.slow_down(self._clock.now())
         if header.kind is Kind.NOTICE:
             self._tally.noticed += 1
         if header.ecn:

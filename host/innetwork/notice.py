@@ -6,8 +6,6 @@ What waits in this worker's queue are sums of the others' features, so they have
 to slow down, not it alone.
 """
 
-import time
-
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.wire.header import Header, Kind
 
@@ -25,7 +23,7 @@ class Notifier:
 
     def notify(self, marked: Header) -> None:
         """Pass on that this packet came marked."""
-        now = time.monotonic()
+        now = self._endpoint.clock.now()
         if now - self._last < self._endpoint.round_trip.smoothed:
             return
         self._last = now

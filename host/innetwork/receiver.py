@@ -63,7 +63,7 @@ class SumReceiver:
         endpoint: this worker.
         schedule: the block.
         place: round, block and fragment.
-        began: when the fragment was begun, in seconds of ``time.monotonic``.
+        began: when the fragment was begun, in seconds of the endpoint's clock.
 
     Attributes:
         awaited: uint8[Q], what each sum is: HERE, AWAITED or IN_DOUBT.
@@ -152,7 +152,7 @@ class SumReceiver:
 
         Args:
             sums: how many; each as ``take_sum`` takes one that was not asked for.
-            now: the time, in seconds of ``time.monotonic``.
+            now: the time, in seconds of the endpoint's clock.
         """
         if sums:
             self._left -= sums
@@ -167,7 +167,7 @@ class SumReceiver:
         Args:
             header: of the packet.
             frame: the whole packet.
-            now: the time, in seconds of ``time.monotonic``.
+            now: the time, in seconds of the endpoint's clock.
 
         Returns:
             Whether it is news.
@@ -196,7 +196,7 @@ class SumReceiver:
         Args:
             header: of the packet.
             frame: the whole packet.
-            now: the time, in seconds of ``time.monotonic``.
+            now: the time, in seconds of the endpoint's clock.
 
         Returns:
             Whether it is news.
@@ -233,7 +233,7 @@ class SumReceiver:
         Args:
             header: of the packet.
             frame: the whole packet.
-            now: the time, in seconds of ``time.monotonic``.
+            now: the time, in seconds of the endpoint's clock.
 
         Returns:
             Whether it is news.

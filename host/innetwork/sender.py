@@ -9,7 +9,6 @@ once. When no acknowledgement comes, the last feature alone is repeated, as a
 question.
 """
 
-import time
 from collections import deque
 
 from switchgnn.host.innetwork.endpoint import Endpoint
@@ -90,7 +89,7 @@ class FeatureSender:
         Args:
             group: of which group.
             count: how many of its features the switch has let through.
-            now: the time, in seconds of ``time.monotonic``.
+            now: the time, in seconds of the endpoint's clock.
             marked: whether it came with a mark.
 
         Returns:
@@ -177,11 +176,11 @@ class FeatureSender:
         size = self._group_size
         asked = range(first // size, end // size + (end == self._total and end % size > 0))
         for group in asked:
-            self._asked_at[group] = now or time.monotonic()
+            self._asked_at[group] = now
 
     def _note_if_asking(self, place: int, now: float) -> None:
         if (place + 1) % self._group_size == 0 or place + 1 == self._total:
-            self._asked_at[place // self._group_size] = now or time.monotonic()
+            self._asked_at[place // self._group_size] = now
 
     def _size(self, group: int) -> int:
         return min(self._group_size, self._total - group * self._group_size)

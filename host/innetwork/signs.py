@@ -19,7 +19,7 @@ class Pulse:
         self._changed = float("-inf")
 
     def bit(self, now: float) -> bool:
-        """Return the bit to say now, in seconds of ``time.monotonic``."""
+        """Return the bit to say now, in seconds of a clock."""
         if now - self._changed >= self._stays:
             self._bit, self._changed = not self._bit, now
         return self._bit
@@ -48,7 +48,7 @@ class SignsOfLife:
         Args:
             done: who is done, bit w for worker w.
             pulses: the latest pulse of each worker; one that has changed is a sign of life.
-            now: the time, in seconds of ``time.monotonic``.
+            now: the time, in seconds of a clock.
         """
         changed = -1 if self._pulses is None else pulses ^ self._pulses
         self._pulses = pulses

@@ -72,7 +72,7 @@ class PartReceiver(SumReceiver):
         Args:
             header: of the packet.
             frame: the whole packet.
-            now: the time, in seconds of ``time.monotonic``.
+            now: the time, in seconds of the endpoint's clock.
 
         Returns:
             Whether it is news.
@@ -97,7 +97,7 @@ class PartReceiver(SumReceiver):
         Args:
             header: of the packet.
             frame: the whole packet.
-            now: the time, in seconds of ``time.monotonic``.
+            now: the time, in seconds of the endpoint's clock.
 
         Returns:
             Whether it is news.

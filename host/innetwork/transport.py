@@ -76,5 +76,13 @@ def open_in_network(
     plan = end.plan_folder()
     manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
     with end.open_link(PROTOCOL) as link:
-        exchange = kind(manifest, part, link, end.addresses, session=end.session, pace=end.pace)
+        exchange = kind(
+            manifest,
+            part,
+            link,
+            end.addresses,
+            session=end.session,
+            pace=end.pace,
+            clock=end.clock,
+        )
         yield InNetworkTransport(exchange, link)

@@ -24,8 +24,8 @@ from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.station import Station
-from switchgnn.task_events import EventWriter, Heartbeat
-from switchgnn.task_json import task_from_json, task_to_json
+from switchgnn.tasks.task_events import EventWriter, Heartbeat
+from switchgnn.tasks.task_json import task_from_json, task_to_json
 from switchgnn.training.bins.models import distribute_in_bins
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.bins.rounds import BinnedSum

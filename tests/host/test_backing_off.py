@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions without an answer back off; an answer says that there is no need to."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork import barrier as barrier_module
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
@@ -20,6 +17,7 @@ from switchgnn.host.wire.header import FRAGMENT_BYTES, BarrierBody, Header, Kind
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION
+from tests.support.hand_clock import HandClock
 
 PLACE = (1, 1, 0)
 TIMEOUT = RoundTrip().timeout
@@ -185,25 +183,23 @@ def test_while_sums_grow_nothing_is_fetched(receiver):
     assert any(header.kind is Kind.FETCH for header in sent)
 
 
-def repeated_dones(monkeypatch, answer):
+def repeated_dones(answer):
     """How often `done` is sent within 10 s of a clock that only waiting moves on."""
-    clock = SimpleNamespace(now=0.0)
-    clock.monotonic = lambda: clock.now
-    monkeypatch.setattr(barrier_module, "time", clock)
+    clock = HandClock(0.0)
     link = Recorder()
     answered = [0]
 
     def receive(seconds):
         if answer is not None and len(link.sent) > answered[0]:
             answered[0] = len(link.sent)
-            clock.now += STEP
+            clock.seconds += STEP
             frame = ADDRESSES.frame(answer.pack(BarrierBody(magnitude=0, plan=5, pulses=0).pack()))
             return memoryview(frame)
-        clock.now += seconds + 1e-9
+        clock.seconds += seconds + 1e-9
         return None
 
     link.receive = receive
-    endpoint = new_endpoint(0, SESSION, link, ADDRESSES, Pace(patience=10.0))
+    endpoint = new_endpoint(0, SESSION, link, ADDRESSES, Pace(patience=10.0), clock=clock)
     barrier = Barrier(
         endpoint,
         Inbox(endpoint, None, None),
@@ -215,10 +211,10 @@ def repeated_dones(monkeypatch, answer):
     return endpoint.tally.barriers_repeated
 
 
-def test_a_done_without_answer_backs_off(monkeypatch):
-    assert repeated_dones(monkeypatch, None) <= 8 + 10 / Pace().beat
+def test_a_done_without_answer_backs_off():
+    assert repeated_dones(None) <= 8 + 10 / Pace().beat
 
 
-def test_a_worker_that_is_told_to_wait_asks_on(monkeypatch):
+def test_a_worker_that_is_told_to_wait_asks_on():
     waiting = Header(kind=Kind.WAITING, session=SESSION, round=1, block_id=1, fragment=0)
-    assert repeated_dones(monkeypatch, waiting) >= 10 / (8 * TIMEOUT)
+    assert repeated_dones(waiting) >= 10 / (8 * TIMEOUT)

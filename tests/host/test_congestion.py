@@ -14,6 +14,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Header, Kind, unpack_header
 from tests.host.addresses import ADDRESSES
+from tests.support.hand_clock import HandClock
 
 ROUND_TRIP = 0.01
 SEGMENT = 8
@@ -131,15 +132,15 @@ class _Wire:
         self.frames.append(bytes(frame))
 
 
-def test_others_are_told_once_per_round_trip(round_trip, monkeypatch):
-    clock = [5.0]
-    monkeypatch.setattr("switchgnn.host.innetwork.notice.time.monotonic", lambda: clock[0])
+def test_others_are_told_once_per_round_trip(round_trip):
+    clock = HandClock(5.0)
     wire, tally = _Wire(), InNetworkTally()
     pace = Pace()
     congestion = Congestion(pace, round_trip)
-    notifier = Notifier(Endpoint(3, 1, 0, wire, ADDRESSES, pace, round_trip, congestion, tally))
+    known = (3, 1, 0, wire, ADDRESSES, pace, round_trip, congestion, tally)
+    notifier = Notifier(Endpoint(*known, clock=clock))
     for gap in (0.0, ROUND_TRIP / 2, ROUND_TRIP):
-        clock[0] += gap
+        clock.seconds += gap
         notifier.notify(Header(kind=Kind.SUM, dst_id=9, block_id=2, fragment=1, round=7, ecn=True))
     assert len(wire.frames) == tally.notices == 2
     header = unpack_header(memoryview(wire.frames[0]))

@@ -9,7 +9,7 @@ import pytest
 
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
-from switchgnn.task_json import TaskError
+from switchgnn.tasks.task_json import TaskError
 from tests.host.addresses import ADDRESSES
 
 

@@ -14,7 +14,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.registry import G3
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.station import Station
-from switchgnn.task_json import TaskError
+from switchgnn.tasks.task_json import TaskError
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions

@@ -15,7 +15,7 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.python_program import python_program
-from switchgnn.task_events import ALIVE
+from switchgnn.tasks.task_events import ALIVE
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child
 

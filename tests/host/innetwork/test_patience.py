@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-import switchgnn.host.innetwork.barrier as barrier_module
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
@@ -19,6 +18,7 @@ from switchgnn.host.wire.header import BarrierBody, Header, Kind
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.innetwork.test_exchange import Team, check_rounds, plan_of
+from tests.support.hand_clock import HandClock
 from tests.support.slow_sums import SlowSums
 
 PACE = Pace(patience=20.0)
@@ -100,7 +100,7 @@ def test_who_asks_once_per_beat_sees_each_change(speaks, asks):
             assert not signs.silent(6.0, now), (phase, now)
 
 
-def waiting(monkeypatch, pulses, *, block, seconds, pace=PACE):
+def waiting(pulses, *, block, seconds, pace=PACE):
     """Wait in a barrier where worker 1 is not done for so long; return the time that passed.
 
     The clock moves on only while the worker waits.
@@ -108,19 +108,17 @@ def waiting(monkeypatch, pulses, *, block, seconds, pace=PACE):
     Args:
         pulses: what the switch says at a time.
     """
-    clock = SimpleNamespace(now=1000.0)
-    clock.monotonic = lambda: clock.now
-    monkeypatch.setattr(barrier_module, "time", clock)
+    clock = HandClock(1000.0)
     link, asked = SimpleNamespace(name="model:0"), []
     link.send = lambda frame: asked.append(bytes(frame))
 
     def receive(longest):
         if not asked:
-            clock.now += longest + 1e-9
+            clock.seconds += longest + 1e-9
             return None
         asked.clear()
-        clock.now += 0.001
-        passed = clock.now - 1000.0
+        clock.seconds += 0.001
+        passed = clock.seconds - 1000.0
         over = passed > seconds
         body = BarrierBody(
             plan=5,
@@ -133,7 +131,7 @@ def waiting(monkeypatch, pulses, *, block, seconds, pace=PACE):
         return memoryview(ADDRESSES.frame(header.pack(body.pack())))
 
     link.receive = receive
-    endpoint = new_endpoint(0, SESSION, link, ADDRESSES, pace)
+    endpoint = new_endpoint(0, SESSION, link, ADDRESSES, pace, clock=clock)
     barrier = Barrier(endpoint, Inbox(endpoint, None, None), workers=2, plan_id=5)
     try:
         if block:
@@ -141,19 +139,19 @@ def waiting(monkeypatch, pulses, *, block, seconds, pace=PACE):
         else:
             barrier.open_round(1, 0, NEXT_ROUND)
     finally:
-        passed = clock.now - 1000.0
+        passed = clock.seconds - 1000.0
     return passed
 
 
 @pytest.mark.parametrize("block", [0, 1])
-def test_who_is_alive_is_waited_for(monkeypatch, block):
+def test_who_is_alive_is_waited_for(block):
     """Ten times the patience, with a sign of life that comes once in its half."""
-    passed = waiting(monkeypatch, lambda now: int(now / 10) % 2 << 1, block=block, seconds=200.0)
+    passed = waiting(lambda now: int(now / 10) % 2 << 1, block=block, seconds=200.0)
     assert 200.0 < passed < 202.0
 
 
 @pytest.mark.parametrize(("block", "skew", "longest"), [(0, 0, 20), (0, 50, 70), (1, 50, 20)])
-def test_who_is_silent_is_given_up(monkeypatch, block, skew, longest):
+def test_who_is_silent_is_given_up(block, skew, longest):
     """From the last sign on; who may be computing has longer."""
     began = []
 
@@ -162,7 +160,5 @@ def test_who_is_silent_is_given_up(monkeypatch, block, skew, longest):
         return (now > 5.0) << 1
 
     with pytest.raises(ExchangeTimeoutError, match=f"waited {longest} s, .* for worker 1[.]"):
-        waiting(
-            monkeypatch, pulses, block=block, seconds=900.0, pace=replace(PACE, skew=float(skew))
-        )
+        waiting(pulses, block=block, seconds=900.0, pace=replace(PACE, skew=float(skew)))
     assert longest + 4.0 < began[-1] < longest + 7.0
