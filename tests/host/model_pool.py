@@ -34,14 +34,9 @@ class ModelPool(ModelSwitch):
 
     def forget(self):
         """Restart, from within `disturb`, which has the lock."""
-        self.seen.clear()
-        self.sums.clear()
-        self.accepted.clear()
+        super().forget()
         self.counts.clear()
         self.held.clear()
-        self.barrier_place, self.barrier_done = (0, 0, 0), set()
-        self.opened = (0, 0, 0)
-        self.incarnations.clear()
 
     def _add(self, place, feature, vertex, owner, expected, lanes):
         source = feature.src_id

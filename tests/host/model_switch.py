@@ -111,16 +111,20 @@ class ModelSwitch:
     def restart(self) -> None:
         """Forget all registers, as a switch does that was killed and started again."""
         with self.lock:
-            self.seen.clear()
-            self.sums.clear()
-            self.accepted.clear()
-            self.released.clear()
-            self.barrier_place, self.barrier_done = (0, 0, 0), set()
-            self.opened = (0, 0, 0)
-            self.incarnations.clear()
-            self.turn, self.any_turn = None, True
-            self.following.clear()
-            self.pulses = 0
+            self.forget()
+
+    def forget(self) -> None:
+        """Restart, from within `disturb`, which has the lock."""
+        self.seen.clear()
+        self.sums.clear()
+        self.accepted.clear()
+        self.released.clear()
+        self.barrier_place, self.barrier_done = (0, 0, 0), set()
+        self.opened = (0, 0, 0)
+        self.incarnations.clear()
+        self.turn, self.any_turn = None, True
+        self.following.clear()
+        self.pulses = 0
 
     def _process(self, worker: int, frame: bytes) -> None:
         header = unpack_header(frame)

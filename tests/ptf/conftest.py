@@ -12,6 +12,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     first = {case.partition(".")[0]: case for case in reversed(find_cases())}
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if parameters.get("runner") == ON_PYTHON and "case" in parameters:
-            if parameters["case"] not in first.values():
-                item.add_marker(pytest.mark.full)
+        case = parameters.get("case")
+        if parameters.get("runner") == ON_PYTHON and case and case not in first.values():
+            item.add_marker(pytest.mark.full)

@@ -19,7 +19,7 @@ from tests.support.commands import nursery
 from tests.support.speed import seconds_here
 
 PORTS = (1, 2, 3, 4)
-_PTF_SECONDS = 100
+_PTF_SECONDS = 200
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
 
