@@ -38,6 +38,7 @@ def without_ownership(program):
     return replace(program, json=json.dumps(compiled).encode())
 
 
+@pytest.mark.usefixtures("not_compiled")
 @pytest.mark.parametrize("mistake", [without_ownership, unchanged])
 def test_the_check_notices_forged_features(mistake, tmp_path):
     program = mistake(load_program())

@@ -63,6 +63,7 @@ def complaints_of_an_attack(ground):
     return complaints(ground, attack(ground, forged_shots(ground, FRAMES), PACE))
 
 
+@pytest.mark.usefixtures("not_compiled")
 @pytest.mark.parametrize("check", some_of(lambda place: place == 0, list(CHECKS)))
 def test_a_missing_check_is_noticed(check, tmp_path, monkeypatch):
     program = without(load_program(), *CHECKS[check])
