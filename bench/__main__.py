@@ -21,6 +21,7 @@ from bench.beds.namespace import Namespace
 from bench.figures import clone as fig_clone
 from bench.figures import congestion as fig_congestion
 from bench.figures import entries as fig_entries
+from bench.figures import epoch as fig_epoch
 from bench.figures import exchange as fig_exchange
 from bench.figures import host as fig_host
 from bench.figures import install as fig_install
@@ -45,6 +46,7 @@ _FIGURES = (
     fig_loss,
     fig_recovery,
     fig_congestion,
+    fig_epoch,
     fig_training,
     fig_planner,
 )

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trainings over several transports, in turn; PyTorch is imported when one begins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from bench.line import Goal, Line
+from bench.machine import lacks
+from bench.measure import Samples
+from bench.settings import Settings
+from switchgnn.commands.train.nursery import ENVIRONMENT
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.host.pace import Pace
+from switchgnn.host.registry import SWITCH
+from switchgnn.p4src import load_program
+from switchgnn.planner import partition_workers
+from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.topologies import FabricKind, Target
+from switchgnn.topologies.nursery import Nursery
+
+if TYPE_CHECKING:
+    from switchgnn.commands.train.report import TrainReport
+    from switchgnn.training.data.dataset import Dataset
+
+WORKERS = 8
+_HIDDEN = 32
+_STEPS = "switchgnn.commands.train.steps"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is trained, and where.
+
+    Attributes:
+        graph: the name of a data set.
+        epochs: how many.
+        target: the switch.
+        fabric: where it runs.
+        bandwidth: Mbit/s of each link, or None for as fast as the machine can.
+    """
+
+    graph: str
+    epochs: int
+    target: Target
+    fabric: FabricKind
+    bandwidth: float | None = None
+
+
+class Trainings:
+    """Trainings over some transports, each in turn as often as pairs are measured.
+
+    Args:
+        settings: how often.
+        setting: what is trained.
+        transports: over what.
+
+    Attributes:
+        reports: those of each transport, by its name.
+        copies: remote copies of a boundary vertex, in words.
+    """
+
+    def __init__(self, settings: Settings, setting: Setting, transports: Sequence[str]) -> None:
+        from switchgnn.training import load_dataset  # noqa: PLC0415
+
+        data = load_dataset(setting.graph)
+        self.copies = _copies(data)
+        self.reports: dict[str, list[TrainReport]] = {transport: [] for transport in transports}
+        for _ in range(settings.pairs):
+            for transport, made in self.reports.items():
+                made.append(_train(setting, data, transport))
+
+    def epochs(self, name: str, what: str, rival: str, most: float) -> Line:
+        """Compare the epochs over the switch with those over another transport.
+
+        Args:
+            name: the name of the figure.
+            what: what is trained, in words.
+            rival: the other transport.
+            most: the goal, the largest ratio.
+
+        Returns:
+            The line.
+        """
+        ours, others = (
+            Samples(transport, tuple(report.epoch_seconds for report in self.reports[transport]))
+            for transport in (SWITCH.name, rival)
+        )
+        return Line(name, f"{what}: epoch", "s", ours, others, Goal(ratio_most=most), self.copies)
+
+
+def lacks_training() -> str | None:
+    """Return what the machine lacks for a training, or None."""
+    for package in ("torch", "torch_geometric"):
+        if find_spec(package) is None:
+            return f"needs {package} (pip install 'switchgnn[training]')"
+    return lacks()
+
+
+def _copies(data: "Dataset") -> str:
+    boundary = boundary_edges(data.graph, partition_workers(data.graph, WORKERS, seed=0))
+    copies = len(boundary.host_copies()[0]) / len(boundary.vertices())
+    return f"{copies:.1f} remote copies of a boundary vertex on average"
+
+
+def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
+    from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
+    from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
+    from switchgnn.planner.chosen import Asked  # noqa: PLC0415
+    from switchgnn.training.layers.models import ModelOptions  # noqa: PLC0415
+    from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
+
+    job = TrainJob(
+        task=default_task(
+            transport=transport,
+            model=ModelOptions("gcn", 2, _HIDDEN, 0.0),
+            options=TrainOptions(epochs=setting.epochs, evaluate_every=setting.epochs),
+            pace=Pace(patience=60.0),
+        ),
+        workers=WORKERS,
+        slots=load_program().slots,
+        asked=Asked(partition="metis"),
+        target=setting.target.value,
+        fabric=setting.fabric.value,
+        bandwidth=setting.bandwidth,
+        ecn_threshold=DEFAULT_ECN_THRESHOLD,
+    )
+    # A process of its own: PyTorch may have computed in this one.
+    with Nursery([_STEPS], ENVIRONMENT) as nursery:
+        return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
