@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Child processes that never outlive their parent."""
 
+import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
@@ -17,6 +18,14 @@ DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 _OWNER_ONLY = 0o077
 _POLL_INTERVAL = 0.02
 _STOP_SECONDS = 5.0
+
+
+def temporary_files_in(folder: Path) -> dict[str, str]:
+    """Return the variables that have a process put its temporary files into a folder.
+
+    A process that is killed leaves them, and they go with a folder of the run's own.
+    """
+    return {"TMPDIR": str(folder.absolute())}
 
 
 class Process(Protocol):
@@ -53,13 +62,23 @@ class Child:
         command: program and arguments.
         log: file for its standard error (and output, unless it is piped).
         pipe: give the parent its standard input and output.
+        environment: variables to set.
     """
 
-    def __init__(self, name: str, command: Sequence[str], log: Path, *, pipe: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        *,
+        pipe: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.log = log
         self._command = list(command)
         self._pipe = pipe
+        self._environment = dict(environment or {})
         self._process: Process | None = None
 
     def start(self) -> None:
@@ -79,6 +98,7 @@ class Child:
                     stdout=subprocess.PIPE if self._pipe else log,
                     stderr=log,
                     text=True,
+                    env={**os.environ, **self._environment},
                     start_new_session=True,
                     umask=_OWNER_ONLY,
                 )

@@ -3,12 +3,12 @@
 """What every fabric offers: switches, a link for each worker, processes at its end."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.faulty_cables import FaultyCables
 from switchgnn.topologies.nursery import Nursery
 from switchgnn.topologies.site import Site, Star
@@ -38,7 +38,7 @@ class Fabric(ABC):
 
     Args:
         site: what to build.
-        folder: for the logs of its processes.
+        folder: for the logs of its processes, and their temporary files.
         cable_faults: what ``switchgnn run --faults`` takes, if it is for cables between switches;
             only then are there relays on them.
         nursery: forks embedded switches and workers; None: they are started as any program.
@@ -109,22 +109,34 @@ class Fabric(ABC):
         if relay is not None:
             relay.stop()
 
-    def worker_child(self, worker: int, command: Sequence[str], *, name: str = "worker") -> Child:
+    def worker_child(
+        self,
+        worker: int,
+        command: Sequence[str],
+        *,
+        name: str = "worker",
+        environment: Mapping[str, str] | None = None,
+    ) -> Child:
         """Return a process at the worker's end of its link, with piped input and output.
 
         Args:
             worker: its number.
             command: program and arguments.
             name: what messages and the log file call it.
+            environment: variables to set.
 
         Returns:
             The process, not yet started.
         """
         named, log = f"{name.capitalize()} {worker}", self.folder / f"{name}-{worker}.log"
+        variables = {**temporary_files_in(self.folder), **(environment or {})}
         if self._nursery is not None and self._nursery.forks(command):
             there = self.worker_namespace(worker)
-            return self._nursery.child(named, command, log, pipe=True, namespace=there)
-        return Child(named, self.worker_command(worker, command), log, pipe=True)
+            return self._nursery.child(
+                named, command, log, pipe=True, environment=variables, namespace=there
+            )
+        placed = self.worker_command(worker, command)
+        return Child(named, placed, log, pipe=True, environment=variables)
 
     def __enter__(self) -> "Fabric":
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from switchgnn.python_program import python_program
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.errors import FabricError
 
 _PROGRAM = python_program("switchgnn.topologies.relay")
@@ -47,7 +47,11 @@ class FaultyCables:
     ) -> None:
         command = [*_PROGRAM, *(word for cable in cables for word in cable)]
         self._child = Child(
-            "The relay between switches", place(command), folder / "relay.log", pipe=True
+            "The relay between switches",
+            place(command),
+            folder / "relay.log",
+            pipe=True,
+            environment=temporary_files_in(folder),
         )
         self._faults = faults
 

@@ -215,9 +215,8 @@ class ForkedChild(Child):
         folder: Path | None,
     ) -> None:
         assert nursery.forks(command)  # noqa: S101
-        super().__init__(name, command, log, pipe=pipe)
+        super().__init__(name, command, log, pipe=pipe, environment=environment)
         self._nursery = nursery
-        self._environment = dict(environment)
         self._namespace = namespace
         self._folder = folder
 

@@ -16,7 +16,7 @@ from switchgnn.python_program import python_program
 from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.native.xdp import xdp_missing
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.nursery import Nursery
@@ -179,7 +179,7 @@ def switch_child(
         ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
         grpc_address: where it serves P4Runtime, ``unix:PATH`` or ``HOST:PORT``.
         device_id: P4Runtime's device id.
-        log: file for what it prints.
+        log: file for what it prints; temporary files go beside it.
         tls: certificates, or None for plain gRPC.
         backend: what the embedded switch runs programs as; None: what the environment says.
         nursery: forks the embedded switch; None: it is started as any program.
@@ -197,9 +197,10 @@ def switch_child(
         backend=backend,
     )
     name = f"The {target.value} switch"
+    variables = temporary_files_in(log.parent)
     if nursery is not None and target is Target.EMBEDDED:
-        return nursery.child(name, command, log, namespace=namespace)
-    return Child(name, [*_enter(namespace), *command], log)
+        return nursery.child(name, command, log, environment=variables, namespace=namespace)
+    return Child(name, [*_enter(namespace), *command], log, environment=variables)
 
 
 def _enter(namespace: Path | None) -> tuple[str, ...]:

@@ -27,10 +27,10 @@ EPOCHS = 5
 TOLERANCE = 1e-4
 
 
-def train(combination, *arguments, epochs=EPOCHS):
+def train(combination, *arguments, epochs=EPOCHS, scratch=None):
     where = words_of(combination)
     shape = ("--layers", "2", "--hidden", "8", "--dropout", "0", "--epochs", str(epochs))
-    return switchgnn("train", *where, *shape, "--json", *arguments, seconds=300)
+    return switchgnn("train", *where, *shape, "--json", *arguments, seconds=300, scratch=scratch)
 
 
 def finished(result):
@@ -209,6 +209,32 @@ def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words
     assert result.returncode == 2
     assert words in result.stderr
     assert "Traceback" not in result.stderr
+
+
+KILLED_MODEL = """
+import os, signal, sys
+import torch_geometric.nn
+
+class Net(torch_geometric.nn.GCN):
+    def __init__(self, inputs, classes):
+        super().__init__(inputs, 8, 2, classes)
+        if "train-worker" in sys.argv:
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("transport", ["host", "local"])
+def test_workers_that_are_killed_while_they_build_their_model_leave_no_files(transport, tmp_path):
+    """PyTorch Geometric has written code for the layers of this model into files by then."""
+    (tmp_path / "own.py").write_text(KILLED_MODEL)
+    named = ("--data", "karate", "--workers", "2", "--model", f"{tmp_path}/own.py:Net")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    where = ("embedded", "loopback")
+    result = train(where, *named, "--transport", transport, scratch=scratch)
+    assert result.returncode == 2
+    assert "stopped with code -9" in result.stderr
+    assert list(scratch.iterdir()) == []
 
 
 def test_nothing_listens_beyond_loopback():

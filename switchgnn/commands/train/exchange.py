@@ -19,7 +19,6 @@ from switchgnn.controller import P4RuntimeClient, install_each, read_counters
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried
 from switchgnn.topologies.child import Child
-from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.worker import TrainTask
 
 StepListener = Callable[[str, int, int], None]
@@ -48,7 +47,6 @@ def install_and_train(
     job: TrainJob,
     fabric: Fabric,
     parts: LeafSpineParts | None,
-    nursery: Nursery,
     recorder: Recorder,
     step: StepListener,
 ) -> Measured:
@@ -58,7 +56,6 @@ def install_and_train(
         job: what to do.
         fabric: the running fabric; its folder has what ``prepare_training`` wrote.
         parts: those of the plan for leaves and spines; None for a star.
-        nursery: forks the workers.
         recorder: takes the events of the workers.
         step: called with (name of the step, done, total).
 
@@ -85,7 +82,7 @@ def install_and_train(
             counters = [read_counters(client) for client in clients]
             wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
             with naming_who_releases(clients, job.leaf_spine, job.workers):
-                finished = follow_workers(_children(fabric, nursery), tasks, recorder)
+                finished = follow_workers(_children(fabric), tasks, recorder)
             return Measured(
                 finished=finished,
                 wires=carried(wires, fabric.wire_bytes()),
@@ -113,7 +110,7 @@ def _task(job: TrainJob, worker: int, fabric: Fabric, session: int) -> TrainTask
     )
 
 
-def _children(fabric: Fabric, nursery: Nursery) -> list[Child]:
+def _children(fabric: Fabric) -> list[Child]:
     """Return each worker's process, with variables as torchrun sets them; they meet in a file."""
     workers = fabric.site.workers
     children: list[Child] = []
@@ -128,14 +125,5 @@ def _children(fabric: Fabric, nursery: Nursery) -> list[Child]:
             variables["GLOO_SOCKET_IFNAME"] = fabric.worker_link(worker).removeprefix("eth:")
         else:
             variables["GLOO_SOCKET_IFNAME"] = "lo"
-        children.append(
-            nursery.child(
-                f"Worker {worker}",
-                TRAIN_WORKER,
-                fabric.folder / f"worker-{worker}.log",
-                pipe=True,
-                environment=variables,
-                namespace=fabric.worker_namespace(worker),
-            )
-        )
+        children.append(fabric.worker_child(worker, TRAIN_WORKER, environment=variables))
     return children

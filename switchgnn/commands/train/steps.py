@@ -32,6 +32,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.private_folder import private_folder
 from switchgnn.topologies import Ahead, build_fabric, choose, compile_for, folder_for_sockets
+from switchgnn.topologies.child import temporary_files_in
 from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
@@ -86,7 +87,7 @@ def run_training(
             choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery
         ) as fabric:
             recorder = Recorder(job.workers, on_epoch)
-            measured = install_and_train(job, fabric, prepared.parts, nursery, recorder, step)
+            measured = install_and_train(job, fabric, prepared.parts, recorder, step)
         what = _what(job, data, choice.reason, ahead) | _planned(job, prepared)
         between = _leaf_spine_report(job, data, prepared, measured)
         wires = None if measured.wires is None else [wire._asdict() for wire in measured.wires]
@@ -99,7 +100,13 @@ def _alone(
     """Train in one process, without a network."""
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
     task = replace(job.task, worker=0, partitions=folder / "partitions")
-    child = nursery.child("Worker 0", TRAIN_WORKER, folder / "worker-0.log", pipe=True)
+    child = nursery.child(
+        "Worker 0",
+        TRAIN_WORKER,
+        folder / "worker-0.log",
+        pipe=True,
+        environment=temporary_files_in(folder),
+    )
     recorder = Recorder(1, on_epoch)
     finished = follow_workers([child], [task], recorder)
     what = _what(replace(job, workers=1), data, "one process, without a network")
