@@ -274,3 +274,16 @@ class Program:
         if instance is None or all(f.name != reference[1] for f in instance.fields):
             return None
         return reference
+
+
+def key_widths(program: Program, table: Table) -> tuple[int, ...]:
+    """Return the width of each field of a table's key in bits."""
+    return tuple(key_width(program, field.target) for field in table.key)
+
+
+def key_width(program: Program, target: Json) -> int:
+    """Return the width of a table key field in bits; a header stands for its validity."""
+    if isinstance(target, str) or target[1] == "$valid$":
+        return 1
+    fields = {field.name: field.width for field in program.headers[target[0]].fields}
+    return fields[target[1]]

@@ -16,6 +16,7 @@ from switchgnn.softswitch.program import (
     Program,
     RegisterArray,
     Table,
+    key_widths,
 )
 from switchgnn.softswitch.stateful import CounterCells, RegisterCells
 from switchgnn.softswitch.tables import (
@@ -173,19 +174,6 @@ def default_target(table: Table) -> Target:
 def constant_entries(table: Table, widths: tuple[int, ...]) -> tuple[Entry, ...]:
     """Return the entries that the program declares; ``widths`` are those of the key's fields."""
     return tuple(_constant_entry(table, entry, widths) for entry in table.entries)
-
-
-def key_widths(program: Program, table: Table) -> tuple[int, ...]:
-    """Return the width of each field of a table's key in bits."""
-    return tuple(key_width(program, field.target) for field in table.key)
-
-
-def key_width(program: Program, target: Json) -> int:
-    """Return the width of a table key field in bits; a header stands for its validity."""
-    if isinstance(target, str) or target[1] == "$valid$":
-        return 1
-    fields = {field.name: field.width for field in program.headers[target[0]].fields}
-    return fields[target[1]]
 
 
 def _matcher(table: Table, widths: tuple[int, ...]) -> Matcher:

@@ -11,14 +11,14 @@ from types import TracebackType
 from typing import TypeVar
 
 from switchgnn.native_compiler import find_compiler
-from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
+from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedProgramError
 from switchgnn.softswitch.event_loop import EventLoop
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
-from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.native.build import NoCompilerError
-from switchgnn.softswitch.native.engine import NativeEngine, compile_native
+from switchgnn.softswitch.native.engine import NativeEngine, load_native
 from switchgnn.softswitch.native.loop import NativeLoop
 from switchgnn.softswitch.native.xdp import open_xdp
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, TlsFiles
@@ -102,7 +102,7 @@ class SoftSwitch:
         self.compile_seconds = 0.0
         self._counts = ForwardingCounts()
         self.replication = ReplicationEngine()
-        self.compiled: CompiledProgram | None = None
+        self.given: GivenProgram | None = None
         self.state: ProgramState | None = None
         self._port_specs = dict(ports or {})
         self._queue_settings = queues or QueueSettings()
@@ -174,8 +174,8 @@ class SoftSwitch:
         if self._engine is not None:
             return NativeLoop(self._engine, self._ports, self._cpu_port, self._packet_in)
         loop = EventLoop(self._ports, self._queues, self._counts)
-        if self.compiled is not None and isinstance(self.state, PythonState):
-            loop.forwarder = self._forwarder(self.compiled, self.state)
+        if self.given is not None and isinstance(self.state, PythonState):
+            loop.forwarder = self._forwarder(self.given.compiled, self.state)
         return loop
 
     def _attach(self) -> P4RuntimeService | None:
@@ -241,16 +241,18 @@ class SoftSwitch:
             MalformedProgramError: the document cannot be read.
             UnsupportedProgramError: the program uses a feature that the switch refuses.
         """
-        return self.install(compile_program(load_program(config)))
+        return self.install(GivenProgram(config))
 
-    def install(self, compiled: CompiledProgram) -> ProgramState:
-        """Replace the running program by a compiled one, with fresh state.
+    def install(self, given: GivenProgram) -> ProgramState:
+        """Replace the running program by another, with fresh state.
 
         Raises:
-            SoftSwitchError: the back end has to be native, and cannot run the program.
+            SoftSwitchError: the back end cannot run the program.
         """
-        engine = self._native_engine(compiled)
-        state: ProgramState = PythonState(compiled.program) if engine is None else engine.state
+        engine = self._native_engine(given)
+        state: ProgramState = (
+            PythonState(given.compiled.program) if engine is None else engine.state
+        )
         with self._swapping:
             running = self._loop is not None
             if self._loop is not None:
@@ -260,7 +262,7 @@ class SoftSwitch:
                 self._queues.tail_drops.update(self._engine.tail_drops())
             self.replication.reset()
             self._queues.clear()
-            self._engine, self.compiled, self.state = engine, compiled, state
+            self._engine, self.given, self.state = engine, given, state
             if engine is not None:
                 engine.publish(self.replication)
             else:
@@ -271,17 +273,18 @@ class SoftSwitch:
                 self._loop.start()
         return state
 
-    def _native_engine(self, compiled: CompiledProgram) -> NativeEngine | None:
+    def _native_engine(self, given: GivenProgram) -> NativeEngine | None:
         if self.backend is Backend.PYTHON or (
             self.backend is Backend.AUTO and find_compiler() is None
         ):
             return None
         begin = time.monotonic()
         try:
-            native = compile_native(compiled)
+            native = load_native(given)
         except (NoCompilerError, UnsupportedProgramError) as error:
             if self.backend is Backend.NATIVE:
                 raise
+            given.check()
             _LOG.warning("The program runs as Python: %s", error)
             return None
         finally:

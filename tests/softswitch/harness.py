@@ -12,8 +12,9 @@ from google.protobuf import text_format
 
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
+from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.loader import load_program
-from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, compile_native
+from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import PythonState, bind
 from switchgnn.softswitch.switch import QueueCounts
@@ -75,9 +76,10 @@ class NativeRig:
     """As Rig, in native code."""
 
     def __init__(self, config, queues=None, attached=range(510), clock=None):
-        self.compiled = compile_program(load_program(config))
+        given = GivenProgram(config)
+        self.compiled = given.compiled
         self.replication = ReplicationEngine()
-        native = compile_native(self.compiled)
+        native = load_native(given)
         self.engine = NativeEngine(native, queues or QueueSettings())
         self.engine.publish(self.replication)
         self._sent = []

@@ -6,12 +6,11 @@ import time
 from dataclasses import dataclass
 
 from switchgnn.native_compiler import find_compiler
-from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.errors import UnsupportedProgramError
-from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.native.backend import Backend, backend_here
 from switchgnn.softswitch.native.build import NoCompilerError
-from switchgnn.softswitch.native.engine import compile_native
+from switchgnn.softswitch.native.engine import native_library
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,12 @@ def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
     begin = time.monotonic()
     if chosen is Backend.PYTHON or (chosen is Backend.AUTO and find_compiler() is None):
         return Ahead(Backend.PYTHON, 0.0)
-    compiled = compile_program(load_program(config))
+    given = GivenProgram(config)
     try:
-        compile_native(compiled)
+        native_library(given)
     except (NoCompilerError, UnsupportedProgramError):
         if chosen is Backend.NATIVE:
             raise
+        given.check()
         return Ahead(Backend.PYTHON, time.monotonic() - begin)
     return Ahead(Backend.NATIVE, time.monotonic() - begin)

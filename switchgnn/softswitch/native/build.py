@@ -4,6 +4,8 @@
 
 import platform
 import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +14,12 @@ from switchgnn.native_compiler import CompilerError, compile_unit, needed_compil
 from switchgnn.softswitch.errors import SoftSwitchError
 
 RUNTIME = Path(__file__).parent / "runtime"
+SOFTSWITCH = Path(__file__).parent.parent
+# All that has a say in what becomes of a program's document.
+TRANSLATOR = (
+    *("document.py", "loader.py", "refusal.py", "program.py", "given_program.py", "codegen/*.py"),
+    *("errors.py", "hashing.py", "native/interface.py", "native/translation/*.py"),
+)
 _FLAGS = ("-std=c++17", "-O2", "-ftree-vectorize", "-march=native", "-fPIC", "-shared", "-w")
 _CACHE = "softswitch"
 
@@ -20,35 +28,54 @@ class NoCompilerError(SoftSwitchError):
     """There is no C++ compiler, or it cannot compile a program."""
 
 
-def compiled_library(source: str) -> Path:
+def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
     """Return the library of a program, compiled if need be.
 
+    A document is known by itself: only one that was not compiled here yet is translated.
+
     Args:
-        source: the C++ of the program.
+        document: the BMv2 JSON document of the program.
+        translate: returns the C++ of the program.
 
     Returns:
         The path of the library.
 
     Raises:
         NoCompilerError: there is no compiler, or it fails, or the library cannot be kept.
+        SoftSwitchError: what the translation raises.
     """
     try:
         compiler = needed_compiler("The native switch")
     except CompilerError as error:
         raise NoCompilerError(f"{error}, or take --backend python.") from error
     folder = cache_folder(_CACHE)
-    made_of = (compiler, _version(compiler), _processor(), *_FLAGS, source, *sources_in(RUNTIME))
+    made_of = (
+        *(compiler, _version(compiler), _processor(), *_FLAGS, document),
+        *(sys.version, *_translator(), *sources_in(RUNTIME)),
+    )
     try:
-        return compiled_once(folder, "program", made_of, partial(_compile, compiler, source))
+        return compiled_once(folder, "program", made_of, partial(_compile, compiler, translate))
     except CompilerError as error:
         raise NoCompilerError(str(error)) from error
     except (OSError, ForeignCacheError) as error:
         raise NoCompilerError(f"Cannot keep the compiled program in {folder}: {error}") from error
 
 
-def _compile(compiler: str, source: str, library: Path) -> None:
+def translator_files() -> Iterator[Path]:
+    """Yield the files of the translator in a fixed order."""
+    for pattern in TRANSLATOR:
+        yield from sorted(SOFTSWITCH.glob(pattern))
+
+
+def _translator() -> Iterator[str | bytes]:
+    for path in translator_files():
+        yield path.relative_to(SOFTSWITCH).as_posix()
+        yield path.read_bytes()
+
+
+def _compile(compiler: str, translate: Callable[[], str], library: Path) -> None:
     program = library.with_suffix(".h")
-    program.write_text(source)
+    program.write_text(translate())
     unit = f'#include "{program.name}"\n#include "interface.h"\n'
     output = ("-o", str(library.absolute()))
     command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-x", "c++", "-", *output)

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from ctypes import byref, c_int, c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import NamedTuple
 
-from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.forwarding import ForwardingCounts
+from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.native.build import compiled_library
 from switchgnn.softswitch.native.library import Library, numbers
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.native.translation.program_source import program_source
+from switchgnn.softswitch.program import Program
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.traffic_manager import QueueSettings
 
@@ -66,25 +68,36 @@ class NativeProgram:
     """A program that the system's compiler has compiled.
 
     Attributes:
-        compiled: the program.
+        program: the program.
         library: its native code.
-        messages: what it writes to the log, by number.
     """
 
-    compiled: CompiledProgram
+    program: Program
     library: Library
-    messages: tuple[str, ...]
 
 
-def compile_native(compiled: CompiledProgram) -> NativeProgram:
+def native_library(given: GivenProgram) -> Path:
     """Translate and compile a program, or take what an earlier run has compiled.
 
+    Returns:
+        The path of its library.
+
     Raises:
-        UnsupportedProgramError: it has something that only the Python back end runs.
+        UnsupportedProgramError: it has something that only the Python back end runs, or not even
+            that.
+        MalformedProgramError: it is no program.
         NoCompilerError: there is no compiler, or it fails.
     """
-    source = program_source(compiled)
-    return NativeProgram(compiled, Library(compiled_library(source.text)), source.messages)
+    return compiled_library(given.document, lambda: program_source(given.compiled).text)
+
+
+def load_native(given: GivenProgram) -> NativeProgram:
+    """Load the native code of a program, and make it before if need be.
+
+    Raises:
+        SoftSwitchError: as `native_library`.
+    """
+    return NativeProgram(given.program, Library(native_library(given)))
 
 
 class NativeEngine:
@@ -97,8 +110,8 @@ class NativeEngine:
 
     def __init__(self, native: NativeProgram, queues: QueueSettings) -> None:
         self.switch = native.library.new()
-        self.state = NativeState(native.compiled.program, self.switch)
-        self.messages = native.messages
+        self.state = NativeState(native.program, self.switch)
+        self.messages = native.library.messages()
         self._set_limits(queues)
         array, call = self.switch.array, self.switch.call
         self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))

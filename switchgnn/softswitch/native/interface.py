@@ -5,8 +5,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switchgnn.softswitch.program import Program, Table
-from switchgnn.softswitch.state import key_width
+from switchgnn.softswitch.program import Program, Table, key_width
 
 
 @dataclass(frozen=True)

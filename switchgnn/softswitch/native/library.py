@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of a compiled program, as runtime/interface.h declares them."""
 
+import json
 from collections.abc import Sequence
 from ctypes import (
     CDLL,
@@ -100,6 +101,13 @@ class Library:
                 function = getattr(library, name)
                 function.restype = result
                 function.argtypes = (c_void_p, *arguments)
+
+        self._short.program_messages.restype = c_char_p
+        self._short.program_messages.argtypes = ()
+
+    def messages(self) -> tuple[str, ...]:
+        """Return what the program writes to the log, by number."""
+        return tuple(json.loads(self._short.program_messages()))
 
     def new(self) -> "Switch":
         """Return a switch that runs the program, with fresh state."""

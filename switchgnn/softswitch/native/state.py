@@ -10,13 +10,14 @@ from switchgnn.softswitch.native.batches import NativeBatches
 from switchgnn.softswitch.native.interface import cell_bytes, table_shapes
 from switchgnn.softswitch.native.library import Switch
 from switchgnn.softswitch.native.tables import NativeRecords, NativeTable
-from switchgnn.softswitch.program import CounterArray, Program, RegisterArray, Table
-from switchgnn.softswitch.state import (
-    ProgramState,
-    constant_entries,
-    default_target,
+from switchgnn.softswitch.program import (
+    CounterArray,
+    Program,
+    RegisterArray,
+    Table,
     key_widths,
 )
+from switchgnn.softswitch.state import ProgramState, constant_entries, default_target
 from switchgnn.softswitch.stateful import CounterCells, RegisterCells
 from switchgnn.softswitch.tables import EntryFormat
 

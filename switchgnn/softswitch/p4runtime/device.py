@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from finsy.proto import p4r
 
-from switchgnn.softswitch.codegen.compiler import CompiledProgram
+from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.p4runtime.schema import Schema
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState
@@ -27,8 +27,12 @@ class Device(Protocol):
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets and return its result."""
 
-    def install(self, compiled: CompiledProgram) -> ProgramState:
-        """Replace the running program, with fresh state."""
+    def install(self, given: GivenProgram) -> ProgramState:
+        """Replace the running program, with fresh state.
+
+        Raises:
+            SoftSwitchError: the switch cannot run it; the other one goes on.
+        """
 
     def inject(self, port: int, frame: bytes) -> None:
         """Process a frame as if it had arrived at a port."""

@@ -3,17 +3,14 @@
 """Loads, keeps and returns forwarding pipeline configurations."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
-from switchgnn.softswitch.errors import (
-    MalformedProgramError,
-    SoftSwitchError,
-    UnsupportedProgramError,
-)
-from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.errors import MalformedProgramError, RequestError, SoftSwitchError
+from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
 from switchgnn.softswitch.p4runtime.entry_formats import entry_formats
 from switchgnn.softswitch.p4runtime.schema import Schema, build_schema
@@ -24,9 +21,9 @@ _Get = p4r.GetForwardingPipelineConfigRequest
 
 
 @dataclass(frozen=True)
-class _Verified:
+class _Wanted:
     config: p4r.ForwardingPipelineConfig
-    compiled: CompiledProgram
+    given: GivenProgram
     schema: Schema
 
 
@@ -36,7 +33,7 @@ class PipelineConfigs:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._lock = threading.Lock()
-        self._saved: _Verified | None = None
+        self._saved: _Wanted | None = None
         self._installed: InstalledPipeline | None = None
 
     @property
@@ -66,7 +63,7 @@ class PipelineConfigs:
             elif request.action == _Set.VERIFY_AND_SAVE:
                 self._saved = _verify(request.config)
             elif request.action == _Set.VERIFY_AND_COMMIT:
-                self._install(_verify(request.config))
+                self._install(_read(request.config))
             elif request.action == _Set.COMMIT:
                 self._commit(request)
             elif request.action == _Set.RECONCILE_AND_COMMIT:
@@ -83,9 +80,9 @@ class PipelineConfigs:
         self._saved = None
 
     def _reconcile(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        verified = _verify(request.config)
+        wanted = _read(request.config)
         if self._installed is None:
-            self._install(verified)
+            self._install(wanted)
         elif _same_program(self._installed.config, request.config):
             self._installed.config.CopyFrom(request.config)
         else:
@@ -93,13 +90,11 @@ class PipelineConfigs:
                 "Another program cannot take over the entries: use VERIFY_AND_COMMIT."
             )
 
-    def _install(self, verified: _Verified) -> None:
-        try:
-            state = self._device.install(verified.compiled)
-        except SoftSwitchError as error:
-            raise unimplemented(str(error)) from error
-        batches = state.batches(entry_formats(verified.schema))
-        self._installed = InstalledPipeline(verified.config, verified.schema, state, batches)
+    def _install(self, wanted: _Wanted) -> None:
+        with _refusals():
+            state = self._device.install(wanted.given)
+        batches = state.batches(entry_formats(wanted.schema))
+        self._installed = InstalledPipeline(wanted.config, wanted.schema, state, batches)
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
@@ -123,13 +118,30 @@ def _same_program(one: p4r.ForwardingPipelineConfig, other: p4r.ForwardingPipeli
     return one.p4_device_config == other.p4_device_config and one.p4info == other.p4info
 
 
-def _verify(config: p4r.ForwardingPipelineConfig) -> _Verified:
-    try:
-        compiled = compile_program(load_program(config.p4_device_config))
-    except UnsupportedProgramError as error:
-        raise unimplemented(str(error)) from error
-    except MalformedProgramError as error:
-        raise invalid(str(error)) from error
+def _verify(config: p4r.ForwardingPipelineConfig) -> _Wanted:
+    """Read a configuration, and see to it that the switch can run its program."""
+    wanted = _read(config)
+    with _refusals():
+        wanted.given.check()
+    return wanted
+
+
+def _read(config: p4r.ForwardingPipelineConfig) -> _Wanted:
     copy = p4r.ForwardingPipelineConfig()
     copy.CopyFrom(config)
-    return _Verified(copy, compiled, build_schema(copy.p4info, compiled.program))
+    given = GivenProgram(config.p4_device_config)
+    with _refusals():
+        return _Wanted(copy, given, build_schema(copy.p4info, given.program))
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Make answers to the controller of what is wrong with a program."""
+    try:
+        yield
+    except MalformedProgramError as error:
+        raise invalid(str(error)) from error
+    except RequestError:
+        raise
+    except SoftSwitchError as error:
+        raise unimplemented(str(error)) from error

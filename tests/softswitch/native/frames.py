@@ -5,8 +5,9 @@
 import copy
 
 from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.program import key_widths
 from switchgnn.softswitch.replication import CloneSession, Replica
-from switchgnn.softswitch.state import action_target, key_widths
+from switchgnn.softswitch.state import action_target
 from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary
 
 _DEEPEST = 20

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import tests.support.fabrics
-from switchgnn.softswitch import Backend, SoftSwitch
+from switchgnn.softswitch import Backend, SoftSwitch, given_program
 from switchgnn.softswitch.codegen.compiler import compile_program
-from switchgnn.softswitch.p4runtime import pipeline_config
 from switchgnn.softswitch.ports import parse_port
 from switchgnn.topologies import loopback_fabric
 from tests.softswitch.harness import NativeRig, Rig
@@ -113,7 +112,7 @@ def recorded(monkeypatch):
         with lock:
             return compile_program(program)
 
-    monkeypatch.setattr(pipeline_config, "compile_program", compile_alone)
+    monkeypatch.setattr(given_program, "compile_program", compile_alone)
     for module in (tests.support.fabrics, loopback_fabric):
         monkeypatch.setattr(module, "switch_child", make)
         monkeypatch.setattr(module, "wait_until_serving", lambda *_: None)

@@ -11,6 +11,7 @@
 typedef Engine<Program> Switch;
 
 extern "C" {
+const char* program_messages() { return program_text; }
 Switch* switch_new() { return new Switch; }
 void switch_free(Switch* s) { delete s; }
 void switch_run(Switch* s) { s->run(); }

@@ -3,6 +3,7 @@
 """Puts the C++ of a program together."""
 
 import ast
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,12 +61,10 @@ class ProgramSource:
     Attributes:
         text: the source, without the headers of the runtime.
         shapes: the layout of its tables by their names.
-        messages: what it writes to the log, by number.
     """
 
     text: str
     shapes: Mapping[str, TableShape]
-    messages: tuple[str, ...]
 
 
 def program_source(compiled: CompiledProgram) -> ProgramSource:
@@ -105,9 +104,10 @@ class _Writer:
             *self._function("reparse", _REPARSE, _REPARSE_RESULTS),
             *self._field_lists(),
             "};",
+            _told(self._messages),
         ]
         text = "\n".join(["#pragma once", '#include "host.h"', *_ranges(self._shapes), *lines, ""])
-        return ProgramSource(text, self._shapes, tuple(self._messages))
+        return ProgramSource(text, self._shapes)
 
     def _structures(self) -> Iterator[str]:
         program, storage = self._program, self._storage
@@ -284,6 +284,17 @@ def _accessor(name: str, cases: Sequence[str]) -> Iterator[str]:
     for number, each in enumerate(cases):
         yield f"case {number}: return {each};"
     yield "} return nullptr; }"
+
+
+def _told(messages: Sequence[str]) -> str:
+    """Return what the program writes to the log as JSON, by the numbers of its characters.
+
+    So nothing that a program says is read as C++. The array is no member, nor within a function:
+    all libraries of a process would have the first one's, see STB_GNU_UNIQUE in
+    https://gcc.gnu.org/onlinedocs/gcc/Code-Gen-Options.html
+    """
+    characters = ",".join(map(str, (*json.dumps(messages).encode("ascii"), 0)))
+    return f"static const char program_text[] = {{{characters}}};"
 
 
 def _flag(condition: bool) -> str:

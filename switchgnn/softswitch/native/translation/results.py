@@ -66,7 +66,7 @@ class Results:
         template, values = call.args
         if not isinstance(template, ast.Constant) or not isinstance(values, ast.Tuple):
             raise untranslatable(statement)
-        # The text stays in Python: nothing of a program is copied into the source.
+        # Here is its number only; program_source.py has the text.
         self._messages.append(str(template.value))
         self._body.line("{ Told told;")
         for node in values.elts:
