@@ -3,6 +3,7 @@
 """Loads, keeps and returns forwarding pipeline configurations."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from finsy.proto import p4r
@@ -23,6 +24,19 @@ _Set = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest
 
 
+Compile = Callable[[bytes], CompiledProgram]
+
+
+def compile_document(document: bytes) -> CompiledProgram:
+    """Compile a program in BMv2's JSON.
+
+    Raises:
+        MalformedProgramError: it cannot be read.
+        UnsupportedProgramError: it has something that no back end runs.
+    """
+    return compile_program(load_program(document))
+
+
 @dataclass(frozen=True)
 class _Verified:
     config: p4r.ForwardingPipelineConfig
@@ -31,10 +45,16 @@ class _Verified:
 
 
 class PipelineConfigs:
-    """The saved and the installed configuration."""
+    """The saved and the installed configuration.
 
-    def __init__(self, device: Device) -> None:
+    Args:
+        device: the switch.
+        compile_program: makes a program of a device configuration.
+    """
+
+    def __init__(self, device: Device, compile_program: Compile = compile_document) -> None:
         self._device = device
+        self._compile = compile_program
         self._lock = threading.Lock()
         self._saved: _Verified | None = None
         self._installed: InstalledPipeline | None = None
@@ -62,11 +82,11 @@ class PipelineConfigs:
         """
         with self._lock:
             if request.action == _Set.VERIFY:
-                _verify(request.config)
+                self._verify(request.config)
             elif request.action == _Set.VERIFY_AND_SAVE:
-                self._saved = _verify(request.config)
+                self._saved = self._verify(request.config)
             elif request.action == _Set.VERIFY_AND_COMMIT:
-                self._install(_verify(request.config))
+                self._install(self._verify(request.config))
             elif request.action == _Set.COMMIT:
                 self._commit(request)
             elif request.action == _Set.RECONCILE_AND_COMMIT:
@@ -83,7 +103,7 @@ class PipelineConfigs:
         self._saved = None
 
     def _reconcile(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        verified = _verify(request.config)
+        verified = self._verify(request.config)
         if self._installed is None:
             self._install(verified)
         elif _same_program(self._installed.config, request.config):
@@ -118,18 +138,17 @@ class PipelineConfigs:
             answer.ClearField("cookie")
         return answer
 
+    def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Verified:
+        try:
+            compiled = self._compile(config.p4_device_config)
+        except UnsupportedProgramError as error:
+            raise unimplemented(str(error)) from error
+        except MalformedProgramError as error:
+            raise invalid(str(error)) from error
+        copy = p4r.ForwardingPipelineConfig()
+        copy.CopyFrom(config)
+        return _Verified(copy, compiled, build_schema(copy.p4info, compiled.program))
+
 
 def _same_program(one: p4r.ForwardingPipelineConfig, other: p4r.ForwardingPipelineConfig) -> bool:
     return one.p4_device_config == other.p4_device_config and one.p4info == other.p4info
-
-
-def _verify(config: p4r.ForwardingPipelineConfig) -> _Verified:
-    try:
-        compiled = compile_program(load_program(config.p4_device_config))
-    except UnsupportedProgramError as error:
-        raise unimplemented(str(error)) from error
-    except MalformedProgramError as error:
-        raise invalid(str(error)) from error
-    copy = p4r.ForwardingPipelineConfig()
-    copy.CopyFrom(config)
-    return _Verified(copy, compiled, build_schema(copy.p4info, compiled.program))

@@ -16,7 +16,11 @@ from switchgnn.softswitch.p4runtime.arbitration import Arbiter, StreamClient
 from switchgnn.softswitch.p4runtime.call_limits import ReadLimit, StreamLimits
 from switchgnn.softswitch.p4runtime.device import Device
 from switchgnn.softswitch.p4runtime.packet_io import packet_in_message, packet_out_frame
-from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
+from switchgnn.softswitch.p4runtime.pipeline_config import (
+    Compile,
+    PipelineConfigs,
+    compile_document,
+)
 from switchgnn.softswitch.p4runtime.reading import read_entities
 from switchgnn.softswitch.p4runtime.values import denied, unimplemented
 from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
@@ -38,13 +42,20 @@ class P4RuntimeService:
         device: the switch.
         device_id: the device id that requests must name.
         cpu_port: the port at which packet-outs enter the program, or None to refuse them.
+        compile_program: makes a program of a device configuration.
     """
 
-    def __init__(self, device: Device, device_id: int, cpu_port: int | None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        device_id: int,
+        cpu_port: int | None,
+        compile_program: Compile = compile_document,
+    ) -> None:
         self._device = device
         self._cpu_port = cpu_port
         self.arbiter = Arbiter(device_id)
-        self.configs = PipelineConfigs(device)
+        self.configs = PipelineConfigs(device, compile_program)
         self._streams = StreamLimits()
         self._reads = ReadLimit()
 
