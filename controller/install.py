@@ -30,7 +30,7 @@ from switchgnn.controller.target import Progress, Target
 from switchgnn.p4src import Program
 
 T = TypeVar("T")
-# Makes what does the same on so many switches at once.
+# Makes what works on a number of switches at once.
 Pool = Callable[[int], Executor]
 
 

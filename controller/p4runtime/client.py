@@ -7,8 +7,7 @@ from types import TracebackType
 from typing import Any
 
 import grpc
-from finsy.proto import p4i, p4r
-from google.protobuf import text_format
+from finsy.proto import p4r
 
 from switchgnn.controller.errors import (
     PipelineMissingError,
@@ -22,7 +21,7 @@ from switchgnn.controller.p4runtime.connection import (
     GrpcConnection,
     TlsOptions,
 )
-from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.layout import Layout, parse_p4info
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
 from switchgnn.controller.p4runtime.wire import BATCH, Request, encode_messages
 from switchgnn.p4src import Program
@@ -149,7 +148,7 @@ class P4RuntimeClient:
             ControllerError: the switch refuses it or went away.
         """
         config = p4r.ForwardingPipelineConfig(
-            p4info=text_format.Parse(program.p4info, p4i.P4Info()),
+            p4info=parse_p4info(program.p4info),
             p4_device_config=program.json,
             cookie=p4r.ForwardingPipelineConfig.Cookie(cookie=cookie),
         )
@@ -161,7 +160,7 @@ class P4RuntimeClient:
         )
         with explained(self.address, "loading the P4 program"):
             self._connection.stub.SetForwardingPipelineConfig(request, timeout=_LONG_DEADLINE)
-        self.layout = Layout.from_message(config.p4info)
+        self.layout = Layout.from_text(program.p4info)
 
     def get_pipeline_cookie(self) -> int | None:
         """Return the cookie of the program that the switch runs, or None when it runs none."""
