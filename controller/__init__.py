@@ -14,7 +14,8 @@ from switchgnn.controller.network import (
     leaf_spine_networks,
     star_network,
 )
-from switchgnn.controller.p4runtime.client import P4RuntimeClient, TlsOptions, program_cookie
+from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
+from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.report import InstallReport, SwitchReport
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries

@@ -19,7 +19,8 @@ from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.network import Network, leaf_spine_networks, star_network
-from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, TlsOptions
+from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
+from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch

@@ -4,7 +4,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -30,6 +30,8 @@ from switchgnn.controller.target import Progress, Target
 from switchgnn.p4src import Program
 
 T = TypeVar("T")
+# Makes what works on a number of switches at once.
+Pool = Callable[[int], Executor]
 
 
 def install(
@@ -104,6 +106,7 @@ def install_each(
     largest_feature: float | None = None,
     progress: Progress | None = None,
     clock: Clock = SYSTEM_CLOCK,
+    pool: Pool = ThreadPoolExecutor,
 ) -> InstallReport:
     """Install a part of a plan at each switch, as ``install`` does; all or none are changed.
 
@@ -117,6 +120,7 @@ def install_each(
         largest_feature: as ``install`` takes it.
         progress: called with an address, updates written, and all updates.
         clock: what the report tells the time by.
+        pool: makes what works on all switches at once.
 
     Returns:
         What was written to each switch, and how long it took.
@@ -130,7 +134,7 @@ def install_each(
     desired = _desired_states(shares, program, layout, ecn_threshold)
     with ExitStack() as stack:
         clients = [_client(stack, share.switch) for share in shares]
-        team = _Team([Target(client, program, layout, clock) for client in clients])
+        team = _Team([Target(client, program, layout, clock) for client in clients], pool)
         table = Session(layout)
         try:
             team.each(Target.look)
@@ -177,15 +181,16 @@ class _SessionChoice:
 
 
 class _Team:
-    """The switches of one install, each in a thread of its own."""
+    """The switches of one install, on which a pool works at once."""
 
-    def __init__(self, targets: Sequence[Target]) -> None:
+    def __init__(self, targets: Sequence[Target], pool: Pool) -> None:
         self.targets = targets
+        self._pool = pool
         self.cancel = threading.Event()
 
     def each(self, step: Callable[[Target], T]) -> list[T]:
         """Do a step on all switches; the first failure stops the others."""
-        with ThreadPoolExecutor(len(self.targets)) as pool:
+        with self._pool(len(self.targets)) as pool:
             futures = [pool.submit(self._step, step, target) for target in self.targets]
             try:
                 wait(futures)
@@ -212,7 +217,7 @@ class _Team:
             except RollbackError as error:
                 failed.append(error)
 
-        with ThreadPoolExecutor(len(self.targets)) as pool:
+        with self._pool(len(self.targets)) as pool:
             list(pool.map(restore, self.targets))
         if failed:
             raise RollbackError(" ".join(str(error) for error in failed)) from failed[0]

@@ -3,6 +3,7 @@
 """Keeps switches at a plan: a switch that restarts gets it again."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,7 +18,7 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     SwitchUnreachableError,
 )
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import Pool, Share, install_each
 from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.state import read_default
@@ -92,6 +93,7 @@ def watch(
     interval: float = 1.0,
     patience: float | None = None,
     clock: Clock = SYSTEM_CLOCK,
+    pool: Pool = ThreadPoolExecutor,
 ) -> None:
     """Install a plan and keep it installed until ``stop`` is set.
 
@@ -105,6 +107,7 @@ def watch(
         interval: seconds between two looks at the switches.
         patience: seconds that a switch may be gone; None for ever.
         clock: what time it is where ``stop`` waits.
+        pool: makes what works on all switches at once.
 
     Raises:
         ControllerError: the first install failed, or a switch stayed away.
@@ -126,6 +129,7 @@ def watch(
             session=session,
             largest_feature=largest_feature,
             clock=clock,
+            pool=pool,
         ),
     )
     try:

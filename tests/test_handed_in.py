@@ -12,7 +12,7 @@ import pytest
 from tests.support.system_calls import system_calls
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("host", "controller")
+FOLDERS = ("host", "controller", "switchgnn/virtual")
 # Files that ask the system, and what of; no exchange of several workers in one process needs them.
 ALLOWED = {
     "host/worker.py": {"time"},  # a process of its own reports how long it took

@@ -5,7 +5,7 @@
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 from finsy.proto import p4r, rpc_code
@@ -17,6 +17,27 @@ from switchgnn.controller.p4runtime.rpc_errors import explain, not_primary
 _PARTING_SECONDS = 2.0
 
 _Reply = p4r.MasterArbitrationUpdate | ControllerError
+
+
+class Stream(Protocol):
+    """The stream of a controller that is, or wants to be, the primary of a switch."""
+
+    def wait_primary(self, deadline: float) -> None:
+        """Wait for the switch's answer, no longer than ``deadline`` seconds.
+
+        Raises:
+            ControllerError: another controller is the primary, or nobody answers.
+        """
+
+    @property
+    def alive(self) -> bool:
+        """Whether the stream is still open."""
+
+    def wait_ended(self, deadline: float) -> bool:
+        """Wait at most ``deadline`` seconds for the stream to break; tell whether it did."""
+
+    def close(self) -> None:
+        """End the stream, if possible so that the switch knows before this returns."""
 
 
 class Arbitration:

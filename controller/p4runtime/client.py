@@ -2,25 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """One switch over P4Runtime, without anything that is SwitchGNN's own."""
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import grpc
-from finsy.proto import p4i, p4r, p4r_grpc
-from google.protobuf import text_format
+from finsy.proto import p4r
 
 from switchgnn.controller.errors import (
-    ControllerError,
     PipelineMissingError,
     SwitchUnreachableError,
 )
-from switchgnn.controller.p4runtime.address import advice, check_owner, grpc_target
-from switchgnn.controller.p4runtime.arbitration import Arbitration, election_message
-from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.address import advice, check_owner
+from switchgnn.controller.p4runtime.arbitration import Stream, election_message
+from switchgnn.controller.p4runtime.connection import (
+    Connect,
+    Connection,
+    GrpcConnection,
+    TlsOptions,
+)
+from switchgnn.controller.p4runtime.layout import Layout, parse_p4info
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
 from switchgnn.controller.p4runtime.wire import BATCH, Request, encode_messages
 from switchgnn.p4src import Program
@@ -28,48 +29,7 @@ from switchgnn.p4src import Program
 DEFAULT_DEADLINE = 10.0  # seconds
 # Reading or writing much, and compiling a program in the switch, take longer.
 _LONG_DEADLINE = 300.0
-_CLOSING_SECONDS = 2.0
-_CHANNEL_OPTIONS = (
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-    # A restarted switch is found within a second.
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-    # No channel shares the connection, or the backoff, of an earlier one.
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_http_proxy", 0),
-)
 _NOBODY_ANSWERED = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
-
-
-@dataclass(frozen=True)
-class TlsOptions:
-    """Files (PEM) for an encrypted connection.
-
-    Attributes:
-        root_certificate: whom to trust; None trusts the system's authorities.
-        certificate: the client's own, when the switch asks for one.
-        key: the private key of ``certificate``.
-    """
-
-    root_certificate: Path | None = None
-    certificate: Path | None = None
-    key: Path | None = None
-
-    def credentials(self) -> Any:  # noqa: ANN401
-        """Return gRPC's credentials.
-
-        Raises:
-            ControllerError: a file cannot be read, or a certificate lacks its key.
-        """
-        if (self.certificate is None) != (self.key is None):
-            raise ControllerError("A TLS client certificate needs its key: give both or neither.")
-        return grpc.ssl_channel_credentials(
-            root_certificates=_read(self.root_certificate),
-            private_key=_read(self.key),
-            certificate_chain=_read(self.certificate),
-        )
 
 
 def program_cookie(program: Program) -> int:
@@ -93,6 +53,7 @@ class P4RuntimeClient:
         tls: None for an unencrypted connection.
         primary: False to read only, which needs nobody's permission.
         deadline: seconds to wait for a connection or a short answer.
+        connect: makes the connection; by default over gRPC.
     """
 
     def __init__(
@@ -104,6 +65,7 @@ class P4RuntimeClient:
         *,
         primary: bool = True,
         deadline: float = DEFAULT_DEADLINE,
+        connect: Connect = GrpcConnection,
     ) -> None:
         """Say where the switch is; ``open`` connects."""
         self.address = address
@@ -113,11 +75,9 @@ class P4RuntimeClient:
         self.layout: Layout | None = None
         self._tls = tls
         self._deadline = deadline
-        self._channel: Any = None
-        self._stub: Any = None
-        self._write_bytes: Callable[..., Any]
-        self._read_bytes: Callable[..., Any]
-        self._arbitration: Arbitration | None = None
+        self._connect = connect
+        self._opened: Connection | None = None
+        self._stream: Stream | None = None
         self._prefix = p4r.WriteRequest(
             device_id=device_id, election_id=election_message(election_id)
         ).SerializeToString()
@@ -142,38 +102,44 @@ class P4RuntimeClient:
             ControllerError: its socket belongs to another user.
             NotPrimaryError: another controller is the primary.
         """
-        if self._channel is not None:
+        if self._opened is not None:
             return
         check_owner(self.address)
-        self._channel = self._make_channel()
+        self._opened = self._connect(self.address, self._tls)
         try:
             self._wait_ready()
             if self.primary:
-                self._arbitration = Arbitration(
-                    self._stub.StreamChannel, self.address, self.device_id, self.election_id
-                )
-                self._arbitration.wait_primary(self._deadline)
+                self._stream = self._connection.stream(self.device_id, self.election_id)
+                self._stream.wait_primary(self._deadline)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Disconnect; does nothing when closed."""
-        if self._arbitration is not None:
-            self._arbitration.close()
-            self._arbitration = None
-        if self._channel is not None:
-            channel, self._channel = self._channel, None
-            _close(channel)
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+        if self._opened is not None:
+            opened, self._opened = self._opened, None
+            opened.close()
+
+    @property
+    def _connection(self) -> Connection:
+        if self._opened is None:
+            raise SwitchUnreachableError(
+                f"Nothing is connected to switch {self.address}: open the client first."
+            )
+        return self._opened
 
     @property
     def alive(self) -> bool:
         """Whether this client is the connected primary."""
-        return self._arbitration is not None and self._arbitration.alive
+        return self._stream is not None and self._stream.alive
 
     def wait_lost(self, deadline: float) -> bool:
         """Wait at most ``deadline`` seconds for the connection to break; tell whether it did."""
-        return self._arbitration is None or self._arbitration.wait_ended(deadline)
+        return self._stream is None or self._stream.wait_ended(deadline)
 
     def set_pipeline(self, program: Program, cookie: int) -> None:
         """Make the switch run ``program``, with no entries.
@@ -182,7 +148,7 @@ class P4RuntimeClient:
             ControllerError: the switch refuses it or went away.
         """
         config = p4r.ForwardingPipelineConfig(
-            p4info=text_format.Parse(program.p4info, p4i.P4Info()),
+            p4info=parse_p4info(program.p4info),
             p4_device_config=program.json,
             cookie=p4r.ForwardingPipelineConfig.Cookie(cookie=cookie),
         )
@@ -193,8 +159,8 @@ class P4RuntimeClient:
             config=config,
         )
         with explained(self.address, "loading the P4 program"):
-            self._stub.SetForwardingPipelineConfig(request, timeout=_LONG_DEADLINE)
-        self.layout = Layout.from_message(config.p4info)
+            self._connection.stub.SetForwardingPipelineConfig(request, timeout=_LONG_DEADLINE)
+        self.layout = Layout.from_text(program.p4info)
 
     def get_pipeline_cookie(self) -> int | None:
         """Return the cookie of the program that the switch runs, or None when it runs none."""
@@ -247,7 +213,7 @@ class P4RuntimeClient:
                 if under_way is not None:
                     written += self._finish(*under_way, progress)
                 raw = self._prefix + request.updates
-                under_way = (request, self._write_bytes(raw, timeout=_LONG_DEADLINE))
+                under_way = (request, self._connection.write(raw, timeout=_LONG_DEADLINE))
         except BaseException:
             # Nobody may read the switch while a request is still being worked on.
             if under_way is not None:
@@ -276,7 +242,7 @@ class P4RuntimeClient:
         """
         request = p4r.ReadRequest(device_id=self.device_id, entities=entities)
         with explained(self.address, "being read"):
-            yield from self._read_bytes(request.SerializeToString(), timeout=_LONG_DEADLINE)
+            yield from self._connection.read(request.SerializeToString(), timeout=_LONG_DEADLINE)
 
     def _get_pipeline(
         self, kind: "p4r.GetForwardingPipelineConfigRequest.ResponseType.ValueType"
@@ -285,28 +251,17 @@ class P4RuntimeClient:
             device_id=self.device_id, response_type=kind
         )
         with explained(self.address, "being asked for its P4 program"):
-            response = self._stub.GetForwardingPipelineConfig(request, timeout=self._deadline)
+            response = self._connection.stub.GetForwardingPipelineConfig(
+                request, timeout=self._deadline
+            )
         config: p4r.ForwardingPipelineConfig = response.config
         return config
-
-    def _make_channel(self) -> Any:  # noqa: ANN401
-        target = grpc_target(self.address)
-        if self._tls is not None:
-            credentials = self._tls.credentials()
-            channel = grpc.secure_channel(target, credentials, options=_CHANNEL_OPTIONS)
-        else:
-            channel = grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
-        self._stub = p4r_grpc.P4RuntimeStub(channel)
-        # Without serializers a call takes and gives bytes.
-        self._write_bytes = channel.unary_unary("/p4.v1.P4Runtime/Write").future
-        self._read_bytes = channel.unary_stream("/p4.v1.P4Runtime/Read")
-        return channel
 
     def _wait_ready(self) -> None:
         # Any call would do; one that has no effect, and whose answer does not matter.
         request = p4r.CapabilitiesRequest()
         try:
-            self._stub.Capabilities(request, timeout=self._deadline, wait_for_ready=True)
+            self._connection.stub.Capabilities(request, timeout=self._deadline, wait_for_ready=True)
         except grpc.RpcError as error:
             if error.code() not in _NOBODY_ANSWERED:
                 return
@@ -330,26 +285,3 @@ class P4RuntimeClient:
         if progress is not None:
             progress(request.count)
         return request.count
-
-
-def _read(path: Path | None) -> bytes | None:
-    if path is None:
-        return None
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ControllerError(
-            f"Cannot read the TLS file {path}: {error.strerror}: give the path of a PEM file."
-        ) from error
-
-
-def _close(channel: Any) -> None:  # noqa: ANN401
-    """Close a channel, unless it cannot be: then it ends with the process.
-
-    gRPC waits for all calls to end. One that Ctrl-C has interrupted at its very beginning never
-    does, because nothing reads its events
-    (https://github.com/grpc/grpc/blob/master/src/python/grpcio/grpc/_cython/_cygrpc/channel.pyx.pxi).
-    """
-    closing = threading.Thread(target=channel.close, name="closing a channel", daemon=True)
-    closing.start()
-    closing.join(_CLOSING_SECONDS)

@@ -9,6 +9,7 @@ full width. Rows compare and sort without being decoded.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from finsy.proto import p4i
 from google.protobuf import text_format
@@ -97,6 +98,12 @@ class Table:
         raise OtherProgramError(f"Table {self.name} of the P4 program has no action {number:#x}.")
 
 
+@lru_cache(maxsize=4)
+def parse_p4info(text: str) -> p4i.P4Info:
+    """Return P4Info in text format as a message, which nobody may change: it is read once."""
+    return text_format.Parse(text, p4i.P4Info())
+
+
 @dataclass(frozen=True)
 class Array:
     """A counter or register array."""
@@ -115,9 +122,10 @@ class Layout:
     registers: Mapping[str, Array]
 
     @staticmethod
+    @lru_cache(maxsize=4)
     def from_text(p4info: str) -> "Layout":
-        """Return the layout that P4Info in text format describes."""
-        return Layout.from_message(text_format.Parse(p4info, p4i.P4Info()))
+        """Return the layout that P4Info in text format describes; one text is read once."""
+        return Layout.from_message(parse_p4info(p4info))
 
     @staticmethod
     def from_message(info: p4i.P4Info) -> "Layout":

@@ -59,6 +59,7 @@ class Forwarder:
         senders: a function per attached port that sends a frame. It returns False when the
             frame is lost and raises BlockingIOError when the port cannot take it now.
         counts: the counters of what happens to packets.
+        clock: the time in seconds.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Forwarder:
         queues: TrafficManager,
         senders: dict[int, Sender],
         counts: ForwardingCounts,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._functions = functions
         self._replication = replication
@@ -83,7 +85,8 @@ class Forwarder:
         self._unlimited = not queues.settings.limited
         self._direct = self._unlimited
         self._charged = queues.settings.bandwidth is not None
-        self._started = time.monotonic_ns()
+        self._clock = clock
+        self._started = clock()
         # While no packet waits, unlimited ports skip the queue: the result is the same.
         self._waiting = False
 
@@ -113,7 +116,7 @@ class Forwarder:
     def drain(self) -> None:
         """Send every queued packet that may leave now."""
         queues = self._queues
-        while (item := queues.pop(time.monotonic())) is not None:
+        while (item := queues.pop(self._clock())) is not None:
             self._egress(item[0], item[1], item[2], queues.length(item[0]))
         self._waiting = False
 
@@ -122,7 +125,7 @@ class Forwarder:
         frame = self.held.pop(port, None)
         if frame is None:
             return
-        self._queues.unblock(port, time.monotonic())
+        self._queues.unblock(port, self._clock())
         self._transmit(port, frame)
         self._direct = self._unlimited and not self.held
         self._waiting = True
@@ -135,7 +138,7 @@ class Forwarder:
 
     def _now(self) -> int:
         """Return the microseconds since the program was loaded; 0 if it reads no time."""
-        return (time.monotonic_ns() - self._started) // 1000 if self._uses_time else 0
+        return int((self._clock() - self._started) * 1e6) if self._uses_time else 0
 
     def _pass(
         self, data: bytes, port: int, instance_type: int, kept: tuple[Any, ...] | None
@@ -172,7 +175,7 @@ class Forwarder:
 
     def _enqueue(self, port: int, packet: Queued) -> None:
         self._waiting = True
-        self._queues.push(port, (*packet, self._now()), time.monotonic())
+        self._queues.push(port, (*packet, self._now()), self._clock())
 
     def _replicate(self, replicas: tuple[Replica, ...], packet: Queued) -> None:
         for replica in replicas:

@@ -23,6 +23,9 @@ PARTS: Mapping[str, frozenset[str]] = {
     "controller": frozenset({BASE, "planner", "p4src"}),
     "host": frozenset({BASE, "planner", "tasks"}),
     "topologies": frozenset({BASE, "planner", "controller", "host", "softswitch"}),
+    "virtual": frozenset(
+        {BASE, "planner", "controller", "host", "p4src", "softswitch", "topologies"}
+    ),
     "training": frozenset({BASE, "planner", "host", "tasks"}),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),
     "experiments": frozenset({BASE, "planner", "host", "p4src", "simulator"}),

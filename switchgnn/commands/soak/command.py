@@ -5,6 +5,7 @@
 import json
 import random
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,12 +28,17 @@ from switchgnn.commands.shared.topology import (
 from switchgnn.commands.soak.draw import summary_of
 from switchgnn.commands.soak.runs import Failure, SoakOptions, SoakReport
 from switchgnn.commands.soak.runs import soak as soak_runs
+from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
+from switchgnn.errors import SwitchGNNError
 
 _SEEDS = 2**32
+_MINUTES = 1.0
 
 
 def soak(
-    minutes: Annotated[float, typer.Option(min=0, help="Begin no run after so long.")] = 1.0,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="Begin no run after so long; default: 1.")
+    ] = None,
     topology: TopologyOption = Topology.STAR,
     leaves: LeavesOption = None,
     spines: SpinesOption = None,
@@ -41,6 +47,20 @@ def soak(
     backend: BackendOption = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="All runs follow from it; default: another each time.")
+    ] = None,
+    simulated: Annotated[
+        bool,
+        typer.Option(
+            "--simulated",
+            help="Hosts, switches and controller in this process, in virtual time. With --seed "
+            "and neither --exchanges nor --minutes that scenario alone.",
+        ),
+    ] = False,
+    exchanges: Annotated[
+        int | None, typer.Option(min=1, help="With --simulated: end behind so many.")
+    ] = None,
+    scenario: Annotated[
+        Path | None, typer.Option(help="With --simulated: the only scenario, JSON or TOML.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -52,11 +72,18 @@ def soak(
     """
     chosen = random.SystemRandom().randrange(_SEEDS) if seed is None else seed
     numbers = find_leaves_and_spines(topology, leaves, spines)
-    options = SoakOptions(minutes, target.value, fabric.value, chosen, numbers, backend)
+    longest = _MINUTES if minutes is None else minutes
+    if simulated:
+        only = scenario is not None or (seed is not None and exchanges is None and minutes is None)
+        asked = SimulatedOptions(chosen, exchanges, longest, numbers, backend, scenario, only)
+        raise typer.Exit(soak_simulated(asked, as_json=as_json))
+    if exchanges is not None or scenario is not None:
+        raise SwitchGNNError("--exchanges and --scenario are for --simulated: give that, too.")
+    options = SoakOptions(longest, target.value, fabric.value, chosen, numbers, backend)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with fork_nursery() as nursery, Progress(*columns, console=console) as progress:
-        report = soak_runs(options, _Bar(progress, minutes), nursery)
+        report = soak_runs(options, _Bar(progress, longest), nursery)
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:

@@ -3,7 +3,7 @@
 """Loads, keeps and returns forwarding pipeline configurations."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,6 +20,10 @@ _Set = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest
 
 
+# Makes a program of its document; who installs the same ones again and again may keep them.
+Give = Callable[[bytes], GivenProgram]
+
+
 @dataclass(frozen=True)
 class _Wanted:
     config: p4r.ForwardingPipelineConfig
@@ -28,10 +32,16 @@ class _Wanted:
 
 
 class PipelineConfigs:
-    """The saved and the installed configuration."""
+    """The saved and the installed configuration.
 
-    def __init__(self, device: Device) -> None:
+    Args:
+        device: the switch.
+        give: makes a program of a device configuration.
+    """
+
+    def __init__(self, device: Device, give: Give = GivenProgram) -> None:
         self._device = device
+        self._give = give
         self._lock = threading.Lock()
         self._saved: _Wanted | None = None
         self._installed: InstalledPipeline | None = None
@@ -59,11 +69,11 @@ class PipelineConfigs:
         """
         with self._lock:
             if request.action == _Set.VERIFY:
-                _verify(request.config)
+                self._verify(request.config)
             elif request.action == _Set.VERIFY_AND_SAVE:
-                self._saved = _verify(request.config)
+                self._saved = self._verify(request.config)
             elif request.action == _Set.VERIFY_AND_COMMIT:
-                self._install(_read(request.config))
+                self._install(self._read(request.config))
             elif request.action == _Set.COMMIT:
                 self._commit(request)
             elif request.action == _Set.RECONCILE_AND_COMMIT:
@@ -80,7 +90,7 @@ class PipelineConfigs:
         self._saved = None
 
     def _reconcile(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        wanted = _read(request.config)
+        wanted = self._read(request.config)
         if self._installed is None:
             self._install(wanted)
         elif _same_program(self._installed.config, request.config):
@@ -113,25 +123,23 @@ class PipelineConfigs:
             answer.ClearField("cookie")
         return answer
 
+    def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Wanted:
+        """Read a configuration, and see to it that the switch can run its program."""
+        wanted = self._read(config)
+        with _refusals():
+            wanted.given.check()
+        return wanted
+
+    def _read(self, config: p4r.ForwardingPipelineConfig) -> _Wanted:
+        copy = p4r.ForwardingPipelineConfig()
+        copy.CopyFrom(config)
+        given = self._give(config.p4_device_config)
+        with _refusals():
+            return _Wanted(copy, given, build_schema(copy.p4info, given.program))
+
 
 def _same_program(one: p4r.ForwardingPipelineConfig, other: p4r.ForwardingPipelineConfig) -> bool:
     return one.p4_device_config == other.p4_device_config and one.p4info == other.p4info
-
-
-def _verify(config: p4r.ForwardingPipelineConfig) -> _Wanted:
-    """Read a configuration, and see to it that the switch can run its program."""
-    wanted = _read(config)
-    with _refusals():
-        wanted.given.check()
-    return wanted
-
-
-def _read(config: p4r.ForwardingPipelineConfig) -> _Wanted:
-    copy = p4r.ForwardingPipelineConfig()
-    copy.CopyFrom(config)
-    given = GivenProgram(config.p4_device_config)
-    with _refusals():
-        return _Wanted(copy, given, build_schema(copy.p4info, given.program))
 
 
 @contextmanager

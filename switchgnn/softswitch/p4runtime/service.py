@@ -12,11 +12,12 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError
 
 from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.p4runtime.arbitration import Arbiter, StreamClient
 from switchgnn.softswitch.p4runtime.call_limits import ReadLimit, StreamLimits
 from switchgnn.softswitch.p4runtime.device import Device
 from switchgnn.softswitch.p4runtime.packet_io import packet_in_message, packet_out_frame
-from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
+from switchgnn.softswitch.p4runtime.pipeline_config import Give, PipelineConfigs
 from switchgnn.softswitch.p4runtime.reading import read_entities
 from switchgnn.softswitch.p4runtime.values import denied, unimplemented
 from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
@@ -38,13 +39,20 @@ class P4RuntimeService:
         device: the switch.
         device_id: the device id that requests must name.
         cpu_port: the port at which packet-outs enter the program, or None to refuse them.
+        give: makes a program of a device configuration.
     """
 
-    def __init__(self, device: Device, device_id: int, cpu_port: int | None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        device_id: int,
+        cpu_port: int | None,
+        give: Give = GivenProgram,
+    ) -> None:
         self._device = device
         self._cpu_port = cpu_port
         self.arbiter = Arbiter(device_id)
-        self.configs = PipelineConfigs(device)
+        self.configs = PipelineConfigs(device, give)
         self._streams = StreamLimits()
         self._reads = ReadLimit()
 

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker in virtual time: the real exchange, round after round."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.pace import Pace
+from switchgnn.planner.direction import Direction
+from switchgnn.virtual.network.link import VirtualLink
+from switchgnn.virtual.network.wire import Wire
+from switchgnn.virtual.subject import Subject
+from switchgnn.virtual.timing.clock import VirtualClock
+from switchgnn.virtual.timing.scheduler import Scheduler
+from switchgnn.virtual.timing.task import Task
+from switchgnn.virtual.trace import Trace
+
+# Nanoseconds that a worker takes to wake, at most.
+_WAKES = 60_000
+# Nanoseconds for which it computes between two rounds, at most.
+_COMPUTES = 3_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """One exchange of one worker.
+
+    Attributes:
+        worker, session, round: whose, and which; rounds from 1.
+        values: int32[n, F], the sums as integers.
+    """
+
+    worker: int
+    session: int
+    round: int
+    values: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all workers do in a session.
+
+    Attributes:
+        session: its number.
+        rounds: float32[V, F] and the direction of each exchange.
+        pace: bounds on sending and waiting.
+    """
+
+    session: int
+    rounds: tuple[tuple[NDArray[np.float32], Direction], ...]
+    pace: Pace
+
+
+class VirtualWorker:
+    """A worker, whose process is another one in each session.
+
+    Args:
+        number: its number.
+        subject: what is exchanged.
+        scheduler: keeps the time.
+        trace: hears what happens.
+        random: what it draws from.
+
+    Attributes:
+        number, name: which it is.
+        up: takes its frames.
+        clock: its clock.
+        exchange: that of its process; None before the first one.
+        task: its process; None before the first one.
+        killed: whether it was killed in this session.
+    """
+
+    def __init__(
+        self, number: int, subject: Subject, scheduler: Scheduler, trace: Trace, random: Random
+    ) -> None:
+        self.number = number
+        self.name = f"w{number}"
+        self.up: Wire
+        self.clock = VirtualClock(scheduler)
+        self.exchange: InNetworkExchange | None = None
+        self.task: Task | None = None
+        self.killed = False
+        self._subject = subject
+        self._scheduler = scheduler
+        self._trace = trace
+        self._random = random
+        self._link: VirtualLink | None = None
+        self._ended: Callable[[], None] | None = None
+
+    def arrive(self, frames: list[bytes]) -> None:
+        """Take frames for the worker."""
+        if self._link is not None:
+            self._link.arrive(frames)
+
+    def begin(self, job: Job, done: Callable[[Done], None], ended: Callable[[], None]) -> None:
+        """Start a process.
+
+        Args:
+            job: what it does.
+            done: called behind each exchange.
+            ended: called when the process has ended.
+        """
+
+        def work(task: Task) -> None:
+            try:
+                self._work(task, job, done)
+            except Exception as error:
+                self._trace.note(self.name, f"gives up: {type(error).__name__}: {error}")
+                raise
+            finally:
+                if not self.killed:
+                    self._scheduler.after(0, ended)
+
+        self.killed = False
+        self._ended = ended
+        self.task = Task(self._scheduler, self.name, work)
+        self._link = VirtualLink(f"virtual:{self.name}", self.task, self.up, self._random, _WAKES)
+        self.task.start(int(_COMPUTES * self._random.random()))
+
+    def kill(self) -> bool:
+        """End its process where it stands; tell whether there was one."""
+        if self.task is None or self.task.ended:
+            return False
+        self.killed = True
+        self._trace.note(self.name, "is killed")
+        self.task.kill()
+        self.close()
+        if self._ended is not None:
+            self._scheduler.after(0, self._ended)
+        return True
+
+    def stand_still(self, seconds: float) -> None:
+        """Let its process do nothing for that long."""
+        if self.task is not None:
+            self._trace.note(self.name, f"stands still for {seconds:g} s")
+            self.task.stand_still(seconds)
+
+    def close(self) -> None:
+        """Receive nothing any more."""
+        if self._link is not None:
+            self._link.close()
+
+    def _work(self, task: Task, job: Job, done: Callable[[Done], None]) -> None:
+        link = self._link
+        if link is None:
+            return
+        part = self._subject.plan.workers[self.number]
+        exchange = self.exchange = InNetworkExchange(
+            self._subject.plan.manifest,
+            part,
+            link,
+            self._subject.site.addresses(self.number),
+            session=job.session,
+            pace=job.pace,
+            clock=self.clock,
+            incarnation=self._random.getrandbits(32),
+        )
+        for number, (features, direction) in enumerate(job.rounds, 1):
+            result = exchange.aggregate_fixed(features[part.vertices], direction)
+            self._trace.note(self.name, f"has round {number}")
+            done(Done(self.number, job.session, number, result.values))
+            task.sleep(int(_COMPUTES * self._random.random()))
+        link.close()

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One scenario from its beginning to its end."""
+
+from dataclasses import dataclass
+
+from switchgnn.host.pace import Pace
+from switchgnn.virtual.checks.all_checks import all_checks
+from switchgnn.virtual.incidents import arrange
+from switchgnn.virtual.parts.worker import Done, Job
+from switchgnn.virtual.scenario.scenario import Scenario
+from switchgnn.virtual.scene import Made, Scene, Violation
+from switchgnn.virtual.subject import Subjects
+
+# Nanoseconds between two sessions, at most.
+_PAUSE = 50_000_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a scenario.
+
+    Attributes:
+        violations: what was not as it must be.
+        exchanges: those that all workers have done.
+        seconds: virtual time.
+        events: how many events there were.
+        frames: how many frames went over lines.
+        faults: what went wrong on purpose, by kind.
+        errors: how the workers ended that gave up.
+        digest: SHA-256 of the trace.
+        trace: its lines, if they were wanted.
+    """
+
+    violations: tuple[Violation, ...]
+    exchanges: int
+    seconds: float
+    events: int
+    frames: int
+    faults: dict[str, int]
+    errors: tuple[str, ...]
+    digest: str
+    trace: tuple[str, ...]
+
+
+def run_scenario(
+    scenario: Scenario, made: Made, subjects: Subjects, *, keeps_trace: bool = False
+) -> Outcome:
+    """Let a scenario happen.
+
+    Args:
+        scenario: all that it follows from.
+        made: what scenarios share.
+        subjects: knows what is exchanged.
+        keeps_trace: whether the lines of the trace are wanted.
+
+    Returns:
+        What came of it.
+
+    Raises:
+        SwitchGNNError: the scenario cannot be.
+    """
+    return _Run(Scene(scenario, subjects.of(scenario), made, keeps_trace=keeps_trace)).run()
+
+
+class _Run:
+    """Drives the sessions of a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._checks = all_checks()
+        self._random = scene.source("sessions")
+        self._session = 0
+        self._running = 0
+        self._finished = False
+        self._done_by: dict[tuple[int, int], int] = {}
+        self._errors: list[str] = []
+
+    def run(self) -> Outcome:
+        scene = self._scene
+        for check in self._checks:
+            check.begin(scene)
+        arrange(scene)
+        for switch in scene.switches:
+            switch.start()
+        self._open_session()
+        in_time = scene.scheduler.run(longest(scene.scenario), lambda: self._finished)
+        for check in self._checks:
+            check.conclude(in_time=in_time)
+        for worker in scene.workers:
+            worker.kill()
+        scene.controller.end()
+        return self._outcome()
+
+    def _open_session(self) -> None:
+        self._session += 1
+        self._scene.controller.open_session(self._begin_workers)
+
+    def _begin_workers(self, session: int) -> None:
+        scene = self._scene
+        scenario, subject = scene.scenario, scene.subject
+        directions = subject.directions
+        rounds = tuple(
+            (
+                subject.features([scenario.seed, self._session, number], scenario.width),
+                directions[number % len(directions)],
+            )
+            for number in range(scenario.rounds)
+        )
+        scene.job = Job(session, rounds, Pace(scenario.window, scenario.patience))
+        for check in self._checks:
+            check.session_begins()
+        self._running = len(scene.workers)
+        for worker in scene.workers:
+            worker.begin(scene.job, self._done, self._worker_ended)
+
+    def _done(self, done: Done) -> None:
+        key = (self._session, done.round)
+        self._done_by[key] = self._done_by.get(key, 0) + 1
+        for check in self._checks:
+            check.done(done)
+
+    def _worker_ended(self) -> None:
+        self._running -= 1
+        if self._running:
+            return
+        for check in self._checks:
+            check.session_ends()
+        tasks = [worker.task for worker in self._scene.workers if worker.task is not None]
+        self._errors += [f"{task.name}: {task.error}" for task in tasks if task.error]
+        self._scene.controller.close_session()
+        if self._session == self._scene.scenario.sessions:
+            self._finished = True
+            return
+        pause = int(_PAUSE * self._random.random())
+        self._scene.scheduler.after(pause, self._open_session)
+
+    def _outcome(self) -> Outcome:
+        scene = self._scene
+        faults = {name: n for name, n in scene.fates.items() if name != "passed"}
+        return Outcome(
+            violations=tuple(scene.violations),
+            exchanges=sum(n == len(scene.workers) for n in self._done_by.values()),
+            seconds=scene.scheduler.seconds,
+            events=scene.scheduler.events,
+            frames=scene.fates.total(),
+            faults=dict(sorted({**faults, **scene.incidents}.items())),
+            errors=tuple(self._errors),
+            digest=scene.trace.digest,
+            trace=tuple(scene.trace.lines),
+        )
+
+
+def longest(scenario: Scenario) -> float:
+    """Return the virtual seconds within which a scenario must end."""
+    waits = sum(incident.seconds for incident in scenario.incidents)
+    session = 10 * scenario.patience + 30.0 * scenario.rounds
+    return scenario.sessions * (session + waits) + 60.0

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Draws scenarios: each follows from its seed and what is asked for."""
+
+from dataclasses import dataclass, fields
+from random import Random
+
+from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
+
+_SENDS = ("multicast", "cover")
+_SLOTS = (8, 16, 32, 64, 256)
+_WIDTHS = (1, 32, 33, 64, 80)
+_WINDOWS = (1, 2, 4, 8, 16, 16, 64)
+# How bad a direction may be, and how often it is so.
+_RATES = {"loss": 0.15, "duplicate": 0.1, "late": 0.05, "reorder": 0.1, "corrupt": 0.05}
+_NO_FAULT = 0.4
+_NO_RATES = 0.15
+# Plans are drawn from this many graphs of each shape, so that a soak plans seldom.
+_GRAPHS = 4
+_SHAPES = ((20, 30), (60, 150), (120, 240), (240, 400))
+_LONG = 60.0
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What all scenarios of a soak have in common.
+
+    Attributes:
+        leaves, spines: no leaves: stars.
+        backend: as a scenario has it.
+    """
+
+    leaves: int = 0
+    spines: int = 0
+    backend: str = "auto"
+
+
+def draw_scenario(seed: int, wish: Wish) -> Scenario:
+    """Return the scenario of a seed; the same seed and wish give the same one."""
+    source = Random(f"scenario/{seed}")  # noqa: S311
+    least = max(2, wish.leaves)
+    workers = source.randint(least, least + 3)
+    vertices, edges = source.choice(_SHAPES)
+    rounds = source.choice((1, 2, 4, 8))
+    sessions = source.choice((1, 1, 1, 2, 3))
+    patience = source.choice((20.0, 20.0, 5.0))
+    calm = source.random() < _NO_RATES
+    return Scenario(
+        seed=seed,
+        graph=f"random:{vertices}:{edges}:{source.randrange(_GRAPHS)}",
+        workers=workers,
+        leaves=wish.leaves,
+        spines=wish.spines,
+        slots=source.choice(_SLOTS),
+        send=source.choice(_SENDS),
+        directions=source.choice(("forward", "forward", "both")),
+        width=source.choice(_WIDTHS),
+        rounds=rounds,
+        sessions=sessions,
+        window=source.choice(_WINDOWS),
+        patience=patience,
+        backend=wish.backend,
+        queue_depth=source.choice((64, 16, 4)),
+        queue_rate=source.choice((0.0, 0.0, 0.0, 200_000.0, 20_000.0)),
+        turns=source.choice((0, 0, 1, 3)),
+        latency=source.choice((5, 50, 50, 500, 5_000)),
+        jitter=source.choice((0, 20, 200, 2_000)),
+        up=Rates() if calm else _rates(source),
+        down=Rates() if calm else _rates(source),
+        cables=Rates() if calm or not wish.leaves else _rates(source),
+        incidents=_incidents(source, workers, wish, patience, rounds * sessions),
+    )
+
+
+def _rates(source: Random) -> Rates:
+    return Rates(
+        **{
+            each.name: 0.0
+            if source.random() < _NO_FAULT
+            else round(source.uniform(0.0, _RATES[each.name]), 4)
+            for each in fields(Rates)
+        }
+    )
+
+
+def _incidents(
+    source: Random, workers: int, wish: Wish, patience: float, exchanges: int
+) -> tuple[Incident, ...]:
+    """Draw a few: most scenarios have one at most, some have many."""
+    number = source.choice((0, 0, 1, 1, 1, 2, 3, 6))
+    drawn = [_incident(source, workers, wish, patience, exchanges) for _ in range(number)]
+    return tuple(sorted(drawn, key=lambda incident: incident.event))
+
+
+def _incident(
+    source: Random, workers: int, wish: Wish, patience: float, exchanges: int
+) -> Incident:
+    switches = wish.leaves + wish.spines if wish.leaves else 1
+    worker, switch = f"w{source.randrange(workers)}", f"s{source.randrange(switches)}"
+    lines = [f"w{number}" for number in range(workers)]
+    lines += [f"l{leaf}s{spine}" for leaf in range(wish.leaves) for spine in range(wish.spines)]
+    line = source.choice(lines) + source.choice(("", ".up", ".down"))
+    kind, where, most = source.choice(
+        (
+            (IncidentKind.SILENCE, line, patience / 10),
+            (IncidentKind.SILENCE, line, 0.05),
+            (IncidentKind.STOP, worker, patience / 4),
+            (IncidentKind.STOP, worker, _LONG),
+            (IncidentKind.KILL, worker, 0.0),
+            (IncidentKind.RESTART, switch, patience / 20),
+            (IncidentKind.RESTART, switch, patience / 20),
+            (IncidentKind.RESTART, "controller", patience / 10),
+            (IncidentKind.PARTITION, switch, patience / 10),
+            (IncidentKind.SPILL, switch, 0.0),
+            (IncidentKind.SPILL, switch, 0.0),
+            (IncidentKind.JUMP, worker, patience / 10),
+        )
+    )
+    # Anywhere in a scenario of unknown length: the first events are as likely as all others.
+    event = int(2 ** source.uniform(0.0, 9.0 + exchanges.bit_length()))
+    return Incident(kind, where, event, round(most * source.random(), 3))

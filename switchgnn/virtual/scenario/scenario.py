@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario: what is exchanged, over what, and what goes wrong."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Probabilities per frame, in one direction of a line.
+
+    Attributes:
+        loss: it is lost.
+        duplicate: it comes twice, one behind the other.
+        late: it comes once more, up to minutes later.
+        reorder: it comes later than others, up to a second.
+        corrupt: one to three of its bits are changed.
+    """
+
+    loss: float = 0.0
+    duplicate: float = 0.0
+    late: float = 0.0
+    reorder: float = 0.0
+    corrupt: float = 0.0
+
+
+class IncidentKind(str, Enum):
+    """What happens once."""
+
+    SILENCE = "silence"
+    STOP = "stop"
+    KILL = "kill"
+    RESTART = "restart"
+    PARTITION = "partition"
+    SPILL = "spill"
+    JUMP = "jump"
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Something that happens once.
+
+    Attributes:
+        kind: SILENCE: a line loses all frames. STOP: a worker stands still. KILL: a worker is
+            gone. RESTART: a switch, or the controller, is gone for a time and has forgotten all
+            when it is back. PARTITION: no word passes between the controller and a switch. SPILL:
+            what goes around in a switch is lost. JUMP: the clock of a worker goes on at once.
+        where: a line like `w3`, `w3.up`, `l0s1.down`; a worker like `w3`; a switch like `s0`; or
+            `controller`.
+        event: behind how many events of the scenario.
+        seconds: for how long, or how far.
+    """
+
+    kind: IncidentKind
+    where: str
+    event: int
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that a run follows from.
+
+    Attributes:
+        seed: of everything that is drawn while it runs.
+        graph: as `switchgnn plan` takes it.
+        workers: their number.
+        leaves, spines: switches; no leaves: a star around one switch.
+        slots, send, directions: options of the plan.
+        width: columns of the features.
+        rounds: exchanges of each session; if the plan has both directions, they take turns.
+        sessions: how often the plan is installed anew, with new workers.
+        window, patience: of the workers.
+        backend: `native`, `python`, or `auto`: native code where a compiler is there.
+        queue_depth, queue_rate: of the switches' ports, in packets and packets per second; no
+            rate: no limit.
+        turns: how many packets that go around a switch takes before it looks for others; 0: all.
+        latency, jitter: microseconds of a way over a line, and how much more it may be.
+        up, down: what happens to frames of workers and to frames for them.
+        cables: what happens between leaves and spines, in both directions.
+        incidents: what happens once, in the order of their events.
+    """
+
+    seed: int
+    graph: str = "random:60:150:1"
+    workers: int = 3
+    leaves: int = 0
+    spines: int = 0
+    slots: int = 64
+    send: str = "multicast"
+    directions: str = "forward"
+    width: int = 32
+    rounds: int = 2
+    sessions: int = 1
+    window: int = 16
+    patience: float = 20.0
+    backend: str = "auto"
+    queue_depth: int = 64
+    queue_rate: float = 0.0
+    turns: int = 0
+    latency: int = 50
+    jitter: int = 20
+    up: Rates = Rates()
+    down: Rates = Rates()
+    cables: Rates = Rates()
+    incidents: tuple[Incident, ...] = ()
+
+    @property
+    def switches(self) -> int:
+        """How many switches there are; leaves come first."""
+        return self.leaves + self.spines if self.leaves else 1
+
+    @property
+    def exchanges(self) -> int:
+        """How many exchanges are to be done."""
+        return self.rounds * self.sessions

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""All parts of one scenario, and the lines between them."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+from switchgnn.host.wire.faults import worker_link
+from switchgnn.p4src import Program
+from switchgnn.virtual.network.disturbance import Disturbance
+from switchgnn.virtual.network.wire import Deliver, Ways, Wire
+from switchgnn.virtual.parts.control_line import ControlLine
+from switchgnn.virtual.parts.controller import VirtualController
+from switchgnn.virtual.parts.engines import Programs
+from switchgnn.virtual.parts.switch import SwitchSettings, VirtualSwitch
+from switchgnn.virtual.parts.worker import Job, VirtualWorker
+from switchgnn.virtual.scenario.scenario import Rates, Scenario
+from switchgnn.virtual.subject import Subject
+from switchgnn.virtual.timing.scheduler import Scheduler
+from switchgnn.virtual.trace import Trace
+
+_MICROSECOND = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What scenarios share, as it is made once.
+
+    Attributes:
+        program: what the switches run.
+        programs: what it becomes.
+    """
+
+    program: Program
+    programs: Programs
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something that is not as it must be.
+
+    Attributes:
+        name: of the invariant.
+        what: one sentence.
+    """
+
+    name: str
+    what: str
+
+
+class Scene:
+    """The parts of a scenario. Nothing happens before somebody starts them.
+
+    Args:
+        scenario: what happens.
+        subject: what is exchanged.
+        made: what scenarios share.
+        keeps_trace: whether the lines of the trace are wanted.
+
+    Attributes:
+        scenario, subject: as given.
+        scheduler, trace: time, and what has happened.
+        fates: frames on lines by what became of them.
+        incidents: what has happened once, by kind.
+        wires: all directions of all lines, by name.
+        switches, workers, lines, controller: the parts.
+        job: what workers do in this session; None before the first one.
+        violations: what is not as it must be.
+    """
+
+    def __init__(
+        self, scenario: Scenario, subject: Subject, made: Made, *, keeps_trace: bool = False
+    ) -> None:
+        self.scenario = scenario
+        self.subject = subject
+        self.scheduler = Scheduler()
+        self.trace = Trace(self.scheduler, keeps=keeps_trace)
+        self.fates: Counter[str] = Counter()
+        self.incidents: Counter[str] = Counter()
+        self.wires: dict[str, Wire] = {}
+        self.job: Job | None = None
+        self.violations: list[Violation] = []
+        self._ways = Ways(
+            self.scheduler,
+            self.trace,
+            self.source("ways"),
+            scenario.latency * _MICROSECOND,
+            scenario.jitter * _MICROSECOND,
+            self.fates,
+        )
+        settings = SwitchSettings(scenario.queue_depth, scenario.queue_rate, scenario.turns)
+        self.switches = [
+            VirtualSwitch(number, made.programs, settings, self.scheduler, self.trace)
+            for number in range(len(subject.shares))
+        ]
+        self.workers = [
+            VirtualWorker(number, subject, self.scheduler, self.trace, self.source(f"w{number}"))
+            for number in range(scenario.workers)
+        ]
+        self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
+        self.controller = VirtualController(
+            subject.shares, self.lines, made.program, self.scheduler, self.trace
+        )
+        self._lay_lines()
+
+    def source(self, name: str) -> Random:
+        """Return a generator of its own for a part, so that parts do not disturb each other."""
+        return Random(f"{self.scenario.seed}/{name}")  # noqa: S311
+
+    def violated(self, name: str, what: str) -> None:
+        """Take note that something is not as it must be, once for each name."""
+        if all(known.name != name for known in self.violations):
+            self.violations.append(Violation(name, what))
+            self.trace.note("check", f"{name}: {what}")
+
+    def _lay_lines(self) -> None:
+        site, scenario = self.subject.site, self.scenario
+        for worker in self.workers:
+            switch = self.switches[site.places[worker.number][0]]
+            port, link = site.port(worker.number), worker_link(worker.number)
+            worker.up = self._wire(f"{link}.up", scenario.up, partial(switch.arrive, port))
+            switch.wires[port] = self._wire(f"{link}.down", scenario.down, worker.arrive)
+        for name, lower, upper in self.subject.site.cables:
+            below, above = self.switches[lower.switch], self.switches[upper.switch]
+            arrive_above = partial(above.arrive, upper.port)
+            arrive_below = partial(below.arrive, lower.port)
+            below.wires[lower.port] = self._wire(f"{name}.up", scenario.cables, arrive_above)
+            above.wires[upper.port] = self._wire(f"{name}.down", scenario.cables, arrive_below)
+
+    def _wire(self, name: str, rates: Rates, deliver: Deliver) -> Wire:
+        disturbance = Disturbance(rates, self.source(name), self.fates)
+        wire = self.wires[name] = Wire(name, self._ways, disturbance, deliver)
+        return wire

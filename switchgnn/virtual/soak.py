@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios one after another, and what they have found."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from typing import Any
+
+from switchgnn.errors import SwitchGNNError
+from switchgnn.p4src import load_program
+from switchgnn.softswitch.native.backend import Backend
+from switchgnn.virtual.parts.engines import Programs
+from switchgnn.virtual.run import Outcome, run_scenario
+from switchgnn.virtual.scenario.draw import Wish, draw_scenario
+from switchgnn.virtual.scenario.files import ScenarioError
+from switchgnn.virtual.scenario.scenario import Scenario
+from switchgnn.virtual.scene import Made
+from switchgnn.virtual.subject import Subjects
+
+EXACT, WRONG, FAILED = 0, 1, 2
+# After this number of failures a soak ends, because more would show nothing new.
+_MOST_FAILURES = 5
+SUMS_EXACT = "sums exact"
+
+
+@dataclass(frozen=True)
+class SoakFailure:
+    """A scenario in which something was not as it must be.
+
+    Attributes:
+        seed: of the scenario.
+        name: of the first invariant that did not hold; empty if the scenario could not be.
+        what: one sentence.
+        command: the command that replays it.
+    """
+
+    seed: int
+    name: str
+    what: str
+    command: str
+
+
+@dataclass
+class SoakSums:
+    """What all scenarios so far have come to.
+
+    Attributes:
+        scenarios, exchanges, events, frames: how many there were.
+        virtual_seconds: time that has passed in them.
+        gave_up: workers that ended with an error, as they have to at times.
+        faults: what went wrong on purpose, by kind.
+        failures: what was not as it must be.
+    """
+
+    scenarios: int = 0
+    exchanges: int = 0
+    events: int = 0
+    frames: int = 0
+    virtual_seconds: float = 0.0
+    gave_up: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    failures: list[SoakFailure] = field(default_factory=list)
+    _digest: Any = field(default_factory=hashlib.sha256)
+
+    def add(self, outcome: Outcome) -> None:
+        """Add what came of a scenario."""
+        self.scenarios += 1
+        self.exchanges += outcome.exchanges
+        self.events += outcome.events
+        self.frames += outcome.frames
+        self.virtual_seconds += outcome.seconds
+        self.gave_up += len(outcome.errors)
+        self.faults.update(outcome.faults)
+        self._digest.update(bytes.fromhex(outcome.digest))
+
+    @property
+    def trace_digest(self) -> str:
+        """SHA-256 of the digests of all traces."""
+        return str(self._digest.hexdigest())
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the program; a wrong sum counts more than another failure."""
+        if any(failure.name == SUMS_EXACT for failure in self.failures):
+            return WRONG
+        return FAILED if self.failures else EXACT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain data, for JSON."""
+        return {
+            "scenarios": self.scenarios,
+            "exchanges": self.exchanges,
+            "events": self.events,
+            "frames": self.frames,
+            "virtual_seconds": round(self.virtual_seconds, 9),
+            "gave_up": self.gave_up,
+            "faults": dict(sorted(self.faults.items())),
+            "failures": [asdict(failure) for failure in self.failures],
+            "trace_digest": self.trace_digest,
+        }
+
+
+def _backend(name: str) -> Backend:
+    """Return a back end by its name.
+
+    Raises:
+        ScenarioError: none has it.
+    """
+    try:
+        return Backend(name)
+    except ValueError:
+        known = " or ".join(backend.value for backend in Backend)
+        raise ScenarioError(f"There is no back end {name!r}: take {known}.") from None
+
+
+class Soak:
+    """Runs scenarios; what they share is made once.
+
+    Args:
+        wish: what they have in common.
+    """
+
+    def __init__(self, wish: Wish) -> None:
+        self.wish = wish
+        self._program = load_program()
+        self._programs: dict[str, Programs] = {}
+        self._subjects = Subjects(self._program)
+
+    def run(self, scenario: Scenario, *, keeps_trace: bool = False) -> Outcome:
+        """Let one scenario happen.
+
+        Raises:
+            SwitchGNNError: it cannot be.
+        """
+        name = scenario.backend
+        if name not in self._programs:
+            self._programs[name] = Programs(_backend(name))
+        made = Made(self._program, self._programs[name])
+        return run_scenario(scenario, made, self._subjects, keeps_trace=keeps_trace)
+
+    def scenarios(self, seed: int) -> Iterator[Scenario]:
+        """Yield the scenarios of a seed and those that follow it, without end."""
+        return (draw_scenario(number, self.wish) for number in count(seed))
+
+    def many(
+        self,
+        scenarios: Iterator[Scenario],
+        command_of: Callable[[Scenario], str],
+        goes_on: Callable[[SoakSums], bool],
+    ) -> SoakSums:
+        """Let scenarios happen, until too much has failed or it shall end.
+
+        Args:
+            scenarios: those that happen.
+            command_of: returns the command that replays a scenario.
+            goes_on: asked in front of each, with what all so far have come to.
+
+        Returns:
+            What they have come to.
+        """
+        sums = SoakSums()
+        for scenario in scenarios:
+            if not goes_on(sums) or len(sums.failures) >= _MOST_FAILURES:
+                break
+            try:
+                outcome = self.run(scenario)
+            except SwitchGNNError as error:
+                failure = SoakFailure(scenario.seed, "", str(error), command_of(scenario))
+                sums.failures.append(failure)
+                continue
+            sums.add(outcome)
+            if outcome.violations:
+                first = outcome.violations[0]
+                sums.failures.append(
+                    SoakFailure(scenario.seed, first.name, first.what, command_of(scenario))
+                )
+        return sums

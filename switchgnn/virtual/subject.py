@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a scenario exchanges: graph, plan, the place of each part, and the right sums."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.controller import (
+    Network,
+    leaf_spine_networks,
+    leaf_spine_switch_plan,
+    load_plan,
+    star_network,
+)
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.p4src import Program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.topologies import LeafSpineSite, Site, Star, Target
+from switchgnn.virtual.oracle import Oracle
+from switchgnn.virtual.scenario.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class SwitchShare:
+    """What one switch serves."""
+
+    plan: SwitchPlan
+    network: Network
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is exchanged, and where.
+
+    Attributes:
+        plan: the plan.
+        shares: what each switch serves, leaves first.
+        site: ports, addresses and cables.
+        oracle: knows the right sums.
+        directions: those of the plan.
+    """
+
+    plan: Plan
+    shares: tuple[SwitchShare, ...]
+    site: Site
+    oracle: Oracle
+    directions: tuple[Direction, ...]
+
+    def features(self, seed: list[int], width: int) -> NDArray[np.float32]:
+        """Draw float32[V, width]."""
+        generator = np.random.default_rng(seed)
+        return generator.standard_normal((self.oracle.vertices, width), dtype=np.float32)
+
+
+class Subjects:
+    """Makes subjects, and keeps some: scenarios often share a plan.
+
+    Args:
+        program: what the switches run.
+        most: how many are kept.
+    """
+
+    def __init__(self, program: Program, most: int = 256) -> None:
+        self._program = program
+        self._most = most
+        self._known: dict[tuple[object, ...], Subject] = {}
+
+    def of(self, scenario: Scenario) -> Subject:
+        """Return what a scenario exchanges."""
+        s = scenario
+        key = (s.graph, s.workers, s.leaves, s.spines, s.slots, s.send, s.directions)
+        if key not in self._known:
+            if len(self._known) >= self._most:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = self._make(scenario)
+        return self._known[key]
+
+    def _make(self, scenario: Scenario) -> Subject:
+        graph = load_graph(scenario.graph)
+        plan = build_plan(
+            graph,
+            workers=scenario.workers,
+            slots=scenario.slots,
+            program=self._program.digest,
+            send=scenario.send,
+            directions=scenario.directions,
+        )
+        both = scenario.directions != "forward"
+        directions = (Direction.FORWARD, Direction.BACKWARD) if both else (Direction.FORWARD,)
+        oracle = Oracle(graph, plan.assignment, directions)
+        if scenario.leaves:
+            shares, site = _leaf_spine(scenario, plan)
+        else:
+            network = star_network(scenario.workers)
+            switch_plan = load_plan((plan.manifest, plan.switch))
+            shares = (SwitchShare(switch_plan, network),)
+            site = Star(network, Target.EMBEDDED, "virtual")
+        return Subject(plan, shares, site, oracle, directions)
+
+
+def _leaf_spine(scenario: Scenario, plan: Plan) -> tuple[tuple[SwitchShare, ...], Site]:
+    leaf_spine = even_leaf_spine(scenario.workers, scenario.leaves, scenario.spines)
+    parts = split_for_leaf_spine(plan, leaf_spine)
+    networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
+    plans = [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
+    shares = tuple(map(SwitchShare, plans, networks.switches))
+    addresses = tuple(f"virtual-{number}" for number in range(len(shares)))
+    return shares, LeafSpineSite(networks, Target.EMBEDDED, addresses)

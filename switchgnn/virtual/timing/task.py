@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that block, each in a greenlet: while one waits, others run."""
+
+from collections.abc import Callable
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from switchgnn.virtual.timing.scheduler import SECOND, Scheduler
+
+# Who looks so often without waiting never lets virtual time go on.
+_MOST_LOOKS = 100_000
+
+
+class HangError(Exception):
+    """A program runs on without waiting for anything."""
+
+
+class Task:
+    """A program that waits in virtual time.
+
+    Args:
+        scheduler: what wakes it.
+        name: for messages.
+        work: the program; its error is kept.
+
+    Attributes:
+        name: as given.
+        error: what ended it, if that was an error.
+        ended: whether it runs no more.
+    """
+
+    def __init__(self, scheduler: Scheduler, name: str, work: Callable[["Task"], None]) -> None:
+        self.name = name
+        self.error: Exception | None = None
+        self.ended = False
+        self._scheduler = scheduler
+        self._work = work
+        self._greenlet = greenlet(self._run)
+        self._waits = 0
+        self._waiting = False
+        self._told = False
+        self._woken = False
+        self._still_until = 0
+        self._looks = 0
+
+    def start(self, delay: int = 0) -> None:
+        """Begin that many nanoseconds from now."""
+        self._waiting = True
+        self._scheduler.after(delay, self._resume, self._waits, True)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is told something, or the time is over; tell whether it was told."""
+        self._looks = 0
+        self._told = self._woken = False
+        self._waiting = True
+        # One nanosecond more, so that the time that was asked for is over on every clock.
+        self._scheduler.after(int(seconds * SECOND) + 1, self._resume, self._waits, False)
+        self._greenlet.parent.switch()
+        return self._woken
+
+    def sleep(self, nanoseconds: int) -> None:
+        """Wait for that long, whatever it is told."""
+        until = self._scheduler.now + nanoseconds
+        while self._scheduler.now < until:
+            self.wait((until - self._scheduler.now) / SECOND)
+
+    def look(self) -> None:
+        """Take note that it looks for something without waiting for it.
+
+        Raises:
+            HangError: it has done nothing else for long.
+        """
+        self._looks += 1
+        if self._looks > _MOST_LOOKS:
+            raise HangError(f"{self.name} looks for frames again and again, and never waits.")
+
+    def tell(self, delay: int) -> None:
+        """Wake it that many nanoseconds from now, if it waits."""
+        if self._waiting and not self._told:
+            self._told = True
+            self._scheduler.after(delay, self._resume, self._waits, True)
+
+    def stand_still(self, seconds: float) -> None:
+        """Run no more for that long; what wakes it meanwhile wakes it then."""
+        self._still_until = max(self._still_until, self._scheduler.now + int(seconds * SECOND))
+
+    def kill(self) -> None:
+        """End it where it stands."""
+        if self.ended:
+            return
+        self.ended, self._waiting = True, False
+        if self._greenlet:
+            self._greenlet.throw(GreenletExit)
+
+    def _resume(self, wait: int, told: bool) -> None:
+        if not self._waiting or wait != self._waits:
+            return
+        if self._scheduler.now < self._still_until:
+            self._scheduler.at(self._still_until, self._resume, wait, told)
+            return
+        self._waiting = False
+        self._waits += 1
+        self._woken = told
+        self._greenlet.parent = getcurrent()
+        self._greenlet.switch()
+
+    def _run(self) -> None:
+        try:
+            self._work(self)
+        except Exception as error:
+            if not self.ended:
+                self.error = error
+        finally:
+            self.ended = True

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whole exchanges in virtual time: nothing is otherwise than it must be, and each repeats."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from switchgnn.virtual.scenario.draw import Wish, draw_scenario
+from switchgnn.virtual.scenario.files import ScenarioError, read_scenario, scenario_text
+from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
+from tests.support.native import needs_compiler
+from tests.support.speed import seconds_here
+
+BAD = Rates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)
+QUIET = Scenario(seed=1, rounds=3)
+
+
+def test_without_faults_every_exchange_is_done(star):
+    outcome = star.run(QUIET)
+    assert not outcome.violations
+    assert not outcome.errors
+    assert outcome.exchanges == QUIET.exchanges
+    assert set(outcome.faults) == set()
+
+
+def test_with_all_faults_every_exchange_is_done(star):
+    outcome = star.run(replace(QUIET, up=BAD, down=BAD, sessions=2, directions="both"))
+    assert not outcome.violations
+    assert not outcome.errors
+    assert outcome.exchanges == 2 * QUIET.rounds
+    assert set(outcome.faults) == {"loss", "duplicate", "late", "reorder", "corrupt"}
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        replace(QUIET, up=BAD, down=BAD),
+        replace(QUIET, incidents=(Incident(IncidentKind.RESTART, "s0", 130, 0.5),)),
+        replace(QUIET, incidents=(Incident(IncidentKind.KILL, "w1", 130),), sessions=2),
+    ],
+    ids=["faults", "restart", "kill"],
+)
+def test_equal_scenarios_have_equal_traces(star, scenario):
+    one, other = (star.run(scenario, keeps_trace=True) for _ in range(2))
+    assert one.trace == other.trace
+    assert one == other
+    assert star.run(replace(scenario, seed=2)).digest != one.digest
+
+
+@needs_compiler
+def test_both_back_ends_have_equal_traces(star):
+    scenario = replace(QUIET, graph="random:20:30:1", rounds=1, up=BAD, down=BAD)
+    native, python = (star.run(replace(scenario, backend=name)) for name in ("native", "python"))
+    assert native.digest == python.digest
+
+
+@pytest.mark.whole
+def test_another_process_has_the_same_digest(star):
+    """Whatever else it does, and whatever the hashes of its strings are."""
+    digests = set()
+    for chance in ("1", "2"):
+        command = [
+            sys.executable,
+            "-m",
+            "switchgnn",
+            "soak",
+            "--simulated",
+            "--seed",
+            "3",
+            "--json",
+        ]
+        done = subprocess.run(
+            command,
+            env={**os.environ, "PYTHONHASHSEED": chance},
+            capture_output=True,
+            text=True,
+            timeout=seconds_here(60),
+            check=True,
+        )
+        told = json.loads(done.stdout)
+        assert told["exchanges"] == 8
+        assert told["failures"] == []
+        digests.add(told["trace_digest"])
+    assert len(digests) == 1
+    for seed in (1, 2):
+        star.run(draw_scenario(seed, star.wish))
+    sums = star.many(iter([draw_scenario(3, star.wish)]), str, lambda _: True)
+    assert {sums.trace_digest} == digests
+
+
+def test_who_is_waited_for_in_vain_is_named(star):
+    scenario = replace(QUIET, incidents=(Incident(IncidentKind.KILL, "w1", 130),))
+    outcome = star.run(scenario)
+    assert not outcome.violations
+    assert len(outcome.errors) == scenario.workers - 1
+    for error in outcome.errors:
+        assert re.search(r"for worker 1\.|Worker 1 did not answer", error), error
+
+
+def test_drawn_scenarios(star):
+    check_seeds(star, range(8))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("first", [100, 130])
+def test_more_drawn_scenarios(star, first):
+    check_seeds(star, range(first, first + 30))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("first", range(1000, 2000, 100))
+def test_many_drawn_scenarios(star, first):
+    check_seeds(star, range(first, first + 100))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("leaves", "spines"), [(2, 1), (2, 2), (3, 2)])
+def test_leaves_and_spines(soaks, leaves, spines):
+    check_seeds(soaks(leaves, spines), range(200, 210))
+
+
+def check_seeds(soak, seeds):
+    found = {}
+    for seed in seeds:
+        outcome = soak.run(draw_scenario(seed, soak.wish))
+        if outcome.violations:
+            found[seed] = outcome.violations
+    assert found == {}
+
+
+def test_a_scenario_is_written_and_read(tmp_path):
+    scenario = draw_scenario(4, Wish())
+    file = tmp_path / "scenario.json"
+    file.write_text(scenario_text(scenario))
+    assert read_scenario(file) == scenario
+
+
+@pytest.mark.parametrize("text", ["[", '{"seed": "one"}', '{"seed": 1, "colour": "red"}'])
+def test_what_is_no_scenario_is_refused(tmp_path, text):
+    file = tmp_path / "scenario.json"
+    file.write_text(text)
+    with pytest.raises(ScenarioError, match="no scenario"):
+        read_scenario(file)
