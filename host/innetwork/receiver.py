@@ -219,9 +219,9 @@ class SumReceiver:
             doubt.count, doubt.since = header.count, now
             return True
         share = _FETCH_SHARE * (now - self._began)
-        # After its patience the worker would give up in place of fetching.
-        share = min(share, _FETCH_PATIENCE * self._endpoint.pace.patience)
         standstill = max(_STANDSTILL, 8 * self._round_trip.timeout, share)
+        # After its patience the worker would give up in place of fetching.
+        standstill = min(standstill, _FETCH_PATIENCE * self._endpoint.pace.patience)
         # While sums still grow, the others are slow, and fetching would make them slower.
         if now - max(doubt.since, self._grew_at) > standstill:
             self._start_fetching(place, doubt)
