@@ -58,7 +58,7 @@ def check_place(incident: Incident, scenario: Scenario, wires: Collection[str]) 
 def _happen(scene: Scene, incident: Incident) -> None:
     where, seconds = incident.where, incident.seconds
     number = int(where[1:]) if where[1:].isdigit() else 0
-    scene.incidents[incident.kind.value] += 1
+    scene.happened.append((scene.scheduler.now, incident))
     scene.trace.note(where, f"{incident.kind.value} {seconds:g}")
     if incident.kind is IncidentKind.SILENCE:
         for name, wire in scene.wires.items():
@@ -77,4 +77,5 @@ def _happen(scene: Scene, incident: Incident) -> None:
     elif where == _CONTROLLER:
         scene.controller.restart(seconds)
     else:
+        scene.unwatched += not scene.controller.watching
         scene.switches[number].restart(seconds)

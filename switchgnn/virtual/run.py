@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One scenario from its beginning to its end."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from switchgnn.host.pace import Pace
@@ -137,6 +138,7 @@ class _Run:
 
     def _outcome(self) -> Outcome:
         scene = self._scene
+        incidents = Counter(incident.kind.value for _, incident in scene.happened)
         faults = {name: n for name, n in scene.fates.items() if name != "passed"}
         return Outcome(
             violations=tuple(scene.violations),
@@ -144,7 +146,7 @@ class _Run:
             seconds=scene.scheduler.seconds,
             events=scene.scheduler.events,
             frames=scene.fates.total(),
-            faults=dict(sorted({**faults, **scene.incidents}.items())),
+            faults=dict(sorted({**faults, **incidents}.items())),
             errors=tuple(self._errors),
             digest=scene.trace.digest,
             trace=tuple(scene.trace.lines),

@@ -16,7 +16,7 @@ from switchgnn.virtual.parts.controller import VirtualController
 from switchgnn.virtual.parts.engines import Programs
 from switchgnn.virtual.parts.switch import SwitchSettings, VirtualSwitch
 from switchgnn.virtual.parts.worker import Job, VirtualWorker
-from switchgnn.virtual.scenario.scenario import Rates, Scenario
+from switchgnn.virtual.scenario.scenario import Incident, Rates, Scenario
 from switchgnn.virtual.subject import Subject
 from switchgnn.virtual.timing.scheduler import Scheduler
 from switchgnn.virtual.trace import Trace
@@ -63,10 +63,11 @@ class Scene:
         scenario, subject: as given.
         scheduler, trace: time, and what has happened.
         fates: frames on lines by what became of them.
-        incidents: what has happened once, by kind.
+        happened: incidents, with the times in nanoseconds.
         wires: all directions of all lines, by name.
         switches, workers, lines, controller: the parts.
         job: what workers do in this session; None before the first one.
+        unwatched: switches that were restarted while no controller knew their session.
         violations: what is not as it must be.
     """
 
@@ -78,9 +79,10 @@ class Scene:
         self.scheduler = Scheduler()
         self.trace = Trace(self.scheduler, keeps=keeps_trace)
         self.fates: Counter[str] = Counter()
-        self.incidents: Counter[str] = Counter()
+        self.happened: list[tuple[int, Incident]] = []
         self.wires: dict[str, Wire] = {}
         self.job: Job | None = None
+        self.unwatched = 0
         self.violations: list[Violation] = []
         self._ways = Ways(
             self.scheduler,

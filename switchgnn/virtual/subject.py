@@ -35,6 +35,37 @@ class SwitchShare:
     network: Network
 
 
+class AwaitedSums:
+    """What each sum that the switches make adds up: one per block and destination.
+
+    Args:
+        plan: the plan.
+
+    Attributes:
+        place: of each (block, vertex) among the sums.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.place: dict[tuple[int, int], int] = {}
+        neighbours, begins, total = [], [], 0
+        for part in plan.workers:
+            blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
+            for block, vertex in zip(blocks.tolist(), part.receive_vertex.tolist(), strict=True):
+                self.place[block, vertex] = len(self.place)
+            neighbours.append(part.neighbour_vertex.astype(np.int64))
+            begins.append(part.neighbour_indptr[:-1] + total)
+            total += len(part.neighbour_vertex)
+        self._neighbours = np.concatenate(neighbours)
+        self._begins = np.concatenate(begins)
+
+    def of(self, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return int64[Q, F], all sums of one round."""
+        if not len(self._begins):
+            return fixed[:0]
+        sums: NDArray[np.int64] = np.add.reduceat(fixed[self._neighbours], self._begins, axis=0)
+        return sums
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """What is exchanged, and where.
@@ -43,7 +74,8 @@ class Subject:
         plan: the plan.
         shares: what each switch serves, leaves first.
         site: ports, addresses and cables.
-        oracle: knows the right sums.
+        oracle: knows the right sums of vertices.
+        awaited: knows the right sums of blocks.
         directions: those of the plan.
     """
 
@@ -51,6 +83,7 @@ class Subject:
     shares: tuple[SwitchShare, ...]
     site: Site
     oracle: Oracle
+    awaited: AwaitedSums
     directions: tuple[Direction, ...]
 
     def features(self, seed: list[int], width: int) -> NDArray[np.float32]:
@@ -102,7 +135,7 @@ class Subjects:
             switch_plan = load_plan((plan.manifest, plan.switch))
             shares = (SwitchShare(switch_plan, network),)
             site = Star(network, Target.EMBEDDED, "virtual")
-        return Subject(plan, shares, site, oracle, directions)
+        return Subject(plan, shares, site, oracle, AwaitedSums(plan), directions)
 
 
 def _leaf_spine(scenario: Scenario, plan: Plan) -> tuple[tuple[SwitchShare, ...], Site]:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a check may look at."""
 
+from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.parts.worker import Done
 from switchgnn.virtual.scene import Scene
 
@@ -30,3 +31,34 @@ class Check:
         Args:
             in_time: whether all has ended by itself.
         """
+
+
+class SwitchCheck(Check):
+    """Looks at what switches take and give, too."""
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene and its switches from now on."""
+        super().begin(scene)
+        for switch in scene.switches:
+            switch.onlookers.append(self)
+
+    def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
+        """Note frames that arrive at a port.
+
+        Args:
+            switch: where.
+            port: its port.
+            frames: all of them.
+        """
+
+    def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
+        """Note frames that leave through a port.
+
+        Args:
+            switch: where.
+            port: its port.
+            frames: all of them.
+        """
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Note that a switch is about to end, or to load another program."""

@@ -10,6 +10,9 @@ class Ends(Check):
 
     def conclude(self, *, in_time: bool) -> None:
         """See whether all has ended by itself."""
+        error = self.scene.controller.error
+        if error is not None:
+            self.scene.violated("ends", f"the controller has failed: {error!r}")
         if in_time:
             return
         running = [

@@ -95,13 +95,12 @@ class Wire:
     def _disturb(self, frame: bytes, arrives: int) -> list[bytes]:
         disturbance = self._disturbance
         fate = disturbance.fate()
-        if fate == "duplicate":
-            return [frame, frame]
-        if fate == "corrupt":
-            return [disturbance.corrupted(frame)]
-        if fate == "loss":
+        if fate in ("duplicate", "corrupt", "loss"):
+            # What arrives has a line of its own besides.
             self._ways.trace.frame(self.name, fate, 0, frame)
-            return []
+            if fate == "loss":
+                return []
+            return [frame, frame] if fate == "duplicate" else [disturbance.corrupted(frame)]
         later = arrives + disturbance.delay(fate)
         self._ways.trace.frame(self.name, fate, later, frame)
         self._ways.scheduler.at(later, self._deliver, [frame])

@@ -81,7 +81,7 @@ class VirtualController:
 
     Attributes:
         session: the one that was installed last; 0 before.
-        error: what ended a watch.
+        watching: whether it knows a session to keep switches in.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class VirtualController:
         trace: Trace,
     ) -> None:
         self.session = 0
-        self.error: Exception | None = None
+        self.watching = False
         self._shares = shares
         self._lines = lines
         self._program = program
@@ -114,14 +114,21 @@ class VirtualController:
         if self._stop is not None:
             self._stop.set()
         self._stop = None
+        self.watching = False
 
     def restart(self, seconds: float) -> None:
         """End the process, and start it again that much later."""
         if self._task is None or self._task.ended:
             return
         self._task.kill()
+        self.watching = False
         self._trace.note(_NAME, "ends")
         self._scheduler.after(int(seconds * SECOND), self._begin)
+
+    @property
+    def error(self) -> Exception | None:
+        """What has ended its process, if that was an error."""
+        return self._task.error if self._task is not None else None
 
     def end(self) -> None:
         """End the process for good."""
@@ -138,9 +145,13 @@ class VirtualController:
     def _work(self, task: Task) -> None:
         for line in self._lines:
             line.hold(task)
-        if self._ready is not None:
-            self._install(task)
-        self._watch(task)
+        while True:
+            if self._ready is not None:
+                self._install(task)
+            self._watch(task)
+            # The next session may have been asked for before this one was left.
+            if self._ready is None:
+                return
 
     def _install(self, task: Task) -> None:
         """Install under a new session, as often as it takes."""
@@ -172,8 +183,8 @@ class VirtualController:
             ready(report.session)
 
     def _watch(self, task: Task) -> None:
-        self._stop = _Stop(task)
-        while not self._stop.is_set():
+        stop = self._stop = _Stop(task)
+        while not stop.is_set():
             try:
                 watch(
                     [
@@ -182,16 +193,17 @@ class VirtualController:
                     ],
                     program=self._program,
                     on_event=self._hear,
-                    stop=self._stop,
+                    stop=stop,
                     clock=self._clock,
                     pool=InOrder,
                 )
             except ControllerError as error:
                 # A watch whose first install fails ends, and its user starts it again.
                 self._trace.note(_NAME, f"cannot watch: {type(error).__name__}")
-                self._stop.wait(_AGAIN)
+                stop.wait(_AGAIN)
 
     def _hear(self, event: WatchEvent) -> None:
+        self.watching = self.watching or event.kind is WatchEventKind.INSTALLED
         if event.kind is not WatchEventKind.COUNTED:
             self._trace.note(_NAME, f"{event.kind.value} {event.address}")
 

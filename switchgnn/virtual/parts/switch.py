@@ -50,6 +50,9 @@ class Onlooker(Protocol):
             frames: all of them.
         """
 
+    def ends(self, switch: "VirtualSwitch") -> None:
+        """Note that a switch is about to end, or to load another program."""
+
     def given(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
         """Note frames that leave through a port.
 
@@ -77,6 +80,7 @@ class VirtualSwitch:
         service: its P4Runtime; None while it is off.
         starts: how often it was started.
         engine: what runs its program; None while it has none.
+        onlookers: those that see what it takes and gives.
         lost: frames that came while it was off or had no program, since the last start.
     """
 
@@ -115,6 +119,8 @@ class VirtualSwitch:
 
     def stop(self) -> None:
         """End it as a power cut would."""
+        for onlooker in self.onlookers:
+            onlooker.ends(self)
         self.service = self.engine = None
         self._trace.note(self.name, "ends")
 
@@ -132,6 +138,8 @@ class VirtualSwitch:
 
     def install(self, given: GivenProgram) -> ProgramState:
         """Replace the running program, with fresh state."""
+        for onlooker in self.onlookers:
+            onlooker.ends(self)
         rates = dict.fromkeys(self.wires, self._settings.rate) if self._settings.rate else {}
         self.replication.reset()
         self.engine = self._programs.engine(

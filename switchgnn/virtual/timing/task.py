@@ -28,12 +28,14 @@ class Task:
         name: as given.
         error: what ended it, if that was an error.
         ended: whether it runs no more.
+        ended_at: since when, in nanoseconds.
     """
 
     def __init__(self, scheduler: Scheduler, name: str, work: Callable[["Task"], None]) -> None:
         self.name = name
         self.error: Exception | None = None
         self.ended = False
+        self.ended_at = 0
         self._scheduler = scheduler
         self._work = work
         self._greenlet = greenlet(self._run)
@@ -51,6 +53,9 @@ class Task:
 
     def wait(self, seconds: float) -> bool:
         """Wait until it is told something, or the time is over; tell whether it was told."""
+        if self.ended:
+            # What cleans up behind itself when it is killed waits for nothing any more.
+            raise GreenletExit
         self._looks = 0
         self._told = self._woken = False
         self._waiting = True
@@ -91,6 +96,7 @@ class Task:
             return
         self.ended, self._waiting = True, False
         if self._greenlet:
+            self._greenlet.parent = getcurrent()
             self._greenlet.throw(GreenletExit)
 
     def _resume(self, wait: int, told: bool) -> None:
@@ -112,4 +118,4 @@ class Task:
             if not self.ended:
                 self.error = error
         finally:
-            self.ended = True
+            self.ended, self.ended_at = True, self._scheduler.now

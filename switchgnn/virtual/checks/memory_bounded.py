@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""No worker holds memory that grows with the rounds."""
+
+import gc
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+
+from greenlet import greenlet
+
+from switchgnn.virtual.checks.check import Check
+from switchgnn.virtual.network.link import VirtualLink
+from switchgnn.virtual.parts.worker import Done
+from switchgnn.virtual.timing.scheduler import Scheduler
+from switchgnn.virtual.timing.task import Task
+
+# Of the scenarios one in that many is looked at, as following all references takes long.
+_ONE_OF = 16
+_FIRST, _LAST = 3, 8
+# What is under way differs from round to round: packets that were kept, timers, questions.
+_ALLOWED = 100
+_SHARED = (
+    type,
+    ModuleType,
+    FunctionType,
+    BuiltinFunctionType,
+    MethodType,
+    greenlet,
+    Scheduler,
+    Task,
+    VirtualLink,
+)
+
+
+class MemoryBounded(Check):
+    """Counts the objects of a worker's exchange behind an early round and a later one."""
+
+    def session_begins(self) -> None:
+        """Forget what was counted in the last session."""
+        self._early: dict[int, int] = {}
+
+    def done(self, done: Done) -> None:
+        """Count behind some rounds."""
+        if self.scene.scenario.seed % _ONE_OF or done.round not in (_FIRST, _LAST):
+            return
+        objects = objects_of(self.scene.workers[done.worker].exchange)
+        if done.round == _FIRST:
+            self._early[done.worker] = objects
+            return
+        before = self._early.get(done.worker, objects)
+        if objects > before + _ALLOWED:
+            self.scene.violated(
+                "memory bounded",
+                f"worker {done.worker} holds {before} objects behind round {_FIRST}, and "
+                f"{objects} behind round {_LAST}",
+            )
+
+
+def objects_of(root: object) -> int:
+    """Return how many objects can be reached from one, without code and what workers share."""
+    seen = {id(root)}
+    left = [root]
+    while left:
+        for each in gc.get_referents(left.pop()):
+            if id(each) not in seen and not isinstance(each, _SHARED):
+                seen.add(id(each))
+                left.append(each)
+    return len(seen)

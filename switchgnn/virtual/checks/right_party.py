@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker gives up only when it has to, and names who is to blame."""
+
+import re
+
+from switchgnn.virtual.checks.check import Check
+from switchgnn.virtual.parts.worker import VirtualWorker
+from switchgnn.virtual.scenario.scenario import IncidentKind
+from switchgnn.virtual.timing.scheduler import SECOND
+
+_NAMED = re.compile(r"for workers? ([\d, ]+)|Workers? ([\d, ]+) did not answer")
+# Seconds that a switch takes to be found and installed again.
+_INSTALLED = 1.5
+# Seconds in which a worker gets on again when nothing is in its way any more.
+_RECOVERED = 2.0
+# The share of the patience for which a worker may stand still and not be given up.
+_STANDS = 0.4
+
+
+class RightParty(Check):
+    """Compares the errors of a session with what has happened in it."""
+
+    def session_begins(self) -> None:
+        """Remember what has happened before."""
+        self._known = len(self.scene.happened)
+        self._unwatched = self.scene.unwatched
+
+    def session_ends(self) -> None:
+        """Compare the errors of the workers."""
+        gone, excused = self._gone(), self._excused()
+        ended = [(worker.task.ended_at, worker) for worker in self.scene.workers if worker.task]
+        for _, worker in sorted(ended, key=lambda each: (each[0], each[1].number)):
+            error = worker.task.error if worker.task else None
+            if error is not None and not excused and worker.number not in gone:
+                self._judge(worker, str(error), gone)
+            if error is not None:
+                gone = gone | {worker.number}
+
+    def _judge(self, worker: VirtualWorker, error: str, gone: set[int]) -> None:
+        if not gone:
+            self.scene.violated("right party", f"{worker.name} gives up without need: {error}")
+            return
+        found = _NAMED.search(error)
+        words = (found.group(1) or found.group(2)) if found else ""
+        named = {int(number) for number in re.findall(r"\d+", words)}
+        if not named & gone or not named <= self._look_gone(gone):
+            self.scene.violated(
+                "right party",
+                f"{worker.name} gives up, and blames another than workers {sorted(gone)}: {error}",
+            )
+
+    def _look_gone(self, gone: set[int]) -> set[int]:
+        """Return who may be named: behind another leaf all workers of one with a gap look gone."""
+        leaf = [place[0] for place in self.scene.subject.site.places]
+        if len(set(leaf)) == 1:
+            return gone
+        return {worker for worker in range(len(leaf)) if leaf[worker] in {leaf[w] for w in gone}}
+
+    def _gone(self) -> set[int]:
+        """Return the workers that were killed, or stood still for long."""
+        still: dict[int, float] = {}
+        for _, incident in self.scene.happened[self._known :]:
+            if incident.kind is IncidentKind.KILL:
+                still[int(incident.where[1:])] = float("inf")
+            elif incident.kind in (IncidentKind.STOP, IncidentKind.JUMP):
+                worker = int(incident.where[1:])
+                still[worker] = still.get(worker, 0.0) + incident.seconds
+        patience = self.scene.scenario.patience
+        return {worker for worker, seconds in still.items() if seconds > _STANDS * patience}
+
+    def _excused(self) -> bool:
+        """Tell whether lines and switches were away for so long that giving up is right."""
+        away, patience = 0.0, self.scene.scenario.patience
+        restarted = set()
+        before = self.scene.scheduler.now - int(patience * SECOND)
+        for place, (time, incident) in enumerate(self.scene.happened):
+            if place < self._known and time < before:
+                continue
+            if incident.kind is IncidentKind.RESTART:
+                restarted.add(incident.where == "controller")
+                away += _INSTALLED
+            if incident.kind not in (IncidentKind.KILL, IncidentKind.SPILL):
+                away += min(incident.seconds, patience / 2)
+        # A controller that was away together with a switch does not know the session any more.
+        forgotten = len(restarted) > 1 or self.scene.unwatched > self._unwatched
+        return forgotten or away > patience - _RECOVERED
