@@ -47,6 +47,9 @@ class FeatureSender:
         self._again: deque[int] = deque()
         self._first_asked: dict[int, float] = {}
         self._doubtful: dict[int, float] = {}
+        # The last question that was asked once and answered: earlier ones without an answer by
+        # then, or their answers, were lost.
+        self._answered = (0.0, -1)
 
     @property
     def done(self) -> bool:
@@ -99,16 +102,16 @@ class FeatureSender:
             self._measure_doubtful(group)
             return False
         size = self._size(group)
+        if self._attempts[group] == 0:
+            self._measure(group, now)
         if count < size:
             self._repeat(group)
             self._congestion.lost(now)
             news = count > self._accepted[group]
             self._accepted[group] = count
             return news
-        if self._attempts[group] == 0:
-            self._round_trip.measured(now - self._asked_at[group])
-        elif group in self._first_asked:
-            self._doubtful[group] = now - self._first_asked[group]
+        if (first := self._first_asked.get(group, 0.0)) and (first, group) > self._answered:
+            self._doubtful[group] = now - first
         self._waiting.discard(group)
         self._confirmed += size
         if not marked:
@@ -144,11 +147,19 @@ class FeatureSender:
         due = self._asked_at[first] + self._round_trip.backed_off(self._attempts[first])
         return max(0.0, due - now)
 
+    def _measure(self, group: int, now: float) -> None:
+        """Learn from the answer to a question that was asked once, whatever it says."""
+        asked_at = self._asked_at[group]
+        if asked_at:
+            self._round_trip.measured(now - asked_at)
+            self._answered = max(self._answered, (asked_at, group))
+
     def _measure_doubtful(self, group: int) -> None:
         """Learn from a second answer that the first one was not to the repetition.
 
         Nothing had been lost: the round trip is longer than was believed, and without any
         sample of a repeated question (Karn) that would never be known. TCP's D-SACK (RFC 3708).
+        Where a later question was answered before, it is the network that has doubled the answer.
         """
         seconds = self._doubtful.pop(group, None)
         if seconds is not None:

@@ -28,17 +28,22 @@ class Sink:
 
 
 class Talk:
-    """A sender of one group that has asked at 0 and, nobody answering, asked again."""
+    """A sender that has asked about its first groups and, nobody answering, asked again."""
 
-    def __init__(self):
-        frames = FeatureFrames(ADDRESSES, 1, np.arange(GROUP, dtype=np.uint32), GROUP, session=1)
-        frames.fill(1, 0, np.zeros((GROUP, LANES), dtype=np.int32))
+    def __init__(self, groups=1, *, asked_again=True):
+        size = groups * GROUP
+        frames = FeatureFrames(ADDRESSES, 1, np.arange(size, dtype=np.uint32), GROUP, session=1)
+        frames.fill(1, 0, np.zeros((size, LANES), dtype=np.int32))
         endpoint = new_endpoint(0, 1, Sink(), ADDRESSES, Pace(window=2 * GROUP))
         self.round_trip, self.tally = endpoint.round_trip, endpoint.tally
         self.round_trip.measured(0.005)
         self.sender = FeatureSender(endpoint, frames)
         self.asked = 1.0
         self.sender.send_some(self.asked)
+        if asked_again:
+            self.ask_again()
+
+    def ask_again(self):
         self.sender.repeat_what_is_late(self.asked + 2 * self.round_trip.timeout)
         assert self.tally.probes == 1
 
@@ -61,6 +66,32 @@ def test_one_answer_to_two_questions_tells_nothing(talk):
     """The first question, or its answer, was lost: Karn's rule."""
     before = talk.round_trip.timeout
     talk.sender.take_ack(*ACK, talk.asked + 0.06)
+    assert talk.round_trip.timeout == before
+
+
+def test_a_question_that_a_later_one_overtook_was_lost():
+    """A network that loses packets may double some: the two answers are one."""
+    talk = Talk(groups=2, asked_again=False)
+    assert talk.sender.take_ack(1, GROUP, talk.asked + 0.005)
+    talk.ask_again()
+    before = talk.round_trip.timeout
+    assert talk.sender.take_ack(*ACK, talk.asked + 0.06)
+    assert not talk.sender.take_ack(*ACK, talk.asked + 0.06)
+    assert talk.round_trip.timeout == before
+
+
+def test_an_answer_that_features_are_missing_tells_how_long_it_took():
+    """On a link that loses many, most answers say so."""
+    talk = Talk(asked_again=False)
+    before = talk.round_trip.timeout
+    assert talk.sender.take_ack(0, GROUP - 1, talk.asked + 0.06)
+    assert talk.round_trip.timeout > before + 0.01
+
+
+def test_an_answer_without_a_question_tells_nothing():
+    talk = Talk(groups=3, asked_again=False)
+    before = talk.round_trip.timeout
+    talk.sender.take_ack(2, GROUP - 1, talk.asked + 0.06)
     assert talk.round_trip.timeout == before
 
 
