@@ -94,7 +94,7 @@ def run_job(
             backend=options.backend,
         )
         step("compiling the program", 0, 0)
-        ahead = compile_for(choice.target, load_program().json, options.backend)
+        ahead = compile_for(choice.target, prepared.program.json, options.backend)
         compile_for_hosts()
         step("starting the switch" if options.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
@@ -120,6 +120,7 @@ def _tls_folder(options: RunOptions) -> TlsFolder | None:
 def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
     started = time.perf_counter()
     step("planning: load the graph", 0, 0)
+    program = load_program()
     graph = load_graph(options.graph)
     features = _features(graph, options)
     situation = Situation(options.workers, options.slots, leaf_spine=options.leaf_spine)
@@ -128,7 +129,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
         graph,
         strategies,
         situation,
-        program=load_program().digest,
+        program=program.digest,
         seed=options.seed,
         assignment=options.asked.load_assignment(),
         progress=lambda what: step(f"planning: {what}", 0, 0),
@@ -136,7 +137,9 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
     write_plan(plan, folder / "plan")
     parts = split_for_leaf_spine(plan, options.leaf_spine) if options.leaf_spine else None
     seconds = time.perf_counter() - started
-    return Prepared(graph, features, folder / "plan", strategies, plan.manifest, parts, seconds)
+    return Prepared(
+        program, graph, features, folder / "plan", strategies, plan.manifest, parts, seconds
+    )
 
 
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
@@ -162,7 +165,7 @@ def _install_and_exchange(
         ]
         report = install_each(
             shares_of(prepared.plan, prepared.parts, fabric.site, clients),
-            program=load_program(),
+            program=prepared.program,
             ecn_threshold=options.ecn_threshold,
             new_session=True,
             progress=lambda _address, done, total: step("installing", done, total),

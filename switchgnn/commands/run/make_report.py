@@ -19,6 +19,7 @@ from switchgnn.commands.shared.leaf_spine_report import (
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, fragments_of
 from switchgnn.host.wire.native.library import hosts_run_as
+from switchgnn.p4src import Program
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -35,6 +36,7 @@ class Prepared:
     """Everything that is known before a packet is sent.
 
     Attributes:
+        program: what the switches run.
         graph: the graph, of n vertices.
         features: float32[n, F], what is summed.
         plan: the folder of the plan.
@@ -43,6 +45,7 @@ class Prepared:
         seconds: the time that planning took.
     """
 
+    program: Program
     graph: Graph
     features: NDArray[np.float32]
     plan: Path
