@@ -72,8 +72,15 @@ class Watch:
             self._fixtures[fixture] = {trace: self._likeness(*trace) for trace in made}
 
     def ended(self, fixture):
-        """Nothing of this fixture may be there any more."""
-        self._fixtures.pop(fixture, None)
+        """Nothing of this fixture may be there any more.
+
+        The kernel takes interfaces down a moment after their namespace has ended, and the next
+        fixture may make others of the same names.
+        """
+        gone = self._fixtures.pop(fixture, {}).keys()
+        deadline = Deadline(_MOMENT)
+        while gone & self._now() and not deadline.is_over():
+            time.sleep(_INTERVAL)
 
     def take_away(self):
         """End and remove all that should not be there; return what it was, in words."""
