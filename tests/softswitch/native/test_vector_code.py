@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of wide fields whose words do not carry into each other are vector code."""
+
+import platform
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from switchgnn.p4src import load_program
+from switchgnn.softswitch.given_program import GivenProgram
+from switchgnn.softswitch.native.engine import native_library
+from tests.support.native import needs_compiler
+
+# Of 64-bit words, on vectors of 16 to 64 bytes.
+ADD = re.compile(r"\bv?paddq\s.*%([xyz])mm")
+WIDTHS = {"x": 128, "y": 256, "z": 512}
+LANES, BANKS = 1024, 8
+
+
+@pytest.mark.whole
+@needs_compiler
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="knows the names of x86's instructions")
+@pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump, which comes with g++")
+def test_the_lanes_of_a_slot_are_added_at_once():
+    """By `add_by_words`: a sum with carries has `adc` in its place."""
+    library = native_library(GivenProgram(load_program().json))
+    told = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", "-C", library],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    ingress = told.partition("<Program::ingress(")[2].partition("\n\n")[0]
+    assert ingress
+    assert sum(WIDTHS[width] for width in ADD.findall(ingress)) >= BANKS * LANES
