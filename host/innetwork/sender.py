@@ -76,15 +76,16 @@ class FeatureSender:
             self._note_if_asking(place, now)
             self._tally.features_resent += 1
             allowed -= 1
-        furthest = self._furthest()
-        burst = max(0, min(allowed, _BURST, furthest - self._sent))
+        ready = max(0, min(allowed, self._furthest() - self._sent))
+        burst = min(ready, _BURST)
         if burst:
             self._link.send_rows(self._rows, self._sent, burst)
             self._note_asked(self._sent, self._sent + burst, now)
         self._sent += burst
         self._tally.features_sent += burst
         self._congestion.sent(burst)
-        return bool(burst) and self._sent < furthest
+        # What the window has no room for waits for an acknowledgement.
+        return burst < ready
 
     def take_ack(self, group: int, count: int, now: float, *, marked: bool = False) -> bool:
         """Take an acknowledgement.

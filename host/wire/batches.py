@@ -7,9 +7,11 @@ https://man7.org/linux/man-pages/man2/recvmmsg.2.html
 
 import errno
 import os
+import select
 import socket
 import struct
 from ctypes import CDLL, c_int, c_uint, c_void_p, get_errno
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,29 +40,34 @@ class FrameBatch:
     """Frames that have arrived together, in the order of arrival.
 
     Args:
-        room: uint8[N, L], frame i begins at row i.
-        sizes: uint32[N], how long each is; any stride.
+        room: uint8[B], contiguous.
+        begins: uint32[N], where each frame begins in the room.
+        sizes: uint32[N], how long each is.
 
     Attributes:
-        room, sizes: as given.
+        room, begins, sizes: as given.
         first: the first frame that nobody has taken.
         count: how many there are, with those that were taken, N at most.
     """
 
-    def __init__(self, room: NDArray[np.uint8], sizes: NDArray[np.uint32]) -> None:
-        self.room = room
-        self.sizes = sizes
+    def __init__(
+        self, room: NDArray[np.uint8], begins: NDArray[np.uint32], sizes: NDArray[np.uint32]
+    ) -> None:
+        self.room, self.begins, self.sizes = room, begins, sizes
         self.first = self.count = 0
-        self._rows: list[memoryview] = [row.data for row in room]
+        # One element of an array costs more than one of a view.
+        self._bytes, self._begins, self._sizes = room.data, begins.data, sizes.data
 
     def frame(self, index: int) -> memoryview:
         """Return a frame, valid until the next batch is received."""
-        return self._rows[index][: self.sizes[index]]
+        begin = self._begins[index]
+        return self._bytes[begin : begin + self._sizes[index]]
 
     def put(self, frame: bytes | memoryview) -> None:
         """Append a frame."""
-        self._rows[self.count][: len(frame)] = frame
-        self.sizes[self.count] = len(frame)
+        begin = self._begins[self.count]
+        self._bytes[begin : begin + len(frame)] = frame
+        self._sizes[self.count] = len(frame)
         self.count += 1
 
 
@@ -71,46 +78,70 @@ def new_batch(frames: int, longest: int) -> FrameBatch:
         frames: how many fit.
         longest: bytes of the longest frame.
     """
-    return FrameBatch(
-        np.zeros((frames, longest), dtype=np.uint8), np.zeros(frames, dtype=np.uint32)
-    )
+    room = np.zeros(frames * longest, dtype=np.uint8)
+    begins = np.arange(frames, dtype=np.uint32) * np.uint32(longest)
+    return FrameBatch(room, begins, np.zeros(frames, dtype=np.uint32))
 
 
-class Arriving:
-    """Room for frames that one system call receives.
+class Arriving(Protocol):
+    """Receives frames from one socket, many at a time.
 
-    Args:
-        frames: how many at most.
-        longest: bytes of the longest frame.
+    Attributes:
+        batch: what the last call has received.
     """
 
-    def __init__(self, frames: int, longest: int) -> None:
-        room = np.zeros((frames, longest), dtype=np.uint8)
-        self._messages, self._vectors = _messages(room)
-        self._address = self._messages.ctypes.data
-        self._most = frames
-        self.batch = FrameBatch(room, self._messages["size"])
+    batch: FrameBatch
 
-    def receive(self, descriptor: int) -> int:
-        """Receive what is there into ``batch``, without waiting.
+    def receive(self, seconds: float) -> int:
+        """Receive what is there into ``batch``; wait for it if nothing is.
 
         Args:
-            descriptor: of a socket.
+            seconds: how long to wait at most; 0 for not at all.
 
         Returns:
-            How many frames there are now; 0 if nothing has come.
+            The bytes of all frames, or -1 if nothing has come.
 
         Raises:
             OSError: as ``socket.recv``.
         """
-        count = _LIBC.recvmmsg(descriptor, self._address, self._most, _NO_FLAGS, None)
-        if count < 0:
-            number = get_errno()
-            if number not in _NOTHING_YET:
-                raise OSError(number, os.strerror(number))
-            count = 0
+
+
+class PlainArriving:
+    """Room for frames that one system call receives, one in each message.
+
+    Args:
+        descriptor: of a socket that does not block.
+        frames: how many at most.
+        longest: bytes of the longest frame.
+    """
+
+    def __init__(self, descriptor: int, frames: int, longest: int) -> None:
+        self.batch = new_batch(frames, longest)
+        self._descriptor = descriptor
+        self._messages, self._vectors = _messages(self.batch.room.reshape(frames, longest))
+        self._address = self._messages.ctypes.data
+        self._most = frames
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+
+    def receive(self, seconds: float) -> int:
+        """Receive what is there; see ``Arriving``."""
+        count = self._receive()
+        if not count and seconds > 0 and self._poll.poll(seconds * 1000):
+            count = self._receive()
+        sizes = self.batch.sizes[:count]
+        sizes[:] = self._messages["size"][:count]
         self.batch.first, self.batch.count = 0, count
-        return int(count)
+        return int(sizes.sum()) if count else -1
+
+    def _receive(self) -> int:
+        count = _LIBC.recvmmsg(self._descriptor, self._address, self._most, _NO_FLAGS, None)
+        if count >= 0:
+            return int(count)
+        number = get_errno()
+        if number not in _NOTHING_YET:
+            raise OSError(number, os.strerror(number))
+        return 0
 
 
 class FrameRows:

@@ -18,8 +18,16 @@ from functools import partial
 from typing import NamedTuple
 
 from switchgnn.host.errors import LinkError
-from switchgnn.host.wire.batches import Arriving, FrameBatch, FrameRows, new_batch
+from switchgnn.host.wire.batches import (
+    Arriving,
+    FrameBatch,
+    FrameRows,
+    PlainArriving,
+    new_batch,
+)
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
+from switchgnn.host.wire.native.arriving import NativeArriving
+from switchgnn.host.wire.native.library import native_frames
 from switchgnn.udp_socket import connected_udp
 
 _RECEIVE_BUFFER = 16 << 20
@@ -28,6 +36,9 @@ _LARGEST_FRAME = 9216
 _AT_ONCE = 64
 # What kernels and routes say that do not cut messages into datagrams.
 _CANNOT_CUT = (errno.EINVAL, errno.EIO, errno.EMSGSIZE, errno.ENOPROTOOPT, errno.EOPNOTSUPP)
+_MESSAGES_AT_ONCE = 16
+_LARGEST_MESSAGE = 1 << 16
+_SOL_UDP, _UDP_GRO = 17, 104
 _SO_ATTACH_FILTER = 26
 _SO_RCVBUFFORCE = 33
 
@@ -119,16 +130,20 @@ class Link(ABC):
 
 
 class SocketLink(Link):
-    """A link over a socket that sends and receives whole frames."""
+    """A link over a socket that sends and receives whole frames.
 
-    def __init__(self, sock: socket.socket, name: str) -> None:
+    Args:
+        sock: the socket.
+        name: what messages call the link.
+        arriving: receives from the socket.
+    """
+
+    def __init__(self, sock: socket.socket, name: str, arriving: Arriving) -> None:
         self._socket = sock
         self._name = name
-        self._arriving = Arriving(_AT_ONCE, _LARGEST_FRAME)
-        self._batch = self._arriving.batch
+        self._arriving = arriving
+        self._batch = arriving.batch
         self._taken = 0
-        self._poll = select.poll()
-        self._poll.register(sock, select.POLLIN)
         self._writable = select.poll()
         self._writable.register(sock, select.POLLOUT)
         self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
@@ -222,21 +237,20 @@ class SocketLink(Link):
         """Receive another batch; tell whether anything has come."""
         while True:
             try:
-                count = self._arriving.receive(self._socket.fileno())
+                size = self._arriving.receive(seconds)
             except ConnectionRefusedError:
+                # As in _once; and what comes later is still waited for.
                 if seconds <= 0:
                     return False
                 continue
             except OSError as error:
                 raise LinkError(f"Cannot receive on {self._name}: {error.strerror}.") from error
-            if count:
-                self._taken = 0
-                self._frames_down += count
-                self._bytes_down += sum(self._batch.sizes[:count].tolist())
-                return True
-            if seconds <= 0 or not self._poll.poll(seconds * 1000):
+            if size < 0:
                 return False
-            seconds = 0.0
+            self._taken = 0
+            self._frames_down += self._batch.count
+            self._bytes_down += size
+            return True
 
     def close(self) -> None:
         """Close the socket."""
@@ -264,7 +278,7 @@ class InterfaceLink(SocketLink):
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
-        super().__init__(sock, interface)
+        super().__init__(sock, interface, _arriving(sock))
         self._listener = _silence_kernel(protocol)
 
     def close(self) -> None:
@@ -284,7 +298,7 @@ class UdpLink(SocketLink):
                 f"UDP port {local[1]} on {local[0]} is taken: {error.strerror}. "
                 "End the program that holds it or choose another port."
             ) from error
-        super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
+        super().__init__(sock, f"udp:{switch[0]}:{switch[1]}", _arriving_whole(sock))
         self._cuts = True
 
     def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
@@ -319,6 +333,30 @@ def open_link(description: str, protocol: int = PROTOCOL) -> Link:
     raise LinkError(
         f"{description!r} is no link: write eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT."
     )
+
+
+def _arriving(sock: socket.socket) -> Arriving:
+    """Return what receives messages that are one frame each."""
+    frames = native_frames()
+    if frames is None:
+        return PlainArriving(sock.fileno(), _AT_ONCE, _LARGEST_FRAME)
+    return NativeArriving(frames, sock.fileno(), _AT_ONCE, _LARGEST_FRAME, cut=False)
+
+
+def _arriving_whole(sock: socket.socket) -> Arriving:
+    """Have messages arrive as they left, and return what receives and cuts them.
+
+    https://man7.org/linux/man-pages/man7/udp.7.html (UDP_GRO)
+    """
+    frames = native_frames()
+    if frames is None:
+        return _arriving(sock)
+    try:
+        sock.setsockopt(_SOL_UDP, _UDP_GRO, 1)
+    except OSError:
+        return _arriving(sock)
+    fd = sock.fileno()
+    return NativeArriving(frames, fd, _MESSAGES_AT_ONCE, _LARGEST_MESSAGE, cut=True)
 
 
 def _enlarge_receive_buffer(sock: socket.socket) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import uuid
 
@@ -18,6 +19,7 @@ from tests.softswitch.harness import config_bytes
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
+_UDP_SEGMENT = 103
 FRAME = bytes([2, 0, 0, 0, 0, 3]) + b"x" * 60  # orders: unicast to port 3
 
 
@@ -87,6 +89,21 @@ def test_udp_ports_keep_frames_apart_that_leave_together(udp_switch, lengths):
         (len(frame), frame[-1]) for frame in frames
     ]
     wait_until(lambda: switch.counts.sent[3] == len(frames), "the last count")
+
+
+@pytest.mark.parametrize("last", [60, 59, 14], ids=["full", "shorter", "shortest"])
+def test_frames_that_come_as_one_message_are_many(udp_switch, last):
+    """Both back ends: the kernel may cut a message before it is received, or leave that."""
+    switch, one, three = udp_switch
+    switch.load(config_bytes("fates"))
+    lengths = [60] * 40 + [last]
+    frames = [FRAME[:6] + bytes([place]) * (length - 6) for place, length in enumerate(lengths)]
+    one.sendmsg([b"".join(frames)], [(socket.SOL_UDP, _UDP_SEGMENT, struct.pack("H", 60))])
+    received = [three.recv(10_000) for _ in frames]
+    assert [(len(frame) - REPORT_BYTES, frame[-1]) for frame in received] == [
+        (len(frame), frame[-1]) for frame in frames
+    ]
+    wait_until(lambda: switch.counts.received[1] == len(frames), "all frames")
 
 
 def test_frames_before_a_program_are_counted(udp_switch):

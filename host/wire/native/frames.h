@@ -14,6 +14,7 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef int64_t i64;
 
 static inline u32 load16(const u8* p) { return (u32)p[0] << 8 | p[1]; }
 static inline u32 load32(const u8* p) {
@@ -91,12 +92,12 @@ static inline bool ce_marked(const u8* frame) { return (frame[15] & 3) == 3; }
 // Frames that have arrived together.
 struct Arrived {
     const u8* room;
-    const u8* sizes;
-    u64 longest, size_stride;
-    const u8* frame(u32 i) const { return room + i * longest; }
+    u64 room_bytes;
+    const u32* begins;
+    const u32* sizes;
+    const u8* frame(u32 i) const { return room + begins[i]; }
     size_t size(u32 i) const {
-        u32 size;
-        memcpy(&size, sizes + i * size_stride, 4);
-        return size < longest ? size : longest;
+        const u64 left = room_bytes - begins[i];
+        return sizes[i] < left ? sizes[i] : left;
     }
 };

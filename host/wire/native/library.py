@@ -6,7 +6,7 @@ Without a compiler, or when ``SWITCHGNN_HOSTS`` is ``python``, Python does the s
 """
 
 import os
-from ctypes import CDLL, POINTER, Structure, c_uint32, c_uint64, c_void_p
+from ctypes import CDLL, POINTER, Structure, c_int, c_int64, c_uint32, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from switchgnn.native_library import LibrarySource, compiled_library
 VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"
 _SOURCES = Path(__file__).parent
-_HEADERS = ("checksums.h", "rows.h", "sums.h")
+_HEADERS = ("arriving.h", "checksums.h", "rows.h", "sums.h")
 _INCLUDED = ("frames.h",)
 
 
@@ -40,9 +40,9 @@ class Arrived(Structure):
 
     _fields_ = (
         ("room", c_void_p),
+        ("room_bytes", c_uint64),
+        ("begins", c_void_p),
         ("sizes", c_void_p),
-        ("longest", c_uint64),
-        ("size_stride", c_uint64),
     )
 
     @classmethod
@@ -50,9 +50,9 @@ class Arrived(Structure):
         """Return where the frames of a batch are."""
         return cls(
             batch.room.ctypes.data,
+            batch.room.nbytes,
+            batch.begins.ctypes.data,
             batch.sizes.ctypes.data,
-            batch.room.strides[0],
-            batch.sizes.strides[0],
         )
 
 
@@ -77,6 +77,9 @@ class NativeFrames:
             c_void_p,
         )
         self.sift_rows.restype = c_uint32
+        self.receive_frames = library.receive_frames
+        self.receive_frames.argtypes = (c_void_p, c_int, c_int64)
+        self.receive_frames.restype = c_int
 
 
 @cache

@@ -141,9 +141,9 @@ class RowSifter:
             self._batch = batch
             self._where = Arrived.of(batch)
             self._arrived = addressof(self._where)
-            self._left = np.zeros(len(batch.room), dtype=np.uint32)
+            self._left = np.zeros(len(batch.sizes), dtype=np.uint32)
             self._left_address = self._left.ctypes.data
-        addresses = (c_void_p * len(sieves))(*(sieve.address(len(batch.room)) for sieve in sieves))
+        addresses = (c_void_p * len(sieves))(*(sieve.address(len(batch.sizes)) for sieve in sieves))
         left = self._frames.sift_rows(
             addresses, len(sieves), self._arrived, batch.first, batch.count, self._left_address
         )

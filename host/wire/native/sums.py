@@ -119,7 +119,7 @@ class SumSieve:
         self._batch = batch
         self._where = Arrived.of(batch)
         self._arrived = addressof(self._where)
-        size = len(batch.room)
+        size = len(batch.sizes)
         self._groups, self._accepted, self._left = np.zeros((3, size), dtype=np.uint32)
         self._sieve.groups = self._groups.ctypes.data
         self._sieve.accepted = self._accepted.ctypes.data

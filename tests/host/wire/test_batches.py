@@ -4,10 +4,13 @@
 
 import errno
 import socket
+import struct
+import threading
 
 import numpy as np
 import pytest
 
+from switchgnn.host.wire import link
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.departures import Departures
 from switchgnn.host.wire.faults import Faults, FaultyLink
@@ -15,6 +18,7 @@ from switchgnn.host.wire.link import UdpLink
 from tests.support.speed import seconds_here
 
 SIZE = 188
+_UDP_SEGMENT = 103
 SECONDS = seconds_here(5.0)
 
 
@@ -28,8 +32,11 @@ def free_ports(count):
     return ports
 
 
-@pytest.fixture
-def links():
+@pytest.fixture(params=["native", "plain"])
+def links(request, monkeypatch):
+    """Two links; plain ones take one frame out of each message, which the kernel has cut."""
+    if request.param == "plain":
+        monkeypatch.setattr(link, "native_frames", lambda: None)
     here, there = (("127.0.0.1", port) for port in free_ports(2))
     with UdpLink(here, there) as a, UdpLink(there, here) as b:
         yield a, b
@@ -39,15 +46,15 @@ def some_rows(count, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (count, SIZE), dtype=np.uint8)
 
 
-def received(link, count, *, batches=True):
+def received(end, count, *, batches=True):
     frames = []
     while len(frames) < count:
         if not batches:
-            frame = link.receive(SECONDS)
+            frame = end.receive(SECONDS)
             assert frame is not None
             frames.append(bytes(frame))
             continue
-        batch = link.receive_batch(SECONDS)
+        batch = end.receive_batch(SECONDS)
         assert batch is not None
         frames += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
     return frames
@@ -85,6 +92,25 @@ def test_rows_that_are_filled_anew_leave_anew(links):
         assert received(b, 4) == [bytes([number]) * SIZE] * 4
 
 
+def test_a_message_arrives_whole_and_is_cut_here(links):
+    """Or the kernel cuts it: nobody can tell, but for the last frame, which may be shorter."""
+    a, b = links
+    message, size = bytes(range(200)), struct.pack("H", 60)
+    a._socket.sendmsg([message], [(socket.SOL_UDP, _UDP_SEGMENT, size)])
+    assert received(b, 4) == [message[at : at + 60] for at in range(0, 200, 60)]
+    assert b.traffic[2:] == (4, 200)
+
+
+def test_who_waits_is_woken(links):
+    a, b = links
+    sender = threading.Thread(target=a.send, args=(bytes(60),))
+    assert b.receive_batch(0.001) is None
+    sender.start()
+    batch = b.receive_batch(SECONDS)
+    sender.join()
+    assert batch is not None and bytes(batch.frame(batch.first)) == bytes(60)
+
+
 def test_frames_of_different_sizes(links):
     a, b = links
     sizes = (60, 188, 0, 88, 1, 1500, 9000)
@@ -111,12 +137,12 @@ def test_a_kernel_that_does_not_cut(links, monkeypatch, number):
 def test_nobody_listens(cut):
     """What is lost is asked for again later; nothing hangs, and nothing is raised."""
     here, there = (("127.0.0.1", port) for port in free_ports(2))
-    with UdpLink(here, there) as link:
-        link._cuts = cut
+    with UdpLink(here, there) as alone:
+        alone._cuts = cut
         for _ in range(3):
-            link.send_rows(FrameRows(some_rows(100)), 0, 100)
-            assert link.receive_batch(0.0) is None
-            assert link.receive_batch(0.01) is None
+            alone.send_rows(FrameRows(some_rows(100)), 0, 100)
+            assert alone.receive_batch(0.0) is None
+            assert alone.receive_batch(0.01) is None
 
 
 def test_departures_keep_the_order(links):

@@ -140,6 +140,7 @@ template <class Program> struct Engine : Host {
         port.fd = fd;
         port.frame_bytes = frame_bytes;
         port.departures.cuts = kind == SOCKET && Departures::is_udp(fd);
+        port.beside = kind == PACKET_SOCKET ? TAGS : kind == SOCKET && arrive_whole(fd) ? SEGMENTS : NOTHING;
         if (kind != CONTROLLER) queues.attached[number] = kind != NONE;
         if (kind == SOCKET || kind == PACKET_SOCKET || kind == XDP) {
             epoll_event event = {};
@@ -472,23 +473,37 @@ template <class Program> struct Engine : Host {
             serve_xdp(number, *port.xdp);
             return;
         }
-        const bool tagged = port.kind == PACKET_SOCKET;
-        const int count = arrivals.receive(port.fd, port.frame_bytes, tagged);
+        const int count = arrivals.receive(port.fd, port.frame_bytes, port.beside);
         for (int i = 0; i < count; i++) {
-            // Recirculated packets go first, but they may never end.
-            if (!again.empty()) run_again(AGAIN_PER_TURN);
+            if (port.beside == SEGMENTS) {
+                receive_segments(number, i);
+                continue;
+            }
             size_t length;
-            const u8* frame = arrivals.whole(i, length, tagged);
-            receive(number, frame, length);
+            const u8* frame = arrivals.whole(i, length);
+            receive_next(number, frame, length);
         }
+    }
+    void receive_segments(int number, int message) {
+        const size_t end = arrivals.headers[message].msg_len, segment = arrivals.segment(message);
+        size_t at = 0;
+        do {
+            const size_t length = end - at < segment ? end - at : segment;
+            receive_next(number, arrivals.frame(message) + at, length);
+            at += length;
+        } while (at < end);
+    }
+    // Recirculated packets go first, but they may never end.
+    void receive_next(int number, const u8* frame, size_t length) {
+        if (!again.empty()) run_again(AGAIN_PER_TURN);
+        receive(number, frame, length);
     }
     void serve_xdp(int number, Xdp& port) {
         const u32 count = port.arrived(BATCH);
         for (u32 i = 0; i < count; i++) {
-            if (!again.empty()) run_again(AGAIN_PER_TURN);
             size_t length;
             const u8* frame = port.arrival(i, length);
-            receive(number, frame, length);
+            receive_next(number, frame, length);
         }
         port.taken(count);
     }

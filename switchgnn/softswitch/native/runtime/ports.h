@@ -24,11 +24,14 @@ struct AuxData {
     u16 mac, net, tag, protocol;
 };
 constexpr int LEVEL_PACKET = 263, PACKET_AUX = 8;
-constexpr int LEVEL_UDP = 17, UDP_SEGMENT_SIZE = 103;
+constexpr int LEVEL_UDP = 17, UDP_SEGMENT_SIZE = 103, UDP_WHOLE = 104;
 constexpr size_t MOST_SEGMENTS = 64, LONGEST_MESSAGE = 65000;
 constexpr u32 TAG_VALID = 1 << 4, TAG_PROTOCOL_VALID = 1 << 6;
 
-// One call's frames.
+// What a message may say beside the frame.
+enum Beside { NOTHING, TAGS, SEGMENTS };
+
+// One call's messages.
 struct Arrivals {
     std::vector<u8> room;
     mmsghdr headers[BATCH];
@@ -40,13 +43,13 @@ struct Arrivals {
     // Four bytes are left free in front of each frame, for a VLAN tag.
     u8* frame(int i) { return room.data() + (size_t)i * FRAME_ROOM + 4; }
 
-    int receive(int fd, size_t frame_bytes, bool tagged) {
+    int receive(int fd, size_t frame_bytes, Beside beside) {
         for (int i = 0; i < BATCH; i++) {
-            places[i] = {frame(i), frame_bytes};
+            places[i] = {frame(i), beside == SEGMENTS ? FRAME_ROOM - 4 : frame_bytes};
             headers[i] = {};
             headers[i].msg_hdr.msg_iov = &places[i];
             headers[i].msg_hdr.msg_iovlen = 1;
-            if (tagged) {
+            if (beside) {
                 headers[i].msg_hdr.msg_control = aux[i];
                 headers[i].msg_hdr.msg_controllen = sizeof aux[i];
             }
@@ -54,11 +57,21 @@ struct Arrivals {
         return recvmmsg(fd, headers, BATCH, MSG_DONTWAIT, nullptr);
     }
 
+    // The length of the frames that have come as one message: but for the last all have it.
+    size_t segment(int i) {
+        const size_t length = headers[i].msg_len;
+        const cmsghdr* c = CMSG_FIRSTHDR(&headers[i].msg_hdr);
+        if (!c || c->cmsg_level != LEVEL_UDP || c->cmsg_type != UDP_WHOLE) return length;
+        int size;
+        memcpy(&size, CMSG_DATA(c), sizeof size);
+        return size > 0 && (size_t)size < length ? (size_t)size : length;
+    }
+
     // The kernel takes a VLAN tag out of the frame and gives it beside; here it comes back.
-    u8* whole(int i, size_t& length, bool tagged) {
+    u8* whole(int i, size_t& length) {
         u8* at = frame(i);
         length = headers[i].msg_len;
-        const cmsghdr* c = tagged ? CMSG_FIRSTHDR(&headers[i].msg_hdr) : nullptr;
+        const cmsghdr* c = CMSG_FIRSTHDR(&headers[i].msg_hdr);
         if (!c || c->cmsg_level != LEVEL_PACKET || c->cmsg_type != PACKET_AUX || length < 12) return at;
         AuxData data;
         memcpy(&data, CMSG_DATA(c), sizeof data);
@@ -154,8 +167,16 @@ struct Departures {
     }
 };
 
+// Have messages that left as one arrive as one, where the kernel can:
+// https://man7.org/linux/man-pages/man7/udp.7.html (UDP_GRO)
+static inline bool arrive_whole(int fd) {
+    const int on = 1;
+    return Departures::is_udp(fd) && setsockopt(fd, LEVEL_UDP, UDP_WHOLE, &on, sizeof on) == 0;
+}
+
 struct Port {
     PortKind kind = NONE;
+    Beside beside = NOTHING;
     int fd = -1;
     size_t frame_bytes = 0;
     Departures departures;
