@@ -11,7 +11,7 @@ from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
 from switchgnn.topologies.site import LeafSpineSite, Site, Star, cable_name
-from switchgnn.topologies.targets import Target, TlsFolder, compile_for
+from switchgnn.topologies.targets import Target, TlsFolder, compile_for, usual_window
 
 __all__ = [
     "AUTO",
@@ -36,4 +36,5 @@ __all__ = [
     "folder_for_sockets",
     "free_tcp_port",
     "socket_address",
+    "usual_window",
 ]

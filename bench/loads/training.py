@@ -18,7 +18,7 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.topologies import FabricKind, Target
+from switchgnn.topologies import FabricKind, Target, usual_window
 from switchgnn.topologies.nursery import Nursery
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
             transport=transport,
             model=ModelOptions("gcn", 2, _HIDDEN, 0.0),
             options=TrainOptions(epochs=setting.epochs, evaluate_every=setting.epochs),
-            pace=Pace(patience=60.0),
+            pace=Pace(usual_window(setting.target, shaped=setting.bandwidth is not None), 60.0),
         ),
         workers=WORKERS,
         slots=load_program().slots,

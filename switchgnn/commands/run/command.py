@@ -43,6 +43,7 @@ from switchgnn.commands.shared.topology import (
     TargetOption,
     Topology,
     TopologyOption,
+    WindowOption,
     find_leaf_spine,
 )
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
@@ -51,7 +52,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER
-from switchgnn.topologies import Fabric
+from switchgnn.topologies import Fabric, choose, usual_window
 
 _WRONG = 1
 
@@ -86,7 +87,7 @@ def run(
     bandwidth: Annotated[
         float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
     ] = None,
-    window: Annotated[int, typer.Option(min=1, help="Features in flight per worker.")] = 16,
+    window: WindowOption = None,
     patience: Annotated[
         float,
         typer.Option(
@@ -134,6 +135,9 @@ def run(
     sum is exact, 1 when one is not, 2 when the run could not be done.
     """
     leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
+    if window is None:
+        shaped = bandwidth is not None or background > 0
+        window = usual_window(choose(target.value, fabric.value, backend).target, shaped=shaped)
     options = RunOptions(
         graph=graph,
         workers=workers,

@@ -44,6 +44,14 @@ BackendOption = Annotated[
         "compiler; default: $SWITCHGNN_BACKEND, or auto."
     ),
 ]
+WindowOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Features in flight per worker; default: 128 on the embedded switch and links of any "
+        "speed, otherwise 16.",
+    ),
+]
 TopologyOption = Annotated[Topology, typer.Option(help="One switch, or leaves below spines.")]
 LeavesOption = Annotated[
     int | None,

@@ -30,6 +30,7 @@ from switchgnn.commands.shared.topology import (
     TargetOption,
     Topology,
     TopologyOption,
+    WindowOption,
     find_leaf_spine,
 )
 from switchgnn.commands.train.display import (
@@ -51,6 +52,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER
+from switchgnn.topologies import choose, usual_window
 
 _CHOICES = "|".join(each.name for each in TRANSPORTS)
 _TRANSPORT_HELP = (
@@ -151,7 +153,7 @@ def train(
     bandwidth: Annotated[
         float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
     ] = None,
-    window: Annotated[int, typer.Option(min=1, help="Features in flight per worker.")] = 16,
+    window: WindowOption = None,
     faults: Annotated[str, typer.Option(help="As for `switchgnn run`.")] = "",
     seed: Annotated[int, typer.Option(min=0)] = 0,
     plots: Annotated[Path | None, typer.Option(help="Folder for plots, as PNG and SVG.")] = None,
@@ -211,6 +213,10 @@ def train(
     )
     with templates_removed():
         check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
+    if window is None and any(each.networked for each in chosen):
+        switch = choose(target.value, fabric.value, backend).target
+        window = usual_window(switch, shaped=bandwidth is not None)
+    pace = Pace(skew=SKEW) if window is None else Pace(window=window, skew=SKEW)
     reports = []
     for each in chosen:
         job = TrainJob(
@@ -218,7 +224,7 @@ def train(
                 transport=each.name,
                 model=shape,
                 options=options,
-                pace=Pace(window=window, skew=SKEW),
+                pace=pace,
                 sampling=sampling,
                 faults=faults,
                 bins=BinOptions(bin_memory, *PIPELINES[pipeline.value]),
