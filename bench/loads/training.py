@@ -84,11 +84,12 @@ class Trainings:
         Returns:
             The line.
         """
-        ours, others = (
-            Samples(transport, tuple(report.epoch_seconds for report in self.reports[transport]))
-            for transport in (SWITCH.name, rival)
-        )
+        ours, others = self._epoch_seconds(SWITCH.name), self._epoch_seconds(rival)
         return Line(name, f"{what}: epoch", "s", ours, others, Goal(ratio_most=most), self.copies)
+
+    def _epoch_seconds(self, transport: str) -> Samples:
+        made = self.reports[transport]
+        return Samples(transport, tuple(report.epoch_seconds for report in made))
 
 
 def lacks_training() -> str | None:
