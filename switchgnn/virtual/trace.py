@@ -85,7 +85,6 @@ def _place(frame: bytes) -> str:
     block, count = word(frame[42:44], "big"), word(frame[44:46], "big")
     fragment, group = word(frame[48:50], "big"), word(frame[50:52], "big")
     session, round_number = frame[52], word(frame[53:56], "big")
-    return (
-        f"session {session} round {round_number} block {block} fragment {fragment} "
-        f"source {source} destination {target} count {count} group {group}"
-    )
+    others = {"source": source, "destination": target, "count": count, "group": group}
+    told = "".join(f", {name} {value}" for name, value in others.items() if value)
+    return f"session {session} round {round_number} block {block} fragment {fragment}{told}"

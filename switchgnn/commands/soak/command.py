@@ -62,6 +62,10 @@ def soak(
     scenario: Annotated[
         Path | None, typer.Option(help="With --simulated: the only scenario, JSON or TOML.")
     ] = None,
+    diagram: Annotated[
+        Path | None,
+        typer.Option(help="With --simulated and one scenario: draw how it fails, as SVG."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Exchange over random graphs on links with random faults, again and again.
@@ -75,10 +79,14 @@ def soak(
     longest = _MINUTES if minutes is None else minutes
     if simulated:
         only = scenario is not None or (seed is not None and exchanges is None and minutes is None)
-        asked = SimulatedOptions(chosen, exchanges, longest, numbers, backend, scenario, only)
+        asked = SimulatedOptions(
+            chosen, exchanges, longest, numbers, backend, scenario, only, diagram
+        )
         raise typer.Exit(soak_simulated(asked, as_json=as_json))
-    if exchanges is not None or scenario is not None:
-        raise SwitchGNNError("--exchanges and --scenario are for --simulated: give that, too.")
+    if exchanges is not None or scenario is not None or diagram is not None:
+        raise SwitchGNNError(
+            "--exchanges, --scenario and --diagram are for --simulated: give that, too."
+        )
     options = SoakOptions(longest, target.value, fabric.value, chosen, numbers, backend)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

@@ -12,11 +12,17 @@ from rich.console import Console
 
 from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.shared.sentences import counted
+from switchgnn.errors import SwitchGNNError
 from switchgnn.topologies import Backend
-from switchgnn.virtual.scenario.draw import Wish
-from switchgnn.virtual.scenario.files import read_scenario
+from switchgnn.virtual.diagram.svg import svg_diagram
+from switchgnn.virtual.diagram.text import text_diagram
+from switchgnn.virtual.scenario.draw import Wish, draw_scenario
+from switchgnn.virtual.scenario.files import read_scenario, scenario_text
 from switchgnn.virtual.scenario.scenario import Scenario
+from switchgnn.virtual.scenario.shrink import shrink
 from switchgnn.virtual.soak import Soak, SoakSums
+
+_MOST_TRIES, _MOST_STEPS = 400, 60
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,8 @@ class SimulatedOptions:
         leaves_and_spines: their numbers; None: stars.
         backend: what switches run the program as; None: native code where a compiler is there.
         scenario: a file with the only scenario, in place of drawn ones; None: they are drawn.
-        only: whether the scenario of the seed is the only one.
+        only: whether the scenario of the seed is the only one; if it fails, it is shrunk.
+        diagram: where a picture of the shrunk scenario goes; None: nowhere.
     """
 
     seed: int
@@ -40,6 +47,7 @@ class SimulatedOptions:
     backend: Backend | None
     scenario: Path | None
     only: bool
+    diagram: Path | None = None
 
 
 def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
@@ -69,13 +77,49 @@ def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
             return not interruption.came and not (over and sums.scenarios)
 
         sums = soak.many(scenarios, lambda scenario: _command(scenario, options), goes_on)
+        shrunk = _shrunk(soak, options, sums) if options.only and sums.failures else None
     seconds = time.monotonic() - started
     if as_json:
         told = {"seed": options.seed, **sums.to_dict(), "seconds": round(seconds, 3)}
+        if shrunk is not None:
+            told["shrunk"] = json.loads(scenario_text(shrunk))
         typer.echo(json.dumps(told))
     else:
         _print(Console(), options, sums, seconds)
+    if shrunk is not None:
+        _show(soak, shrunk, options.diagram, as_text=not as_json)
     return sums.exit_code
+
+
+def _shrunk(soak: Soak, options: SimulatedOptions, sums: SoakSums) -> Scenario | None:
+    """Return a small scenario that fails as the only one does."""
+    failure = sums.failures[0]
+    if not failure.name:
+        return None
+    whole = (
+        read_scenario(options.scenario)
+        if options.scenario
+        else draw_scenario(failure.seed, soak.wish)
+    )
+
+    def shows(scenario: Scenario) -> bool:
+        try:
+            outcome = soak.run(scenario)
+        except SwitchGNNError:
+            return False
+        return any(violation.name == failure.name for violation in outcome.violations)
+
+    return shrink(whole, shows, _MOST_TRIES)
+
+
+def _show(soak: Soak, shrunk: Scenario, picture: Path | None, *, as_text: bool) -> None:
+    """Print a scenario and what leads to its failure, and draw that."""
+    steps = soak.steps(shrunk, _MOST_STEPS)
+    if as_text:
+        for line in ("The same, with less:", scenario_text(shrunk), text_diagram(steps)):
+            typer.echo(line)
+    if picture is not None:
+        picture.write_text(svg_diagram(steps), encoding="utf-8")
 
 
 def _command(scenario: Scenario, options: SimulatedOptions) -> str:

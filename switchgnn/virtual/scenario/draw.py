@@ -12,13 +12,16 @@ _SLOTS = (8, 16, 32, 64, 256)
 _WIDTHS = (1, 32, 33, 64, 80)
 _WINDOWS = (1, 2, 4, 8, 16, 16, 64)
 # How bad a direction may be, and how often it is so.
-_RATES = {"loss": 0.15, "duplicate": 0.1, "late": 0.05, "reorder": 0.1, "corrupt": 0.05}
+_RATES = {"loss": 0.1, "duplicate": 0.1, "late": 0.05, "reorder": 0.05, "corrupt": 0.03}
 _NO_FAULT = 0.4
 _NO_RATES = 0.15
 # Plans are drawn from this many graphs of each shape, so that a soak plans seldom.
 _GRAPHS = 4
 _SHAPES = ((20, 30), (60, 150), (120, 240), (240, 400))
 _LONG = 60.0
+# Where more lines are on the way, or there is less time, a worker may have bad luck too often in a
+# row, and gives up although nobody is to blame.
+_ON_CABLES, _PATIENCE, _IMPATIENT = 0.4, 20.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
     vertices, edges = source.choice(_SHAPES)
     rounds = source.choice((1, 2, 4, 8))
     sessions = source.choice((1, 1, 1, 2, 3))
-    patience = source.choice((20.0, 20.0, 5.0))
+    patience = source.choice((_PATIENCE, _PATIENCE, 5.0))
+    share = (_ON_CABLES if wish.leaves else 1.0) * (1.0 if patience == _PATIENCE else _IMPATIENT)
     calm = source.random() < _NO_RATES
     return Scenario(
         seed=seed,
@@ -65,19 +69,19 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
         turns=source.choice((0, 0, 1, 3)),
         latency=source.choice((5, 50, 50, 500, 5_000)),
         jitter=source.choice((0, 20, 200, 2_000)),
-        up=Rates() if calm else _rates(source),
-        down=Rates() if calm else _rates(source),
-        cables=Rates() if calm or not wish.leaves else _rates(source),
+        up=Rates() if calm else _rates(source, share),
+        down=Rates() if calm else _rates(source, share),
+        cables=Rates() if calm or not wish.leaves else _rates(source, share),
         incidents=_incidents(source, workers, wish, patience, rounds * sessions),
     )
 
 
-def _rates(source: Random) -> Rates:
+def _rates(source: Random, share: float) -> Rates:
     return Rates(
         **{
             each.name: 0.0
             if source.random() < _NO_FAULT
-            else round(source.uniform(0.0, _RATES[each.name]), 4)
+            else round(source.uniform(0.0, share * _RATES[each.name]), 4)
             for each in fields(Rates)
         }
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 SECOND = 1_000_000_000
 # No time is 0: to hosts that would be "never".
-_BEGIN = 1_000 * SECOND
+BEGIN = 1_000 * SECOND
 
 
 class Scheduler:
@@ -20,7 +20,7 @@ class Scheduler:
     """
 
     def __init__(self) -> None:
-        self.now = _BEGIN
+        self.now = BEGIN
         self.events = 0
         self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._asked = 0
@@ -29,7 +29,7 @@ class Scheduler:
     @property
     def seconds(self) -> float:
         """Virtual seconds since the beginning."""
-        return (self.now - _BEGIN) / SECOND
+        return (self.now - BEGIN) / SECOND
 
     def at(self, time: int, call: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401
         """Call a function at a time; at once if that is over.
