@@ -325,8 +325,9 @@ MISTAKES = (
         BACKGROUND,
         "after an error all programs of the machine keep small send buffers",
         "topologies/send_buffer.py",
-        "    try:\n        yield\n    finally:\n        _DEFAULT.write_text(before)\n",
-        "    yield\n    _DEFAULT.write_text(before)\n",
+        "            yield\n        finally:\n            _DEFAULT.write_text(before)\n",
+        "            yield\n        finally:\n            pass\n"
+        "        _DEFAULT.write_text(before)\n",
         ("tests/topologies/test_send_buffer.py::test_the_default_comes_back[RuntimeError]",),
     ),
     Mistake(
