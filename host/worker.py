@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from switchgnn.full_disk import writing
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
@@ -118,7 +119,8 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
         seconds = time.perf_counter() - started
         traffic = link.traffic
         injected = _injected(link)
-    np.savez(task.output, fixed=np.stack(fixed), sums=np.stack(sums), scale=np.array(scales))
+    with writing(task.output):
+        np.savez(task.output, fixed=np.stack(fixed), sums=np.stack(sums), scale=np.array(scales))
     events.write(
         "finished",
         seconds=seconds,

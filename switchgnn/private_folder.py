@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.full_disk import WriteError, why_not_written
 from switchgnn.ownership import reason_to_distrust_place
 
 
@@ -30,8 +31,9 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
 
     Raises:
         ForeignFolderError: others may write to a folder above, and it has no sticky bit.
+        WriteError: it cannot be made.
     """
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=inside) as name:
+    with _made(prefix, inside) as name:
         folder = Path(name).resolve()
         reason = reason_to_distrust_place(folder)
         if reason is not None:
@@ -40,3 +42,19 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
                 "folder that nobody else may write to, or that has the sticky bit."
             )
         yield folder
+
+
+def _made(prefix: str, inside: str | None) -> "tempfile.TemporaryDirectory[str]":
+    try:
+        return tempfile.TemporaryDirectory(prefix=prefix, dir=inside)
+    except FileNotFoundError as error:
+        # Python has tried to write to each of several; its sentence lists them.
+        raise WriteError(
+            f"Cannot make a folder for temporary files: {error.strerror or error}. Make room in "
+            "one, or set TMPDIR to a folder that can be written."
+        ) from error
+    except OSError as error:
+        place = Path(error.filename or inside or ".").parent
+        raise WriteError(
+            f"Cannot make a folder for temporary files in {place}: {why_not_written(error, place)}."
+        ) from error

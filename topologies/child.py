@@ -6,10 +6,12 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
 
+from switchgnn.full_disk import keep_room, writing
 from switchgnn.topologies.errors import FabricError
 
 # From util-linux. A `preexec_fn` could do the same, but would fork under gRPC's threads.
@@ -86,10 +88,11 @@ class Child:
 
         Raises:
             FabricError: the program does not exist.
+            WriteError: there is no room for its log.
         """
         if self._process is not None:
             return
-        with self.log.open("w") as log:
+        with self._open_log() as log:
             try:
                 # A session of its own: Ctrl-C reaches the parent, which stops its children.
                 self._process = subprocess.Popen(
@@ -104,6 +107,14 @@ class Child:
                 )
             except FileNotFoundError as error:
                 raise FabricError(f"Cannot start {self.name}: no {error.filename}.") from error
+
+    def _open_log(self) -> IO[str]:
+        """Open the log, so that its first words find room on a disk that fills up."""
+        with ExitStack() as stack, writing(self.log):
+            log = stack.enter_context(self.log.open("w"))
+            keep_room(log.fileno())
+            stack.pop_all()
+        return log
 
     @property
     def stdin(self) -> IO[str]:
@@ -158,7 +169,7 @@ class Child:
 
     def last_words(self) -> str:
         """Return the last line of its log, or say that there is none."""
-        lines = [line for line in self.log.read_text().splitlines() if line.strip()]
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         return lines[-1] if lines else "it left no message."
 
     def stop(self) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from switchgnn.full_disk import writing
 from switchgnn.python_program import module_of, python_program
 from switchgnn.topologies.child import DIE_WITH_PARENT, Child, Process
 from switchgnn.topologies.errors import FabricError
@@ -50,10 +51,16 @@ class Nursery:
         self._running: _Running | None = None
 
     def start(self) -> None:
-        """Start the process unless it runs."""
+        """Start the process unless it runs.
+
+        Raises:
+            WriteError: there is no room for its log.
+        """
         if self._running is not None:
             return
-        log = tempfile.TemporaryFile()  # noqa: SIM115  closed by stop()
+        folder = Path(tempfile.gettempdir())
+        with writing(folder):
+            log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by stop()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = self._fork_myself(theirs, log) if self._preload is None else None
@@ -225,6 +232,7 @@ class ForkedChild(Child):
 
         Raises:
             FabricError: the nursery is gone, or the namespace is.
+            WriteError: there is no room for its log.
         """
         if self._process is not None:
             return
@@ -241,7 +249,7 @@ class ForkedChild(Child):
                 theirs.callback(os.close, other)
                 return ours, other
 
-            log = theirs.enter_context(self.log.open("w"))
+            log = theirs.enter_context(self._open_log())
             status, their_status = pipe(child_reads=False)
             if self._pipe:
                 stdin, their_stdin = pipe(child_reads=True)

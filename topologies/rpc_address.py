@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from switchgnn.controller.p4runtime.address import MOST_BYTES, SCHEME, fits_socket, socket_path
+from switchgnn.full_disk import writing
 from switchgnn.private_folder import private_folder
 from switchgnn.topologies.errors import FabricError
 
@@ -65,10 +66,12 @@ def require_free(address: str) -> None:
 
     Raises:
         FabricError: something does; the switch would start and never be reached.
+        WriteError: there is no room for its socket.
     """
     if (path := socket_path(address)) is not None:
         if answers(address):
             raise FabricError(f"A switch serves at {path} already: end it first.")
+        _require_room(path)
         return
     host, port = split_tcp(address)
     with socket.socket() as sock:
@@ -77,6 +80,14 @@ def require_free(address: str) -> None:
             sock.bind((host, port))
         except OSError as error:
             raise taken(address, error) from error
+
+
+def _require_room(path: Path) -> None:
+    """Make a socket for a moment: gRPC would not say why it cannot make the switch's."""
+    trial = path.with_suffix(".try")
+    with writing(trial), socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(os.fspath(trial))
+        trial.unlink()
 
 
 def taken(address: str, error: OSError) -> FabricError:

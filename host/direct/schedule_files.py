@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.full_disk import why_not_written
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.host.direct.operator import RowSums
 from switchgnn.host.direct.schedule import DirectSchedule
@@ -58,7 +59,8 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
         with Path(path).open("wb") as file:
             np.savez(file, **typed)
     except OSError as error:
-        raise ScheduleError(f"Cannot write {path}: {error.strerror}.") from error
+        why = why_not_written(error, Path(path))
+        raise ScheduleError(f"Cannot write {path}: {why}.") from error
 
 
 def write_schedules(schedules: Sequence[DirectSchedule], paths: Sequence[Path]) -> None:

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the subcommands and turns errors into a sentence and exit code 2."""
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.full_disk import WriteError, is_full
 
 if TYPE_CHECKING:
     import typer
@@ -17,7 +19,8 @@ _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 def main() -> None:
     """Run the program with the arguments of the process.
 
-    Typer itself reports wrong usage, also with exit code 2.
+    Typer itself reports wrong usage, also with exit code 2. An exit code of 1 says that sums are
+    wrong, so a full disk must not end in a traceback.
     """
     # Importing takes most of a second: Ctrl-C meanwhile is no error to be traced.
     try:
@@ -25,8 +28,25 @@ def main() -> None:
     except SwitchGNNError as error:
         _print_error(error)
         sys.exit(_FAILED)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        _forget_output()
+        what = error.filename or "what is printed"
+        _print_error(WriteError(f"Cannot write {what}: {error.strerror}; make room there."))
+        sys.exit(_FAILED)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
+
+
+def _forget_output() -> None:
+    """Keep Python from trying once more at its end, which would change the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
 
 
 def _print_error(error: SwitchGNNError) -> None:

@@ -13,6 +13,8 @@ from switchgnn.experiments.measures import Result
 from switchgnn.experiments.point import Point
 from switchgnn.experiments.rows import csv_text
 from switchgnn.experiments.table import as_markdown, rows_of
+from switchgnn.full_disk import why_not_written
+from switchgnn.planner.arrays.whole_file import whole_file
 
 _FORMATS = ("png", "svg")
 TABLE = "table.md"
@@ -42,13 +44,19 @@ def write_figures(
     """
     try:
         for figure, cells in figures:
-            (folder / f"{figure.name}.csv").write_text(csv_text(cells, results), encoding="utf-8")
+            _write(folder / f"{figure.name}.csv", csv_text(cells, results))
             _draw(figure, cells, results, scale, folder)
         rows = [row for figure, cells in figures for row in rows_of(figure, cells, results)]
-        (folder / TABLE).write_text(_page(figures, rows, scale), encoding="utf-8")
+        _write(folder / TABLE, _page(figures, rows, scale))
     except OSError as error:
-        raise ExperimentError(f"Cannot write figures to {folder}: {error.strerror}.") from error
+        why = why_not_written(error, folder)
+        raise ExperimentError(f"Cannot write figures to {folder}: {why}.") from error
     return rows
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as file:
+        file.write(text.encode())
 
 
 def check_matplotlib() -> None:
@@ -71,7 +79,8 @@ def _draw(
     remark = f"scale {scale}, {seeds} seed{'s' if seeds > 1 else ''}"
     picture = draw_figure(figure, cells, results, remark)
     for ending in _FORMATS:
-        picture.savefig(folder / f"{figure.name}.{ending}", dpi=130)
+        with whole_file(folder / f"{figure.name}.{ending}") as file:
+            picture.savefig(file, format=ending, dpi=130)
 
 
 def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:

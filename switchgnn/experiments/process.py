@@ -45,7 +45,7 @@ def main() -> None:
         point, plan, partition = sys.argv[1:]
         told = _simulate(Point(**json.loads(point)), Path(plan), Path(partition))
         print(json.dumps(told))  # noqa: T201
-    except SwitchGNNError as error:
+    except (SwitchGNNError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(_FAILED)
 

@@ -19,6 +19,7 @@ from typing import IO
 
 from switchgnn.experiments.point import Point
 from switchgnn.experiments.store import Store
+from switchgnn.full_disk import keep_room, writing
 from switchgnn.python_program import python_program
 
 _STOP_SECONDS = 10.0
@@ -167,7 +168,9 @@ class _Team:
 
     def _start(self, point: Point) -> None:
         # Closed when the process is forgotten.
-        out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
+        with writing(Path(tempfile.gettempdir())):
+            out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
+            keep_room(err.fileno())
         process = subprocess.Popen(
             self.command(point, self._plan(point)),
             stdin=subprocess.DEVNULL,

@@ -4,9 +4,7 @@
 
 import fcntl
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,6 +13,8 @@ from typing import Any
 
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
+from switchgnn.full_disk import why_not_written
+from switchgnn.planner.arrays.whole_file import whole_file
 
 
 class Store:
@@ -50,7 +50,7 @@ class Store:
                     self._clean()
         except OSError as error:
             raise ExperimentError(
-                f"Cannot write results to {self.folder}: {error.strerror or error}."
+                f"Cannot write results to {self.folder}: {why_not_written(error, self.folder)}."
             ) from error
 
     def find(self, point: Point) -> dict[str, Any] | None:
@@ -67,11 +67,8 @@ class Store:
     def keep(self, point: Point, result: Mapping[str, Any]) -> None:
         """Write a result; a reader sees the old file or all of the new one."""
         kept = {"parameters": asdict(point), "versions": self._versions, "result": dict(result)}
-        handle, name = tempfile.mkstemp(dir=self.work)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(kept, file, indent=1)
-        Path(name).chmod(0o644)
-        Path(name).replace(self._path(point))
+        with whole_file(self._path(point)) as file:
+            file.write(json.dumps(kept, indent=1).encode())
 
     def _path(self, point: Point) -> Path:
         return self._points / f"{point.name}.json"

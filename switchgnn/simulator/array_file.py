@@ -10,19 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.full_disk import writing
+
 _MAGIC = b"SGNNSIM1"
 _ENTRY = struct.Struct("<40sQQQ")
 _ALIGNMENT = 64
 
 
 def write_array_file(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
-    """Write arrays of one dimension; their item types are known to the models."""
+    """Write arrays of one dimension; their item types are known to the models.
+
+    Raises:
+        WriteError: the file cannot be written.
+    """
     offset = _aligned(len(_MAGIC) + 8 + len(arrays) * _ENTRY.size)
     entries = []
     for name, array in arrays.items():
         entries.append(_ENTRY.pack(name.encode(), array.itemsize, len(array), offset))
         offset = _aligned(offset + array.nbytes)
-    with path.open("wb") as file:
+    with writing(path), path.open("wb") as file:
         file.write(_MAGIC + len(arrays).to_bytes(8, "little") + b"".join(entries))
         for array in arrays.values():
             file.seek(_aligned(file.tell()))

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a training on disk; each worker has its own file, since random numbers differ."""
 
-import os
+import io
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import torch
 from torch import nn
 
+from switchgnn.full_disk import why_not_written
 from switchgnn.npy import ArraysError
+from switchgnn.planner.arrays.whole_file import unfinished_file
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.layers.dropout import dropout_calls, restore_dropout_calls
 from switchgnn.zip_archive import check_not_packed
@@ -25,8 +29,9 @@ def save_checkpoint(
     epoch: int,
     best: float,
     tries: int,
+    by_all: Callable[[bool], bool],
 ) -> None:
-    """Write a checkpoint; if the write is interrupted, the previous file stays.
+    """Write a checkpoint; if a worker cannot, the previous files of all workers stay.
 
     Args:
         path: the file.
@@ -35,9 +40,11 @@ def save_checkpoint(
         epoch: the number of epochs done.
         best: the best validation accuracy so far.
         tries: the number of evaluations since the best one.
+        by_all: told whether this worker has written its own; tells whether all have.
+
+    Raises:
+        TrainingError: this worker cannot write its own.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
     content = {
         "format": _FORMAT,
         "model": model.state_dict(),
@@ -48,8 +55,26 @@ def save_checkpoint(
         "best": best,
         "tries": tries,
     }
-    torch.save(content, unfinished)
-    os.replace(unfinished, path)  # noqa: PTH105
+    # PyTorch would not say why it cannot write to a file.
+    data = io.BytesIO()
+    torch.save(content, data)
+    problem: OSError | None = None
+    with ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = stack.enter_context(unfinished_file(path))
+            unfinished.file.write(data.getbuffer())
+            unfinished.settle()
+        except OSError as error:
+            problem = error
+        if by_all(problem is None):
+            try:
+                unfinished.put()
+            except OSError as error:
+                problem = error
+    if problem is not None:
+        why = why_not_written(problem, path)
+        raise TrainingError(f"Cannot write the checkpoint {path}: {why}.") from problem
 
 
 def load_checkpoint(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.full_disk import why_not_written
 from switchgnn.npy import ArrayKind, ArraysError
 from switchgnn.npz import read_npz
 from switchgnn.planner.arrays.folder_swap import replacing
@@ -75,7 +76,7 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
                 _write(part, new)
     except OSError as error:
         raise DatasetError(
-            f"cannot write partitions {folder}: {error.strerror or error}"
+            f"cannot write partitions {folder}: {why_not_written(error, target)}"
         ) from error
 
 

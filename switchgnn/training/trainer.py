@@ -218,4 +218,10 @@ class Trainer:
                 epoch=epoch,
                 best=best,
                 tries=tries,
+                by_all=self._by_all,
             )
+
+    def _by_all(self, done: bool) -> bool:
+        """Tell whether all workers have done what this one has or has not."""
+        failed = torch.tensor([0.0 if done else 1.0])
+        return float(self._sums.add(failed)) == 0.0

@@ -29,6 +29,7 @@ from switchgnn.tasks.task_json import task_from_json, task_to_json
 from switchgnn.training.bins.models import distribute_in_bins
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.bins.rounds import BinnedSum
+from switchgnn.training.errors import TrainingError
 from switchgnn.training.layers.models import ModelOptions, build_model
 from switchgnn.training.layers.templates import templates_removed
 from switchgnn.training.layers.whole import distribute
@@ -155,7 +156,11 @@ def _world_size() -> int:
 
 @contextmanager
 def _together(task: TrainTask) -> Iterator[None]:
-    """Join the other workers for torch.distributed."""
+    """Join the other workers for torch.distributed.
+
+    Raises:
+        TrainingError: the file where they meet cannot be written.
+    """
     # They add gradients after each has computed its own.
     size, patience = _world_size(), timedelta(seconds=task.pace.patience + task.pace.skew)
     if size == 1:
@@ -164,10 +169,16 @@ def _together(task: TrainTask) -> Iterator[None]:
     if task.meeting is None:
         dist.init_process_group("gloo", timeout=patience)
     else:
-        store = dist.FileStore(str(task.meeting), size)  # type: ignore[attr-defined]
-        dist.init_process_group(
-            "gloo", store=store, rank=task.worker, world_size=size, timeout=patience
-        )
+        try:
+            store = dist.FileStore(str(task.meeting), size)  # type: ignore[attr-defined]
+            dist.init_process_group(
+                "gloo", store=store, rank=task.worker, world_size=size, timeout=patience
+            )
+        except dist.DistStoreError as error:
+            raise TrainingError(
+                f"The workers cannot meet in {task.meeting}: {error}; make room there, or set "
+                "TMPDIR to a folder on another disk."
+            ) from error
     try:
         yield
     finally:

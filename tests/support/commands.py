@@ -32,15 +32,17 @@ _PRELOAD = (
 _TRAINING = ("switchgnn.commands.train.steps",)
 
 
-def switchgnn(*arguments, seconds=100, scratch=None, folder=None):
+def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None):
     """Run the program in a folder; temporary files go to `scratch` if it is given.
 
-    It has so many seconds on an idle machine.
+    It has so many seconds on an idle machine. `disk` is the limit of a disk that `scratch` becomes:
+    see tests/support/small_disk.py.
 
     Returns:
         Its exit code, output and error as subprocess.CompletedProcess.
     """
-    words = [sys.executable, "-m", "switchgnn.commands", *map(str, arguments)]
+    on_disk = () if disk is None else ("tests.support.small_disk", str(scratch), disk)
+    words = [sys.executable, "-m", *on_disk, "switchgnn.commands", *map(str, arguments)]
     environment = {"TMPDIR": str(scratch)} if scratch else {}
     with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "stderr"

@@ -5,6 +5,7 @@
 import itertools
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -15,6 +16,8 @@ from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 # `make check` leaves out what runs whole programs, `make test` what is a variation.
 whole = pytest.mark.whole
 full = pytest.mark.full
+# From util-linux; see tests/support/small_disk.py.
+_PUT_A_DISK = ("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt")
 
 
 def needs(program, package=None):
@@ -25,9 +28,20 @@ def needs(program, package=None):
     )
 
 
+def disks_can_be_put():
+    """Tell whether tests may put disks where nobody else sees them."""
+    try:
+        return not subprocess.run(_PUT_A_DISK, check=False, capture_output=True).returncode
+    except FileNotFoundError:
+        return False
+
+
 needs_mininet = pytest.mark.skipif(bool(mininet_missing()), reason=mininet_missing() or "")
 needs_bmv2 = pytest.mark.skipif(not bmv2_installed(), reason=f"{BMV2_PROGRAM} is not on the PATH")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="this needs root")
+needs_disks = pytest.mark.skipif(
+    not disks_can_be_put(), reason="this needs root, and may not mount disks of its own here"
+)
 needs_ping = needs("ping", "iputils-ping")
 
 # The switches, where tests make the links themselves: BMv2's are veth pairs, which need root.

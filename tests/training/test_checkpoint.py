@@ -29,7 +29,7 @@ def test_what_was_saved_comes_back(tmp_path):
     model, optimizer = make()
     step(model, optimizer)
     path = tmp_path / "folder" / "saved.pt"
-    save_checkpoint(path, model, optimizer, epoch=7, best=0.5, tries=2)
+    save_checkpoint(path, model, optimizer, epoch=7, best=0.5, tries=2, by_all=bool)
     drawn = torch.rand(4)
     other, other_optimizer = make()
     assert load_checkpoint(path, other, other_optimizer) == (7, 0.5, 2)
@@ -41,20 +41,48 @@ def test_what_was_saved_comes_back(tmp_path):
     assert [entry.name for entry in path.parent.iterdir()] == ["saved.pt"]
 
 
+@pytest.mark.parametrize("other", [True, False])
+def test_it_is_there_for_all_workers_or_for_none(tmp_path, other):
+    """Those of different epochs would be of no use."""
+    path = tmp_path / "saved.pt"
+    save_checkpoint(path, *make(), epoch=1, best=0.0, tries=0, by_all=bool)
+    told = []
+
+    def by_all(done):
+        told.append(done)
+        assert load_checkpoint(path, *make())[0] == 1
+        return done and other
+
+    save_checkpoint(path, *make(), epoch=2, best=0.0, tries=0, by_all=by_all)
+    assert told == [True]
+    assert load_checkpoint(path, *make())[0] == 1 + other
+    assert [entry.name for entry in tmp_path.iterdir()] == ["saved.pt"]
+
+
+def test_who_cannot_write_tells_the_others(tmp_path):
+    (tmp_path / "file").touch()
+    told = []
+    with pytest.raises(TrainingError, match=r"Cannot write the checkpoint .*file/saved\.pt: "):
+        save_checkpoint(
+            tmp_path / "file" / "saved.pt", *make(), epoch=1, best=0.0, tries=0, by_all=told.append
+        )
+    assert told == [False]
+
+
 def test_no_file_is_a_new_training(tmp_path):
     assert load_checkpoint(tmp_path / "none.pt", *make()) == (0, -1.0, 0)
 
 
 def test_another_model_is_refused(tmp_path):
     path = tmp_path / "saved.pt"
-    save_checkpoint(path, *make(3), epoch=1, best=0.0, tries=0)
+    save_checkpoint(path, *make(3), epoch=1, best=0.0, tries=0, by_all=bool)
     with pytest.raises(TrainingError, match="no checkpoint of this model"):
         load_checkpoint(path, *make(4))
 
 
 def test_a_packed_one_is_not_unpacked(tmp_path):
     path, packed = tmp_path / "saved.pt", tmp_path / "packed.pt"
-    save_checkpoint(path, *make(10_000), epoch=1, best=0.0, tries=0)
+    save_checkpoint(path, *make(10_000), epoch=1, best=0.0, tries=0, by_all=bool)
     with zipfile.ZipFile(path) as saved, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
         for name in saved.namelist():
             new.writestr(name, bytes(len(saved.read(name))))
@@ -65,7 +93,7 @@ def test_a_packed_one_is_not_unpacked(tmp_path):
 @pytest.mark.parametrize("name", ["random", "epoch", "best", "tries"])
 def test_one_without_a_field_is_refused(tmp_path, name):
     path = tmp_path / "saved.pt"
-    save_checkpoint(path, *make(), epoch=1, best=0.0, tries=0)
+    save_checkpoint(path, *make(), epoch=1, best=0.0, tries=0, by_all=bool)
     content = torch.load(path, weights_only=True)
     torch.save(content | {name: None}, path)
     with pytest.raises(TrainingError, match="no checkpoint of this model"):

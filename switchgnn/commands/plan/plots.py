@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from switchgnn.commands.errors import PlotError
 from switchgnn.commands.plan.job import MadePlan
+from switchgnn.full_disk import why_not_written
+from switchgnn.planner.arrays.whole_file import whole_file
 from switchgnn.planner.costs.flow import Flow
 from switchgnn.planner.costs.plan_flow import OWN, plan_flows
 from switchgnn.planner.costs.study import (
@@ -66,7 +68,8 @@ def draw_plan_plots(made: MadePlan, folder: Path, tell: Callable[[str], None]) -
             for path in _save(draw, f"{title}: {made.graph.name}", folder / name)
         ]
     except OSError as error:
-        raise PlotError(f"Cannot write plots to {folder}: {error.strerror}.") from error
+        why = why_not_written(error, folder)
+        raise PlotError(f"Cannot write plots to {folder}: {why}.") from error
     except ImportError as error:
         raise PlotError(
             f"Plots need {error.name}: pip install 'switchgnn[plots]', or leave out --plots."
@@ -131,8 +134,9 @@ def _save(draw: Draw, title: str, base: Path) -> list[Path]:
     figure.suptitle(title, fontsize=10)
     draw(figure)
     paths = [base.with_name(f"{base.name}.{ending}") for ending in _FORMATS]
-    for path in paths:
-        figure.savefig(path, dpi=150)
+    for path, kind in zip(paths, _FORMATS, strict=True):
+        with whole_file(path) as file:
+            figure.savefig(file, format=kind, dpi=150)
     return paths
 
 

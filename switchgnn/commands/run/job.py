@@ -26,6 +26,7 @@ from switchgnn.controller import (
     read_counters,
 )
 from switchgnn.errors import SwitchGNNError
+from switchgnn.full_disk import writing
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.wire.native.library import compile_for_hosts
 from switchgnn.host.worker import WORKER_RESULT, WorkerTask
@@ -239,7 +240,8 @@ def _tasks(
     tasks = []
     for worker in range(fabric.site.workers):
         path = folder / f"features-{worker}.npy"
-        np.save(path, prepared.features[assignment == worker])
+        with writing(path):
+            np.save(path, prepared.features[assignment == worker])
         tasks.append(
             WorkerTask(
                 plan=prepared.plan,

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorBoard events of a training."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.full_disk import why_not_written
 
 _TIMES = ("seconds", "exchange", "waiting", "all_reduce")
 _ACCURACIES = ("train", "validation", "test")
@@ -28,17 +31,17 @@ class TrainEvents:
     """
 
     def __init__(self, folder: Path, transport: str) -> None:
+        self._folder = folder
         try:
             from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  slow, seldom used
 
-            self._writer = SummaryWriter(str(folder / transport))
+            with self._writing():
+                self._writer = SummaryWriter(str(folder / transport))
         except ImportError as error:
             raise EventsError(
                 "TensorBoard events need tensorboard: pip install 'switchgnn[tensorboard]', "
                 "or leave out --tensorboard."
             ) from error
-        except OSError as error:
-            raise EventsError(f"Cannot write events to {folder}: {error.strerror}.") from error
 
     def __enter__(self) -> "TrainEvents":
         return self
@@ -46,13 +49,28 @@ class TrainEvents:
     def __exit__(
         self,
         _kind: type[BaseException] | None,
-        _error: BaseException | None,
+        error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        self._writer.close()
+        try:
+            with self._writing():
+                # Closing alone does not tell what could not be written.
+                self._writer.flush()
+                self._writer.close()
+        except EventsError:
+            if error is None:
+                raise
 
     def epoch(self, event: dict[str, Any]) -> None:
-        """Write worker 0's event of an epoch."""
+        """Write worker 0's event of an epoch.
+
+        Raises:
+            EventsError: the events of earlier epochs could not be written.
+        """
+        with self._writing():
+            self._write_all(event)
+
+    def _write_all(self, event: dict[str, Any]) -> None:
         self._write("loss", event["loss"], event)
         for name in _TIMES:
             self._write(f"seconds/{name}", event[name], event)
@@ -61,6 +79,14 @@ class TrainEvents:
                 self._write(f"accuracy/{name}", event["accuracy"][name], event)
         for name in ("bytes_up", "bytes_down"):
             self._write(f"traffic/{name}", event["traffic"][name], event)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            why = why_not_written(error, self._folder)
+            raise EventsError(f"Cannot write events to {self._folder}: {why}.") from error
 
     def _write(self, name: str, value: float, event: dict[str, Any]) -> None:
         self._writer.add_scalar(name, value, event["epoch"])

@@ -10,7 +10,9 @@ import numpy as np
 
 from switchgnn.commands.errors import PlotError
 from switchgnn.commands.train.report import TrainReport
+from switchgnn.full_disk import why_not_written
 from switchgnn.host.registry import transport_kind
+from switchgnn.planner.arrays.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +44,8 @@ def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         return [path for name, draw in plots.items() for path in _save(draw, reports, folder, name)]
     except OSError as error:
-        raise PlotError(f"Cannot write plots to {folder}: {error.strerror}.") from error
+        why = why_not_written(error, folder)
+        raise PlotError(f"Cannot write plots to {folder}: {why}.") from error
     except ImportError as error:
         raise PlotError(
             f"Plots need {error.name}: pip install 'switchgnn[plots]', or leave out --plots."
@@ -63,8 +66,9 @@ def _save(
     axes.set_title(f"{first.model} on {first.dataset}, {first.workers} workers", fontsize=10)
     draw(axes, reports)
     paths = [folder / f"{name}.{ending}" for ending in _FORMATS]
-    for path in paths:
-        figure.savefig(path, dpi=150)
+    for path, kind in zip(paths, _FORMATS, strict=True):
+        with whole_file(path) as file:
+            figure.savefig(file, format=kind, dpi=150)
     return paths
 
 

@@ -10,13 +10,18 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO
 
+from switchgnn.full_disk import keep_room, why_not_written
 from switchgnn.planner.errors import PlannerError
 
 MPIRUN = "mpirun"
 # If this process dies, mpirun ends the ranks; from util-linux.
 _END_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM")
+# Where the disk is full, mpirun would wait forever for a lock that PMIx keeps in a file:
+# https://github.com/openpmix/openpmix, gds_ds21_lock_pthread.c. A table does as well.
+_NO_SHARED_FILES = {"PMIX_MCA_gds": "hash"}
 _STOP_SECONDS = 10.0
 # What shells add to the number of the signal.
 _ENDED_BY_SIGNAL = 128
@@ -39,13 +44,26 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
     Raises:
         PlannerError: mpirun is missing, or a rank fails; with the last line that it wrote.
     """
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+    with _for_words() as said:
         code = _wait(_start(ranks, command, said))
         if code != 0:
             said.seek(0)
             raise PlannerError(
                 f"partitioning with {ranks} ranks failed: {why_failed(said.read(), code)}"
             )
+
+
+def _for_words() -> IO[str]:
+    """Return a file for what the ranks say; a full disk does not silence them."""
+    try:
+        said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        keep_room(said.fileno())
+    except OSError as error:
+        folder = Path(tempfile.gettempdir())
+        raise PlannerError(
+            f"ranks cannot write to {folder}: {why_not_written(error, folder)}"
+        ) from error
+    return said
 
 
 def _start(ranks: int, command: Sequence[str], said: IO[str]) -> subprocess.Popen[bytes]:
@@ -66,6 +84,7 @@ def _start(ranks: int, command: Sequence[str], said: IO[str]) -> subprocess.Pope
             stdout=said,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            env={**os.environ, **_NO_SHARED_FILES},
         )
     except FileNotFoundError as error:
         raise PlannerError(f"ranks need {error.filename}, which is not on the PATH") from error

@@ -6,7 +6,6 @@ Each rank reads its own shard and nothing else. Rank 0 gathers who has which ver
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.full_disk import why_not_written
+from switchgnn.planner.arrays.whole_file import whole_file
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.even_shares import even_shares
 from switchgnn.planner.partition.ptscotch_library import PTScotch, load_ptscotch
@@ -143,16 +144,11 @@ def _check_mpi(library: PTScotch) -> None:
 
 def _write(assignment: NDArray[np.int32], out: Path) -> None:
     """Write the file; readers see all of it or nothing."""
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        try:
-            with unfinished.open("wb") as file:
-                np.save(file, assignment.astype("<i4"), allow_pickle=False)
-            unfinished.replace(out)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with whole_file(out) as file:
+            np.save(file, assignment.astype("<i4"), allow_pickle=False)
     except OSError as error:
-        raise PlannerError(f"cannot write {out}: {error.strerror or error}") from error
+        raise PlannerError(f"cannot write {out}: {why_not_written(error, out)}") from error
 
 
 def _say(sentence: str) -> None:

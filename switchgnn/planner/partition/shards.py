@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.full_disk import why_not_written
 from switchgnn.npy import ArrayKind, ArraysError
 from switchgnn.npz import read_npz
 from switchgnn.planner.arrays.folder_swap import replacing
@@ -76,7 +77,9 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
         with replacing(target) as new:
             _write_files(graph, ranks, new)
     except OSError as error:
-        raise PlannerError(f"cannot write shards {folder}: {error.strerror or error}") from error
+        raise PlannerError(
+            f"cannot write shards {folder}: {why_not_written(error, target)}"
+        ) from error
 
 
 def read_shard(folder: str | Path, rank: int) -> Shard:

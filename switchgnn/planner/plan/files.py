@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.full_disk import why_not_written
 from switchgnn.planner.arrays.folder_swap import replacing
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.archive import render_parts, unpack_arrays, unpack_assignment
@@ -41,7 +42,9 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
         with replacing(target) as new:
             _write_files(plan, new)
     except OSError as error:
-        raise PlannerError(f"cannot write plan {folder}: {error.strerror or error}") from error
+        raise PlannerError(
+            f"cannot write plan {folder}: {why_not_written(error, target)}"
+        ) from error
 
 
 def read_plan(folder: str | Path) -> Plan:

@@ -14,7 +14,12 @@ from finsy.proto import p4r
 
 from switchgnn.softswitch.errors import GrpcAddressError
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
-from switchgnn.softswitch.p4runtime.unix_socket import check_unused, owner_only, socket_path
+from switchgnn.softswitch.p4runtime.unix_socket import (
+    check_room,
+    check_unused,
+    owner_only,
+    socket_path,
+)
 
 # Each call has one as long as it lasts; the service leaves half of them to short calls.
 _THREADS = 64
@@ -103,6 +108,7 @@ def _bind(server: grpc.Server, address: str, tls: TlsFiles | None) -> str:
     path = socket_path(address)
     if path is not None:
         check_unused(path)
+        check_room(path)
     # gRPC takes a URI, in which a path is quoted.
     target = address if path is None else f"unix:{quote(os.fspath(path))}"
     mend = "stop what uses it or choose another"

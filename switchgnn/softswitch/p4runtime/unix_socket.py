@@ -47,6 +47,26 @@ def check_unused(path: Path) -> None:
             )
 
 
+def check_room(path: Path) -> None:
+    """Make a socket beside the path for a moment: gRPC would not say why it cannot make one.
+
+    Raises:
+        GrpcAddressError: none can be made there.
+    """
+    trial = path.with_suffix(f".{os.getpid()}")
+    if len(os.fsencode(trial)) > _MOST_BYTES:
+        return
+    try:
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.bind(os.fspath(trial))
+            trial.unlink()
+    except OSError as error:
+        raise GrpcAddressError(
+            f"The gRPC address {_SCHEME}{path} cannot be used: {error.strerror}; make room there "
+            "or choose another."
+        ) from None
+
+
 @contextmanager
 def owner_only() -> Iterator[None]:
     """Let what is made inside be open to its owner alone, from its first moment."""

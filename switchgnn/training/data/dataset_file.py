@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A data set in one archive of plain arrays, which is fast to read and holds no pickles."""
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from switchgnn.full_disk import why_not_written
 from switchgnn.npy import ArrayKind, ArraysError
 from switchgnn.npz import read_npz
+from switchgnn.planner.arrays.whole_file import whole_file
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.training.data.dataset import Dataset
@@ -47,17 +48,10 @@ def write_dataset(data: Dataset, path: Path) -> None:
     }
     arrays |= {name: getattr(data, name) for name in _KINDS if name not in arrays}
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            temporary = Path(file.name)
-            try:
-                np.savez(file, **arrays)
-                file.flush()
-                temporary.chmod(0o644)
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
+        with whole_file(path) as file:
+            np.savez(file, **arrays)
     except OSError as error:
-        raise DatasetError(f"cannot write {path}: {error.strerror or error}") from error
+        raise DatasetError(f"cannot write {path}: {why_not_written(error, path)}") from error
 
 
 def read_dataset(path: Path) -> Dataset:

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A disk that fills up, at whatever moment, gets one sentence and leaves nothing behind.
+
+Exit code 1 says that a sum is wrong, so no command may end with a traceback.
+"""
+
+import importlib.util
+import re
+import subprocess
+import sys
+
+import pytest
+
+from switchgnn.planner.partition.ptscotch import ptscotch_missing
+from tests.support.commands import switchgnn
+from tests.support.markers import COMBINATIONS, full, needs_disks, some_of, words_of
+from tests.support.small_disk import LEFT
+
+pytestmark = needs_disks
+
+KARATE = ("--graph", "karate", "--workers", 2)
+LOOPBACK = ("embedded", "loopback")
+# PyTorch's own, one for all programs of a user.
+CACHES = {"torchinductor_root"}
+# The options of a run, and the disk that is full before it plans, when features are to be written,
+# and when the sums are.
+MOMENTS = {
+    "planning": ("size=4k", ()),
+    "installing": ("size=1m", ("--features", 20_000)),
+    "exchanging": ("size=1m", ("--rounds", 400)),
+}
+# One file more each time.
+FILES = range(2, 18)
+# And one page or two.
+PAGES = range(4, 120, 8)
+
+
+def on_a_disk(limit, scratch, *arguments):
+    """Run the program; return exit code, the sentences of its error, and what it leaves."""
+    result = switchgnn(*arguments, scratch=scratch, disk=limit, folder=scratch)
+    assert "Traceback" not in result.stderr, result.stderr
+    *lines, last = result.stderr.splitlines()
+    assert last.startswith(LEFT)
+    errors = [line for line in lines if line.startswith("Error: ")]
+    return result.returncode, errors, set(last.removeprefix(LEFT).split()) - CACHES
+
+
+def refused(limit, scratch, *arguments, left=frozenset()):
+    """The disk is too small: there is one sentence, which names the folder and says what to do."""
+    code, errors, remaining = on_a_disk(limit, scratch, *arguments)
+    assert code == 2
+    [error] = errors
+    assert str(scratch) in error or "cannot write" in error
+    assert re.search(r"(No space left on device|only a part of it .*); make room there, or", error)
+    assert remaining == left
+    return error
+
+
+@pytest.mark.parametrize(
+    ("combination", "moment"),
+    # On every switch and fabric the last moment, when all processes run.
+    some_of(lambda where, when: when == 2 or where == 0, COMBINATIONS, list(MOMENTS)),
+)
+def test_a_run(combination, moment, tmp_path):
+    limit, options = MOMENTS[moment]
+    error = refused(limit, tmp_path, "run", *words_of(combination), *KARATE, *options)
+    assert "TMPDIR" in error
+
+
+@full
+@pytest.mark.parametrize(
+    "limit", [*(f"nr_inodes={n}" for n in FILES), *(f"size={n}k" for n in PAGES)]
+)
+def test_a_run_at_every_moment(limit, tmp_path):
+    run = ("run", *words_of(LOOPBACK), *KARATE)
+    code, errors, left = on_a_disk(limit, tmp_path, *run)
+    assert not left
+    assert (code, len(errors)) in {(2, 1), (0, 0)}
+    assert all("; make room" in error for error in errors)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch_geometric") is None, reason="PyTorch Geometric is not installed"
+)
+class TestTraining:
+    TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", 2, "--dropout", 0)
+
+    @pytest.mark.parametrize("transport", ["switch", pytest.param("local", marks=full)])
+    def test_a_checkpoint(self, transport, tmp_path):
+        """Its weights alone are larger than the disk."""
+        options = ("--transport", transport, "--hidden", 20_000, "--checkpoint", "saved")
+        error = refused("size=4m", tmp_path, *self.TRAIN, *words_of(LOOPBACK), *options)
+        assert "Cannot write the checkpoint" in error
+
+    @full
+    @pytest.mark.parametrize("what", ["--plots", "--tensorboard"])
+    def test_what_people_look_at(self, what, tmp_path):
+        options = ("--transport", "local", what, "shown")
+        refused("size=48k", tmp_path, *self.TRAIN, *options, left={"shown"})
+
+    @full
+    @pytest.mark.parametrize(
+        "limit", [*(f"nr_inodes={n}" for n in range(2, 26)), *(f"size={n}k" for n in PAGES)]
+    )
+    def test_every_moment(self, limit, tmp_path):
+        options = ("--evaluate-every", 1, "--transport", "switch", "--checkpoint", "saved")
+        code, errors, left = on_a_disk(limit, tmp_path, *self.TRAIN, *words_of(LOOPBACK), *options)
+        assert left in (set(), {"saved.0", "saved.1"})
+        assert (code, len(errors)) in {(2, 1), (0, 0)}
+        assert all("; make room" in error for error in errors)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", "karate", "--workers", 2, "--out", "made"),
+        pytest.param(("shard", "karate", "--ranks", 2, "--out", "made"), marks=full),
+    ],
+)
+def test_a_plan_and_shards(arguments, tmp_path):
+    assert "cannot write" in refused("size=4k", tmp_path, *arguments)
+
+
+@full
+def test_plots_of_a_plan(tmp_path):
+    plan = ("plan", "karate", "--workers", 2, "--plots", "shown")
+    refused("size=48k", tmp_path, *plan, left={"shown"})
+
+
+@full
+@pytest.mark.skipif(bool(ptscotch_missing()), reason=ptscotch_missing() or "")
+@pytest.mark.parametrize("limit", [*(f"nr_inodes={n}" for n in range(2, 12)), "size=12k"])
+def test_ranks(limit, tmp_path):
+    """On a full disk mpirun would wait for a lock of its own, for ever."""
+    plan = ("plan", "karate", "--workers", 2, "--partition", "ptscotch:2")
+    code, errors, left = on_a_disk(limit, tmp_path, *plan)
+    assert (code, len(errors)) in {(2, 1), (0, 0)}
+    assert not left
+
+
+@pytest.mark.parametrize("limit", ["size=40k", pytest.param("size=8k", marks=full)])
+def test_figures(limit, tmp_path):
+    """Results that fit stay, and are those of a run that goes on; none is half a one."""
+    code, errors, left = on_a_disk(limit, tmp_path, "figures", "example", "--out", "shown")
+    assert code == 2
+    assert "No space left on device; make room" in errors[-1]
+    assert left == {"shown"}
+
+
+def test_output_that_nobody_can_keep():
+    """`> file` on a full disk is no traceback either."""
+    with open("/dev/full", "w") as nowhere:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-m", "switchgnn.commands", "--version"],
+            stdout=nowhere,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "Error: Cannot write what is printed: No space left on device; make room there.\n"
+    )
