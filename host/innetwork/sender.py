@@ -125,7 +125,9 @@ class FeatureSender:
             return
         # What is asked for from now on is not late earlier than this.
         self._nothing_late_before = now + self._round_trip.timeout
-        for group in sorted(self._waiting):
+        for group in range(self._first(), len(self._accepted)):
+            if group not in self._waiting:
+                continue
             last = group * self._group_size + self._size(group) - 1
             if last >= self._sent:
                 return

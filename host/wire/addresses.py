@@ -5,6 +5,7 @@
 import ipaddress
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.station import Station
@@ -36,6 +37,8 @@ class Addresses:
         return self.envelope(len(packet)) + packet
 
 
+# Each control packet needs one, and a worker has few kinds of them and of receivers.
+@lru_cache(maxsize=1024)
 def ipv4_envelope(
     sender: Station,
     receiver: Station,

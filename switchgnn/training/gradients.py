@@ -21,21 +21,30 @@ class Sums:
         self.seconds = 0.0
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
 
-    def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Replace every gradient by the sum over all workers, in one message."""
+    def add_gradients(self, parameters: Iterable[nn.Parameter], loss: Tensor) -> float:
+        """Replace every gradient by the sum over all workers, in one message with the loss.
+
+        Args:
+            parameters: of the model.
+            loss: of one element, this worker's share.
+
+        Returns:
+            The loss of all workers.
+        """
         if self._alone:
-            return
+            return float(loss)
         used = [parameter for parameter in parameters if parameter.requires_grad]
         for parameter in used:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
         gradients = [parameter.grad for parameter in used if parameter.grad is not None]
-        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        flat = torch.cat([each.reshape(-1) for each in (*gradients, loss.detach())])
         self.add(flat)
         place = 0
         for gradient in gradients:
             gradient.copy_(flat[place : place + gradient.numel()].view_as(gradient))
             place += gradient.numel()
+        return float(flat[place])
 
     def add(self, values: Tensor) -> Tensor:
         """Replace the values by their sums over all workers, and return them."""

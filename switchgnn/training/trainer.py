@@ -160,9 +160,9 @@ class Trainer:
         loss = self._loss(outputs)
         # Needed even without a label here: the others wait for this worker's gradients.
         loss.backward()  # type: ignore[no-untyped-call]
-        self._sums.add_gradients(self.model.parameters())
+        total = self._sums.add_gradients(self.model.parameters(), loss)
         self._optimizer.step()
-        return float(self._sums.add(loss.detach().clone().reshape(1)))
+        return total
 
     def _loss(self, outputs: Tensor) -> Tensor:
         """Return this worker's share of the mean loss over the training vertices of all workers."""
