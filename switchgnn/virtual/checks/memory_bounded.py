@@ -14,10 +14,10 @@ from switchgnn.virtual.timing.scheduler import Scheduler
 from switchgnn.virtual.timing.task import Task
 
 # Of the scenarios one in that many is looked at, as following all references takes long.
-_ONE_OF = 16
+_ONE_OF = 4
 _FIRST, _LAST = 3, 8
 # What is under way differs from round to round: packets that were kept, timers, questions.
-_ALLOWED = 100
+_ALLOWED = 40
 _SHARED = (
     type,
     ModuleType,
