@@ -9,7 +9,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.virtual.checks.all_checks import all_checks
 from switchgnn.virtual.incidents import arrange
 from switchgnn.virtual.parts.worker import Done, Job
-from switchgnn.virtual.scenario.scenario import Scenario
+from switchgnn.virtual.scenario.scenario import Fault, Scenario
 from switchgnn.virtual.scene import Made, Scene, Violation
 from switchgnn.virtual.subject import Subjects
 
@@ -28,6 +28,7 @@ class Outcome:
         events: how many events there were.
         frames: how many frames went over lines.
         faults: what went wrong on purpose, by kind.
+        each_fault: what went wrong with single frames, in its order.
         errors: how the workers ended that gave up.
         digest: SHA-256 of the trace.
         trace: its lines, if they were wanted.
@@ -39,6 +40,7 @@ class Outcome:
     events: int
     frames: int
     faults: dict[str, int]
+    each_fault: tuple[Fault, ...]
     errors: tuple[str, ...]
     digest: str
     trace: tuple[str, ...]
@@ -147,6 +149,7 @@ class _Run:
             events=scene.scheduler.events,
             frames=scene.fates.total(),
             faults=dict(sorted({**faults, **incidents}.items())),
+            each_fault=tuple(scene.faults),
             errors=tuple(self._errors),
             digest=scene.trace.digest,
             trace=tuple(scene.trace.lines),

@@ -10,13 +10,15 @@ from random import Random
 from switchgnn.host.wire.faults import worker_link
 from switchgnn.p4src import Program
 from switchgnn.virtual.network.disturbance import Disturbance
-from switchgnn.virtual.network.wire import Deliver, Ways, Wire
+from switchgnn.virtual.network.told_faults import ToldFaults
+from switchgnn.virtual.network.wire import Deliver, Faults, Ways, Wire
 from switchgnn.virtual.parts.control_line import ControlLine
 from switchgnn.virtual.parts.controller import VirtualController
 from switchgnn.virtual.parts.engines import Programs
 from switchgnn.virtual.parts.switch import SwitchSettings, VirtualSwitch
 from switchgnn.virtual.parts.worker import Job, VirtualWorker
-from switchgnn.virtual.scenario.scenario import Incident, Rates, Scenario
+from switchgnn.virtual.scenario.files import ScenarioError
+from switchgnn.virtual.scenario.scenario import Fault, Incident, Rates, Scenario
 from switchgnn.virtual.subject import Subject
 from switchgnn.virtual.timing.scheduler import Scheduler
 from switchgnn.virtual.trace import Trace
@@ -63,6 +65,7 @@ class Scene:
         scenario, subject: as given.
         scheduler, trace: time, and what has happened.
         fates: frames on lines by what became of them.
+        faults: what has happened to single frames.
         happened: incidents, with the times in nanoseconds.
         wires: all directions of all lines, by name.
         switches, workers, lines, controller: the parts.
@@ -79,6 +82,7 @@ class Scene:
         self.scheduler = Scheduler()
         self.trace = Trace(self.scheduler, keeps=keeps_trace)
         self.fates: Counter[str] = Counter()
+        self.faults: list[Fault] = []
         self.happened: list[tuple[int, Incident]] = []
         self.wires: dict[str, Wire] = {}
         self.job: Job | None = None
@@ -91,6 +95,7 @@ class Scene:
             scenario.latency * _MICROSECOND,
             scenario.jitter * _MICROSECOND,
             self.fates,
+            self.faults,
         )
         settings = SwitchSettings(scenario.queue_depth, scenario.queue_rate, scenario.turns)
         self.switches = [
@@ -131,7 +136,21 @@ class Scene:
             below.wires[lower.port] = self._wire(f"{name}.up", scenario.cables, arrive_above)
             above.wires[upper.port] = self._wire(f"{name}.down", scenario.cables, arrive_below)
 
+        unknown = {fault.line for fault in scenario.faults} - set(self.wires)
+        if unknown:
+            raise ScenarioError(
+                f"A fault on {min(unknown)!r}, which is not there: take one of "
+                f"{', '.join(self.wires)}."
+            )
+
     def _wire(self, name: str, rates: Rates, deliver: Deliver) -> Wire:
-        disturbance = Disturbance(rates, self.source(name), self.fates)
-        wire = self.wires[name] = Wire(name, self._ways, disturbance, deliver)
+        told = self.scenario.faults
+        faults: Faults
+        if told and rates != Rates():
+            raise ScenarioError("A scenario has rates or single faults, not both: take one away.")
+        if told:
+            faults = ToldFaults(fault for fault in told if fault.line == name)
+        else:
+            faults = Disturbance(name, rates, self.source(name))
+        wire = self.wires[name] = Wire(name, self._ways, faults, deliver)
         return wire

@@ -15,7 +15,8 @@ class Trace:
     """Keeps the digest of all lines, and the lines themselves if they are wanted.
 
     A line has the time in nanoseconds, where, what, and for a frame the time at which it comes and
-    its headers in hexadecimal; their checksum is over the body, too.
+    its headers in hexadecimal; their checksum is over the body, too. A frame that was changed
+    on its way has the headers that it was sent with, and what became of it says the bits.
 
     Args:
         scheduler: tells the time.

@@ -13,7 +13,14 @@ import pytest
 
 from switchgnn.virtual.scenario.draw import Wish, draw_scenario
 from switchgnn.virtual.scenario.files import ScenarioError, read_scenario, scenario_text
-from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
+from switchgnn.virtual.scenario.scenario import (
+    Fault,
+    FaultKind,
+    Incident,
+    IncidentKind,
+    Rates,
+    Scenario,
+)
 from tests.support.native import needs_compiler
 from tests.support.speed import seconds_here
 
@@ -53,6 +60,15 @@ def test_equal_scenarios_have_equal_traces(star, scenario):
     assert star.run(replace(scenario, seed=2)).digest != one.digest
 
 
+def test_faults_told_one_by_one_are_those_that_were_drawn(star):
+    scenario = replace(QUIET, up=BAD, down=BAD)
+    drawn = star.run(scenario)
+    told = star.run(replace(scenario, up=Rates(), down=Rates(), faults=drawn.each_fault))
+    assert told == drawn
+    fewer = star.run(replace(scenario, up=Rates(), down=Rates(), faults=drawn.each_fault[1:]))
+    assert fewer.digest != drawn.digest
+
+
 @needs_compiler
 def test_both_back_ends_have_equal_traces(star):
     scenario = replace(QUIET, graph="random:20:30:1", rounds=1, up=BAD, down=BAD)
@@ -84,6 +100,21 @@ def test_another_process_has_the_same_digest(star):
         star.run(draw_scenario(seed, star.wish))
     sums = star.many(iter([draw_scenario(3, star.wish)]), str, lambda _: True)
     assert {sums.trace_digest} == digests
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"up": BAD}, "not both"),
+        ({"faults": (Fault(FaultKind.LOSS, "w7.up", 1),)}, "not there"),
+        ({"faults": (Fault(FaultKind.LOSS, "w0.up", 0),)}, "from 1"),
+        ({"faults": 2 * (Fault(FaultKind.LOSS, "w0.up", 4),)}, "of one frame"),
+    ],
+)
+def test_faults_that_cannot_be_are_refused(star, changes, what):
+    faults = (Fault(FaultKind.LOSS, "w0.up", 1),)
+    with pytest.raises(ScenarioError, match=what):
+        star.run(replace(QUIET, **{"faults": faults, **changes}))
 
 
 def test_who_is_waited_for_in_vain_is_named(star):
@@ -126,8 +157,15 @@ def check_seeds(soak, seeds):
     assert found == {}
 
 
-def test_a_scenario_is_written_and_read(tmp_path):
+@pytest.mark.parametrize("told", [False, True], ids=["rates", "faults"])
+def test_a_scenario_is_written_and_read(told, tmp_path):
     scenario = draw_scenario(4, Wish())
+    if told:
+        faults = (
+            Fault(FaultKind.LATE, "w0.up", 3, 5_000),
+            Fault(FaultKind.CORRUPT, "w1.down", 1, bits=(7, 9)),
+        )
+        scenario = replace(scenario, up=Rates(), down=Rates(), faults=faults)
     file = tmp_path / "scenario.json"
     file.write_text(scenario_text(scenario))
     assert read_scenario(file) == scenario

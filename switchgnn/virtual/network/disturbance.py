@@ -3,13 +3,11 @@
 """What becomes of frames on a line, drawn from its rates."""
 
 import math
-from collections import Counter
 from random import Random
 
-from switchgnn.virtual.scenario.scenario import Rates
+from switchgnn.virtual.scenario.scenario import Fault, FaultKind, Rates
 from switchgnn.virtual.timing.scheduler import SECOND
 
-FATES = ("loss", "duplicate", "late", "reorder", "corrupt")
 _MOST_BITS = 3
 # Nanoseconds by which a frame may be late: from a window to a patience and more, in magnitudes.
 _REORDERED = (10_000, SECOND)
@@ -20,20 +18,23 @@ class Disturbance:
     """Chooses the frames that something happens to, and what.
 
     Args:
+        line: the line and the direction.
         rates: probabilities.
         random: where it is drawn from.
-        counts: of frames by their fates.
+
+    Attributes:
+        next: how many frames pass before the next one that something happens to.
     """
 
-    def __init__(self, rates: Rates, random: Random, counts: Counter[str]) -> None:
+    def __init__(self, line: str, rates: Rates, random: Random) -> None:
+        self._line = line
         self._random = random
-        self._counts = counts
-        self._chances = [getattr(rates, fate) for fate in FATES]
+        self._chances = [getattr(rates, kind.value) for kind in FaultKind]
         self._total = sum(self._chances)
+        self._frames = 0
         self.next = self._gap()
 
     def _gap(self) -> int:
-        """Return how many frames pass before the next one that something happens to."""
         if self._total <= 0.0:
             return 1 << 62
         if self._total >= 1.0:
@@ -42,24 +43,27 @@ class Disturbance:
 
     def passed(self, frames: int) -> None:
         """Take note of frames, fewer than ``next``, that nothing happens to."""
+        self._frames += frames
         self.next -= frames
 
-    def fate(self) -> str:
-        """Return what happens to the frame that is next."""
+    def fault(self, frame: bytes) -> Fault:
+        """Return what happens to the frame that is next, and go on behind it."""
+        self._frames += self.next + 1
         self.next = self._gap()
-        (fate,) = self._random.choices(FATES, self._chances)
-        self._counts[fate] += 1
-        return fate
+        (kind,) = self._random.choices(list(FaultKind), self._chances)
+        delay = 0
+        bits: tuple[int, ...] = ()
+        if kind is FaultKind.LATE:
+            delay = self._delay(*_LATE)
+        elif kind is FaultKind.REORDER:
+            delay = self._delay(*_REORDERED)
+        elif kind is FaultKind.CORRUPT:
+            bits = self._bits(8 * len(frame))
+        return Fault(kind, self._line, self._frames, delay, bits)
 
-    def delay(self, fate: str) -> int:
-        """Return by how many nanoseconds a frame is later than it would be."""
-        least, most = _LATE if fate == "late" else _REORDERED
+    def _delay(self, least: int, most: int) -> int:
         return int(least * (most / least) ** self._random.random())
 
-    def corrupted(self, frame: bytes) -> bytes:
-        """Return a frame with some bits changed."""
-        changed = bytearray(frame)
-        for _ in range(self._random.randint(1, _MOST_BITS)):
-            bit = self._random.randrange(8 * len(changed))
-            changed[bit // 8] ^= 1 << bit % 8
-        return bytes(changed)
+    def _bits(self, among: int) -> tuple[int, ...]:
+        number = self._random.randint(1, _MOST_BITS)
+        return tuple(self._random.randrange(among) for _ in range(number))

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios as JSON or TOML."""
 
-from dataclasses import fields
+import json
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,13 +20,35 @@ class ScenarioError(SwitchGNNError):
 
 
 def scenario_text(scenario: Scenario) -> str:
-    """Return a scenario as JSON, without what has its default."""
-    plain = {
-        each.name: getattr(scenario, each.name)
-        for each in fields(scenario)
-        if getattr(scenario, each.name) != each.default
+    """Return a scenario as JSON, a line for each thing, without what has its default."""
+    fields_told = ",\n".join(
+        f"  {json.dumps(name)}: {_value_text(value)}" for name, value in _told(scenario).items()
+    )
+    return f"{{\n{fields_told}\n}}\n"
+
+
+def _told(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
+    """Return the fields of a dataclass that do not have their defaults, as plain data."""
+    return {
+        each.name: _plain(value)
+        for each in fields(record)
+        if (value := getattr(record, each.name)) != each.default
     }
-    return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any field
+    if is_dataclass(value):
+        return _told(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.value if isinstance(value, Enum) else value
+
+
+def _value_text(value: Any) -> str:  # noqa: ANN401 - plain data
+    if not isinstance(value, list):
+        return json.dumps(value)
+    items = ",\n".join(f"    {json.dumps(item)}" for item in value)
+    return f"[\n{items}\n  ]"
 
 
 def read_scenario(path: Path) -> Scenario:

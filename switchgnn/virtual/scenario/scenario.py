@@ -58,6 +58,35 @@ class Incident:
     seconds: float = 0.0
 
 
+class FaultKind(str, Enum):
+    """What happens to one frame; `Rates` tells what each means."""
+
+    LOSS = "loss"
+    DUPLICATE = "duplicate"
+    LATE = "late"
+    REORDER = "reorder"
+    CORRUPT = "corrupt"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that happens to one frame.
+
+    Attributes:
+        kind: what it is.
+        line: the line and the direction, like `w3.up` or `l0s1.down`.
+        frame: which of the frames that it takes, from 1; those that a silence loses do not count.
+        delay: LATE, REORDER: by how many nanoseconds it comes later.
+        bits: CORRUPT: those that are changed, from the first one of the frame.
+    """
+
+    kind: FaultKind
+    line: str
+    frame: int
+    delay: int = 0
+    bits: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True)
 class Scenario:
     """All that a run follows from.
@@ -79,6 +108,7 @@ class Scenario:
         latency, jitter: microseconds of a way over a line, and how much more it may be.
         up, down: what happens to frames of workers and to frames for them.
         cables: what happens between leaves and spines, in both directions.
+        faults: what happens to single frames, in place of rates.
         incidents: what happens once, in the order of their events.
     """
 
@@ -104,6 +134,7 @@ class Scenario:
     up: Rates = Rates()
     down: Rates = Rates()
     cables: Rates = Rates()
+    faults: tuple[Fault, ...] = ()
     incidents: tuple[Incident, ...] = ()
 
     @property
