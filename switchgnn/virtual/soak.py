@@ -12,7 +12,6 @@ from typing import Any
 from switchgnn.errors import SwitchGNNError
 from switchgnn.p4src import load_program
 from switchgnn.softswitch.native.backend import Backend
-from switchgnn.virtual.diagram.steps import Step, last_steps, steps_of
 from switchgnn.virtual.parts.engines import Programs
 from switchgnn.virtual.run import Outcome, run_scenario
 from switchgnn.virtual.scenario.draw import Wish, draw_scenario
@@ -141,24 +140,6 @@ class Soak:
             self._programs[name] = Programs(_backend(name))
         made = Made(self._program, self._programs[name])
         return run_scenario(scenario, made, self._subjects, keeps_trace=keeps_trace)
-
-    def steps(self, scenario: Scenario, most: int) -> list[Step]:
-        """Return what leads to the failure of a scenario.
-
-        Args:
-            scenario: the scenario.
-            most: how many steps at most.
-
-        Returns:
-            The last steps in front of what was not as it must be, or of the end.
-
-        Raises:
-            SwitchGNNError: it cannot be.
-        """
-        outcome = self.run(scenario, keeps_trace=True)
-        places = self._subjects.of(scenario).site.places
-        switches = {f"w{worker}": f"s{place[0]}" for worker, place in enumerate(places)}
-        return last_steps(steps_of(outcome.trace, switches, scenario.leaves), most)
 
     def scenarios(self, seed: int) -> Iterator[Scenario]:
         """Yield the scenarios of a seed and those that follow it, without end."""

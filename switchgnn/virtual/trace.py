@@ -4,7 +4,7 @@
 
 import hashlib
 
-from switchgnn.host.wire.header import BODY_AT, HEADER_AT, Kind
+from switchgnn.host.wire.header import BODY_AT, HEADER_AT
 from switchgnn.virtual.timing.scheduler import Scheduler
 
 # Lines are hashed together, which is cheaper than one by one.
@@ -64,28 +64,3 @@ class Trace:
             if self._keeps:
                 self.lines += self._fresh
             self._fresh.clear()
-
-
-def described(header: str) -> str:
-    """Return the kind and the place that the headers of a line speak of."""
-    frame = _ENVELOPE + bytes.fromhex(header)
-    if len(frame) < BODY_AT:
-        return "another protocol"
-    kind = frame[HEADER_AT + 12] & 0xF
-    name = Kind(kind).name if kind in set(Kind) else f"kind {kind}"
-    place = _place(frame)
-    return f"{name} {place}"
-
-
-_ENVELOPE = bytes(HEADER_AT)
-
-
-def _place(frame: bytes) -> str:
-    word = int.from_bytes
-    source, target = word(frame[34:38], "big"), word(frame[38:42], "big")
-    block, count = word(frame[42:44], "big"), word(frame[44:46], "big")
-    fragment, group = word(frame[48:50], "big"), word(frame[50:52], "big")
-    session, round_number = frame[52], word(frame[53:56], "big")
-    others = {"source": source, "destination": target, "count": count, "group": group}
-    told = "".join(f", {name} {value}" for name, value in others.items() if value)
-    return f"session {session} round {round_number} block {block} fragment {fragment}{told}"

@@ -8,9 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.virtual.checks.ends import Ends
-from switchgnn.virtual.scenario.files import scenario_text
-from switchgnn.virtual.scenario.scenario import Scenario
 
 
 def soak(*words):
@@ -55,28 +52,7 @@ def test_a_scenario_of_ones_own(tmp_path, suffix):
     assert (said["scenarios"], said["exchanges"]) == (1, 3)
 
 
-def test_a_failure_is_shrunk_and_drawn(tmp_path, monkeypatch):
-    def conclude(check, *, in_time):
-        check.scene.violated("planted", "it always is")
-
-    monkeypatch.setattr(Ends, "conclude", conclude)
-    file, picture = tmp_path / "mine.json", tmp_path / "mine.svg"
-    file.write_text(scenario_text(Scenario(seed=4, rounds=2, sessions=2)))
-    done = soak("--scenario", file, "--diagram", picture, "--json")
-    assert done.exit_code == 2
-    said = json.loads(done.stdout)
-    (failure,) = said["failures"]
-    assert (failure["name"], failure["what"]) == ("planted", "it always is")
-    assert failure["command"] == f"switchgnn soak --simulated --scenario {file}"
-    assert said["shrunk"]["graph"] == "random:8:12:1"
-    assert "sessions" not in said["shrunk"]
-    assert picture.read_text().startswith("<svg")
-    text = soak("--scenario", file)
-    assert "planted: it always is" in text.stdout
-    assert "replay it: " in text.stdout
-
-
-@pytest.mark.parametrize("option", ["--exchanges=1", "--scenario=x.json", "--diagram=x.svg"])
+@pytest.mark.parametrize("option", ["--exchanges=1", "--scenario=x.json", "--out=x"])
 def test_what_is_for_simulated_alone(option):
     done = CliRunner().invoke(app, ["soak", option])
     assert done.exit_code != 0

@@ -1,100 +1,186 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A failure becomes small, and something that a person reads."""
+"""What fails becomes small, and still fails in the same way."""
 
 from dataclasses import replace
-from xml.etree import ElementTree as ET
 
 import pytest
 
-from switchgnn.virtual.diagram.steps import Step, last_steps
-from switchgnn.virtual.diagram.svg import svg_diagram
-from switchgnn.virtual.diagram.text import text_diagram
-from switchgnn.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
-from switchgnn.virtual.scenario.shrink import shrink, smaller
+from switchgnn.errors import SwitchGNNError
+from switchgnn.virtual.run import Outcome
+from switchgnn.virtual.scenario.scenario import (
+    Fault,
+    FaultKind,
+    Incident,
+    IncidentKind,
+    Rates,
+    Scenario,
+)
+from switchgnn.virtual.scene import Violation
+from switchgnn.virtual.shrink.fewest import fewest
+from switchgnn.virtual.shrink.search import Budget, shrink
+from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 
-KILL = Incident(IncidentKind.KILL, "w1", 90)
-STOP = Incident(IncidentKind.STOP, "w0", 70, 0.5)
+NAME = "sums exact"
+BAD = Rates(loss=0.1, duplicate=0.1, reorder=0.1)
 LARGE = Scenario(
-    seed=9,
-    graph="random:120:240:3",
-    workers=5,
-    slots=8,
-    send="cover",
-    directions="both",
-    width=80,
-    rounds=8,
-    sessions=3,
-    window=4,
-    turns=3,
-    up=Rates(loss=0.1, late=0.1),
-    incidents=(STOP, KILL),
+    seed=1,
+    graph="random:12:18:1",
+    workers=4,
+    rounds=2,
+    sessions=2,
+    width=40,
+    slots=16,
+    window=2,
+    jitter=20,
+    up=BAD,
+    down=BAD,
+    incidents=(
+        Incident(IncidentKind.JUMP, "w3", 40, 0.5),
+        Incident(IncidentKind.SPILL, "s0", 150),
+    ),
 )
 
 
-def test_what_is_not_needed_goes():
-    """All that is to remain is the kill, and that frames are lost on their way up."""
-
-    def shows(scenario):
-        return KILL in scenario.incidents and scenario.up.loss > 0
-
-    small = shrink(LARGE, shows, 1000)
-    assert small == Scenario(
-        seed=small.seed,
-        graph="random:8:12:1",
-        workers=2,
-        slots=256,
-        rounds=1,
-        jitter=0,
-        up=Rates(loss=0.1),
-        incidents=(KILL,),
-    )
+def budget(runs=2000, goes_on=lambda: True):
+    return Budget(runs, goes_on)
 
 
-def test_tries_are_bounded():
+def outcome_of(fails, faults=()):
+    violations = (Violation(NAME, "a sum is wrong"),) if fails else ()
+    return Outcome(violations, 1, 1.0, 10, 10, {}, tuple(faults), (), "", ())
+
+
+@pytest.mark.whole
+def test_a_real_failure_becomes_as_small_as_it_can_be(star):
+    with sums_that_are_recalled_are_wrong():
+        shrunk = shrink(LARGE, NAME, star.run, budget())
+        least = shrunk.scenario
+        assert shrunk.least
+        assert fails(star, least)
+        assert (least.workers, least.rounds, least.sessions, least.incidents) == (2, 1, 1, ())
+        assert (least.up, least.down, least.jitter) == (Rates(), Rates(), 0)
+        assert 1 <= len(least.faults) <= 3
+        for place in range(len(least.faults)):
+            others = least.faults[:place] + least.faults[place + 1 :]
+            assert not fails(star, replace(least, faults=others))
+        vertices, edges = map(int, least.graph.split(":")[1:3])
+        assert (vertices, edges) == (2, 1)
+    assert not fails(star, least)
+
+
+def fails(soak, scenario):
+    return any(violation.name == NAME for violation in soak.run(scenario).violations)
+
+
+@pytest.mark.whole
+def test_equal_searches_find_the_same(star):
+    with sums_that_are_recalled_are_wrong():
+        one, other = (shrink(LARGE, NAME, star.run, budget(12)) for _ in range(2))
+    assert one == other
+
+
+@pytest.mark.parametrize("runs", [1, 7])
+def test_the_budget_holds(star, runs):
     tried = []
-    shrink(LARGE, lambda scenario: tried.append(scenario) or False, 7)
-    assert len(tried) == 7
+
+    def run(scenario):
+        tried.append(scenario)
+        return star.run(scenario)
+
+    with sums_that_are_recalled_are_wrong():
+        shrunk = shrink(LARGE, NAME, run, budget(runs))
+        assert (shrunk.runs, len(tried), shrunk.least) == (runs, runs, False)
+        assert fails(star, shrunk.scenario)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_is_smaller_differs_in_one_thing(seed):
-    scenario = draw_scenario(seed, Wish(2, 2))
-    for candidate in smaller(scenario):
-        different = [
-            name for name in vars(scenario) if vars(scenario)[name] != vars(candidate)[name]
-        ]
-        assert len(different) == 1
+def test_nothing_runs_when_the_time_is_over(star):
+    assert shrink(LARGE, NAME, star.run, budget(goes_on=lambda: False)) is None
 
 
-def test_a_failure_is_drawn(star):
-    scenario = Scenario(seed=1, incidents=(KILL,))
-    steps = star.steps(scenario, 25)
-    assert len(steps) == 25
-    text = text_diagram(steps)
-    assert len(text.splitlines()) == 26
-    assert {"w0", "w2", "s0"} <= set(text.splitlines()[0].split())
-    assert "gives up" in text
-    assert "DONE session 1 round" in text
-    picture = ET.fromstring(svg_diagram(steps))  # noqa: S314  our own
-    texts = [element.text for element in picture.iter() if element.tag.endswith("text")]
-    assert any("gives up" in each for each in texts)
+def test_what_does_not_fail_is_not_shrunk(star):
+    assert shrink(LARGE, NAME, star.run, budget()) is None
 
 
-def test_a_failure_is_where_a_diagram_ends():
-    asks = Step(1.0, "w0", "s0", "DONE", "passed")
-    steps = [
-        Step(0.0, "s0", "s0", "starts"),
-        asks,
-        replace(asks, time=2.0),
-        replace(asks, time=3.0, fate="loss"),
-        Step(4.0, "check", "check", "ends: it does not"),
-        Step(5.0, "w0", "w0", "is killed"),
-    ]
-    shown = last_steps(steps, 10)
-    assert [step.time for step in shown] == [0.0, 2.0, 3.0, 4.0]
-    _, _, passed, lost, _ = text_diagram(shown).splitlines()
-    assert "->" in passed
-    assert ".x" in lost
-    assert "[loss]" in lost
+def test_another_failure_is_not_this_one():
+    def run(scenario):
+        name = NAME if scenario.workers > 3 else "ends"
+        return replace(outcome_of(True), violations=(Violation(name, "it fails"),))
+
+    assert shrink(LARGE, NAME, run, budget()).scenario.workers == 4
+
+
+def test_only_what_is_needed_is_left():
+    """All that this needs, and nothing else, is left."""
+    first = Fault(FaultKind.LOSS, "w1.up", 5)
+    second = Fault(FaultKind.LATE, "w2.down", 9, 7_000_000)
+    many = [Fault(FaultKind.DUPLICATE, f"w{n % 4}.up", 20 + n) for n in range(50)]
+
+    def run(scenario):
+        drawn = [*many[:25], first, *many[25:], second] if scenario.up.loss else []
+        faults = scenario.faults or tuple(drawn)
+        lates = [fault for fault in faults if fault.line == "w2.down" and fault.delay >= 3_000_000]
+        spills = [each for each in scenario.incidents if each.where == "s0"]
+        needed = first in faults and lates and spills and scenario.rounds >= 2
+        return outcome_of(needed and scenario.window == 2, faults)
+
+    least = shrink(LARGE, NAME, run, budget()).scenario
+    wanted = Scenario(
+        seed=1,
+        graph="random:3:1:0",
+        workers=3,
+        rounds=2,
+        width=1,
+        window=2,
+        jitter=0,
+        faults=(first, replace(second, delay=3_500_000)),
+        incidents=(Incident(IncidentKind.SPILL, "s0", 0),),
+    )
+    # Who is not there has no faults, but nothing here needs the worker but its line.
+    assert least == replace(wanted, workers=least.workers, graph=least.graph)
+
+
+def test_leaves_and_spines_become_a_star_with_what_is_left_there():
+    there = replace(
+        LARGE,
+        leaves=2,
+        spines=2,
+        cables=BAD,
+        incidents=(
+            Incident(IncidentKind.SILENCE, "l1s1.up", 20, 0.5),
+            Incident(IncidentKind.RESTART, "s3", 30),
+            Incident(IncidentKind.RESTART, "controller", 40),
+        ),
+    )
+    names = set()
+
+    def run(scenario):
+        names.update((scenario.switches, each.where) for each in scenario.incidents)
+        return outcome_of(any(each.where == "controller" for each in scenario.incidents))
+
+    least = shrink(there, NAME, run, budget()).scenario
+    assert (least.leaves, least.spines, least.cables) == (0, 0, Rates())
+    assert [each.where for each in least.incidents] == ["controller"]
+    assert (1, "s3") not in names
+    assert (1, "l1s1.up") not in names
+
+
+def test_a_scenario_that_cannot_be_does_not_count():
+    def run(scenario):
+        if scenario.workers < 4:
+            raise SwitchGNNError("Too few.")
+        return outcome_of(True)
+
+    assert shrink(LARGE, NAME, run, budget()).scenario.workers == 4
+
+
+@pytest.mark.parametrize("needed", [(), (0,), (7,), (3, 4), (0, 6, 12), tuple(range(13))])
+def test_the_fewest_items(needed):
+    tried = []
+
+    def suffices(items):
+        tried.append(items)
+        return set(needed) <= set(items)
+
+    assert fewest(tuple(range(13)), suffices) == needed
+    assert len(tried) < 50

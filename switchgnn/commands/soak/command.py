@@ -62,9 +62,9 @@ def soak(
     scenario: Annotated[
         Path | None, typer.Option(help="With --simulated: the only scenario, JSON or TOML.")
     ] = None,
-    diagram: Annotated[
+    out: Annotated[
         Path | None,
-        typer.Option(help="With --simulated and one scenario: draw how it fails, as SVG."),
+        typer.Option(help="With --simulated: make what fails small, and draw it in this folder."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -79,13 +79,11 @@ def soak(
     longest = _MINUTES if minutes is None else minutes
     if simulated:
         only = scenario is not None or (seed is not None and exchanges is None and minutes is None)
-        asked = SimulatedOptions(
-            chosen, exchanges, longest, numbers, backend, scenario, only, diagram
-        )
+        asked = SimulatedOptions(chosen, exchanges, longest, numbers, backend, scenario, only, out)
         raise typer.Exit(soak_simulated(asked, as_json=as_json))
-    if exchanges is not None or scenario is not None or diagram is not None:
+    if not (exchanges is None and scenario is None and out is None):
         raise SwitchGNNError(
-            "--exchanges, --scenario and --diagram are for --simulated: give that, too."
+            "--exchanges, --scenario and --out are for --simulated: give that, too."
         )
     options = SoakOptions(longest, target.value, fabric.value, chosen, numbers, backend)
     console = Console(stderr=True)

@@ -4,25 +4,24 @@
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
 
 from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.shared.sentences import counted
-from switchgnn.errors import SwitchGNNError
+from switchgnn.commands.soak.failure_files import FailureFiles, make_folder, write_failure
 from switchgnn.topologies import Backend
-from switchgnn.virtual.diagram.svg import svg_diagram
-from switchgnn.virtual.diagram.text import text_diagram
 from switchgnn.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.virtual.scenario.files import read_scenario, scenario_text
+from switchgnn.virtual.scenario.files import read_scenario
 from switchgnn.virtual.scenario.scenario import Scenario
-from switchgnn.virtual.scenario.shrink import shrink
-from switchgnn.virtual.soak import Soak, SoakSums
+from switchgnn.virtual.soak import Soak, SoakFailure, SoakSums
 
-_MOST_TRIES, _MOST_STEPS = 400, 60
+# For each failure that is made small.
+_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class SimulatedOptions:
         leaves_and_spines: their numbers; None: stars.
         backend: what switches run the program as; None: native code where a compiler is there.
         scenario: a file with the only scenario, in place of drawn ones; None: they are drawn.
-        only: whether the scenario of the seed is the only one; if it fails, it is shrunk.
-        diagram: where a picture of the shrunk scenario goes; None: nowhere.
+        only: whether the scenario of the seed is the only one.
+        out: where the smallest scenarios that fail go, and their diagrams; None: nowhere.
     """
 
     seed: int
@@ -47,28 +46,27 @@ class SimulatedOptions:
     backend: Backend | None
     scenario: Path | None
     only: bool
-    diagram: Path | None = None
+    out: Path | None = None
 
 
 def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
     """Soak, print what came of it, and return the exit code.
 
     Raises:
-        ScenarioError: the file holds no scenario.
+        SwitchGNNError: the file holds no scenario, or the folder cannot be written.
     """
     leaves, spines = options.leaves_and_spines or (0, 0)
     soak = Soak(Wish(leaves, spines, (options.backend or Backend.AUTO).value))
-    scenarios = (
-        iter([read_scenario(options.scenario)])
-        if options.scenario
-        else soak.scenarios(options.seed)
-    )
+    told = read_scenario(options.scenario) if options.scenario else None
+    scenarios = iter([told]) if told else soak.scenarios(options.seed)
+    if options.out:
+        make_folder(options.out)
     started = time.monotonic()
     with Interruption() as interruption:
         interruption.later()
 
         def goes_on(sums: SoakSums) -> bool:
-            if options.only and sums.scenarios:
+            if options.only and (sums.scenarios or sums.failures):
                 return False
             if options.exchanges is not None and sums.exchanges >= options.exchanges:
                 return False
@@ -77,49 +75,71 @@ def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
             return not interruption.came and not (over and sums.scenarios)
 
         sums = soak.many(scenarios, lambda scenario: _command(scenario, options), goes_on)
-        shrunk = _shrunk(soak, options, sums) if options.only and sums.failures else None
-    seconds = time.monotonic() - started
+        seconds = time.monotonic() - started
+        failures = [_Failure(failure) for failure in sums.failures]
+        for each in failures if options.out else ():
+            whole = told or draw_scenario(each.found.seed, soak.wish)
+            each.files = _files(soak, whole, each.found, options.out, interruption)
     if as_json:
-        told = {"seed": options.seed, **sums.to_dict(), "seconds": round(seconds, 3)}
-        if shrunk is not None:
-            told["shrunk"] = json.loads(scenario_text(shrunk))
-        typer.echo(json.dumps(told))
+        found = [each.to_dict() for each in failures]
+        numbers = {**sums.to_dict(), "failures": found, "seconds": round(seconds, 3)}
+        typer.echo(json.dumps({"seed": options.seed, **numbers}))
     else:
-        _print(Console(), options, sums, seconds)
-    if shrunk is not None:
-        _show(soak, shrunk, options.diagram, as_text=not as_json)
+        _print(Console(), options, sums, failures, seconds)
     return sums.exit_code
 
 
-def _shrunk(soak: Soak, options: SimulatedOptions, sums: SoakSums) -> Scenario | None:
-    """Return a small scenario that fails as the only one does."""
-    failure = sums.failures[0]
-    if not failure.name:
+@dataclass
+class _Failure:
+    """A failure, and what was written of it."""
+
+    found: SoakFailure
+    files: FailureFiles | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **asdict(self.found),
+            "shrink": self.shrinking,
+            "files": asdict(self.files) if self.files else None,
+        }
+
+    @property
+    def shrinking(self) -> str:
+        """The command that makes it small; empty where the scenario could not be."""
+        return f"{self.found.command} --out FOLDER" if self.found.name else ""
+
+    def lines(self) -> list[str]:
+        found = self.found
+        lines = [f"Seed {found.seed}: {found.name or 'it could not be done'}: {found.what}"]
+        lines.append(f"  replay it: {found.command}")
+        if self.files:
+            lines.append(f"  made small: {self.files.sentence()}")
+            lines.append(
+                f"  replay that: switchgnn soak --simulated --scenario {self.files.scenario}"
+            )
+            lines.append(f"  it is drawn in {self.files.text} and {self.files.svg}")
+        elif found.name:
+            lines.append(f"  make it small and draw it: {self.shrinking}")
+        return lines
+
+
+def _files(
+    soak: Soak,
+    whole: Scenario,
+    found: SoakFailure,
+    folder: Path | None,
+    interruption: Interruption,
+) -> FailureFiles | None:
+    if folder is None or not found.name:
         return None
-    whole = (
-        read_scenario(options.scenario)
-        if options.scenario
-        else draw_scenario(failure.seed, soak.wish)
+    end = time.monotonic() + _SECONDS
+    return write_failure(
+        soak,
+        whole,
+        found.name,
+        folder,
+        lambda: not interruption.came and time.monotonic() < end,
     )
-
-    def shows(scenario: Scenario) -> bool:
-        try:
-            outcome = soak.run(scenario)
-        except SwitchGNNError:
-            return False
-        return any(violation.name == failure.name for violation in outcome.violations)
-
-    return shrink(whole, shows, _MOST_TRIES)
-
-
-def _show(soak: Soak, shrunk: Scenario, picture: Path | None, *, as_text: bool) -> None:
-    """Print a scenario and what leads to its failure, and draw that."""
-    steps = soak.steps(shrunk, _MOST_STEPS)
-    if as_text:
-        for line in ("The same, with less:", scenario_text(shrunk), text_diagram(steps)):
-            typer.echo(line)
-    if picture is not None:
-        picture.write_text(svg_diagram(steps), encoding="utf-8")
 
 
 def _command(scenario: Scenario, options: SimulatedOptions) -> str:
@@ -134,7 +154,13 @@ def _command(scenario: Scenario, options: SimulatedOptions) -> str:
     return f"switchgnn soak --simulated --seed {scenario.seed}{where}{backend}"
 
 
-def _print(console: Console, options: SimulatedOptions, sums: SoakSums, seconds: float) -> None:
+def _print(
+    console: Console,
+    options: SimulatedOptions,
+    sums: SoakSums,
+    failures: list[_Failure],
+    seconds: float,
+) -> None:
     speed = 60 * sums.exchanges / seconds if seconds else 0.0
     lines = [
         f"{sums.exchanges:,} exchanges in {sums.scenarios:,} scenarios from seed {options.seed}: "
@@ -144,9 +170,8 @@ def _print(console: Console, options: SimulatedOptions, sums: SoakSums, seconds:
         f"Workers that gave up, as they had to: {sums.gave_up:,}.",
         f"SHA-256 of all traces: {sums.trace_digest}",
     ]
-    for failure in sums.failures:
-        lines += [f"Seed {failure.seed}: {failure.name}: {failure.what}"]
-        lines += [f"  replay it: {failure.command}"]
+    for failure in failures:
+        lines += failure.lines()
     for line in lines:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     if sums.scenarios and not sums.failures:

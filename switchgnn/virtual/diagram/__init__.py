@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as people read them."""
+"""Sequence diagrams of runs, for people."""

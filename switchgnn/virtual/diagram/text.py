@@ -1,40 +1,51 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A sequence diagram as text."""
+"""A diagram as text of fixed width."""
 
-from collections.abc import Sequence
+from switchgnn.virtual.diagram.drawing import LEGEND, Drawing, arrow_ends
+from switchgnn.virtual.diagram.rows import Across, Arrow, Gap, Mark, Row
 
-from switchgnn.virtual.diagram.steps import Step
-
-_WIDTH = 9
-
-
-def text_diagram(steps: Sequence[Step]) -> str:
-    """Return the steps as lines: who sends to whom in columns, and in words what."""
-    names = columns(steps)
-    head = " " * 14 + "".join(name.center(_WIDTH) for name in names)
-    return "\n".join([head, *(_line(step, names) for step in steps)])
+_COLUMN = 11
+_TIME = 12
+_LIFE, _HEAD_RIGHT, _HEAD_LEFT, _LOST, _MARK = "|", ">", "<", "x", "*"
 
 
-def columns(steps: Sequence[Step]) -> list[str]:
-    """Return who takes part: workers, switches, the others."""
-    present = {name for step in steps for name in (step.source, step.target)}
-    return sorted(present, key=lambda name: ("ws".find(name[0]) % 3, len(name), name))
+def text_of(drawing: Drawing) -> str:
+    """Return a diagram: times, a column for each party, and what each arrow is."""
+    names = "".join(party.center(_COLUMN) for party in drawing.parties)
+    lines = [drawing.title, drawing.subtitle, LEGEND, "", f"{'ms':>{_TIME}} {names}".rstrip()]
+    for row, gone in drawing.rows:
+        time = "..." if isinstance(row, Gap) else drawing.milliseconds(row)
+        columns = _columns(drawing, row, gone)
+        lines.append(f"{time:>{_TIME}} {columns}  {row.words}".rstrip())
+    return "\n".join(lines) + "\n"
 
 
-def _line(step: Step, names: list[str]) -> str:
-    row = ["|".center(_WIDTH) for _ in names]
-    first, last = sorted((names.index(step.source), names.index(step.target)))
-    if first == last:
-        row[first] = "*".center(_WIDTH)
-    else:
-        forward = names.index(step.source) == first
-        lost = step.fate in ("loss", "silence")
-        body = list("".join(row))
-        begin, end = first * _WIDTH + _WIDTH // 2 + 1, last * _WIDTH + _WIDTH // 2
-        body[begin:end] = ("-" if not lost else ".") * (end - begin)
-        head = end - 1 if forward else begin
-        body[head] = "x" if lost else ">" if forward else "<"
-        row = ["".join(body)]
-    fate = "" if step.fate in ("", "passed") else f" [{step.fate}]"
-    return f"{step.time:12.3f}  {''.join(row)}  {step.what}{fate}"
+def _columns(drawing: Drawing, row: Row, gone: frozenset[str]) -> str:
+    width = _COLUMN * len(drawing.parties)
+    if isinstance(row, Across):
+        return ("#" if row.broken else "=") * width
+    lives = [" " if party in gone else _LIFE for party in drawing.parties]
+    canvas = list("".join(life.center(_COLUMN) for life in lives))
+    if isinstance(row, Gap):
+        return "".join(":" if letter == _LIFE else letter for letter in canvas)
+    if isinstance(row, Mark) and row.party in drawing.parties:
+        canvas[_at(drawing.parties.index(row.party))] = _MARK
+    elif isinstance(row, Arrow):
+        _draw_arrow(canvas, row, *arrow_ends(drawing, row))
+    return "".join(canvas)
+
+
+def _draw_arrow(canvas: list[str], arrow: Arrow, source: int, target: int) -> None:
+    begin, end = _at(source), _at(target)
+    step = 1 if end > begin else -1
+    stroke = "~" if arrow.faulty else "-"
+    tip = end - step if arrow.comes else (begin + end) // 2
+    for place in range(begin + step, tip, step):
+        canvas[place] = stroke
+    head = _HEAD_RIGHT if step > 0 else _HEAD_LEFT
+    canvas[tip] = head if arrow.comes else _LOST
+
+
+def _at(place: int) -> int:
+    return place * _COLUMN + _COLUMN // 2

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What may be smaller in a scenario: each function yields smaller ones, the smallest first."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+from switchgnn.host.wire.header import LANES
+from switchgnn.virtual.scenario.scenario import Fault, FaultKind, Incident, Rates, Scenario
+
+Reduction = Callable[[Scenario], Iterator[Scenario]]
+
+_GRAPH = re.compile(r"random:(\d+):(\d+):(\d+)")
+_PLACE = re.compile(
+    r"(?:w(?P<worker>\d+)|s(?P<switch>\d+)|l(?P<leaf>\d+)s(?P<spine>\d+))(?:\.\w+)?"
+)
+# Where the default is not what says least; other settings go back to their defaults.
+_LEAST = {"jitter": 0}
+_NO_SETTINGS = {
+    *("seed", "width", "graph", "workers", "leaves", "spines", "rounds", "sessions", "backend"),
+    *("incidents", "faults"),
+}
+_SHORT = 1_000_000
+_TINY = ((8, 12), (16, 36), (32, 80))
+
+
+def tiny(scenario: Scenario) -> Iterator[Scenario]:
+    """Yield very small ones: they run so fast that they are worth a try before all others."""
+    found = _GRAPH.fullmatch(scenario.graph)
+    vertices = int(found.group(1)) if found else _TINY[-1][0] + 1
+    workers = max(2, scenario.leaves)
+    for few, rare in _TINY:
+        if max(few, workers) < vertices:
+            graph = f"random:{max(few, workers)}:{rare}:0"
+            smaller = replace(scenario, graph=graph, workers=workers, rounds=1, sessions=1)
+            yield _without_the_gone(smaller)
+
+
+def less_to_exchange(scenario: Scenario) -> Iterator[Scenario]:
+    """Yield those with fewer sessions, fewer rounds in each, and fewer columns."""
+    for sessions in _fewer(scenario.sessions, 1):
+        yield replace(scenario, sessions=sessions)
+    for rounds in _fewer(scenario.rounds, 1):
+        yield replace(scenario, rounds=rounds)
+    for width in (1, LANES, LANES + 1):
+        if width < scenario.width:
+            yield replace(scenario, width=width)
+
+
+def fewer_parts(scenario: Scenario) -> Iterator[Scenario]:
+    """Yield those with fewer switches, and with fewer workers."""
+    if scenario.leaves:
+        yield _without_the_gone(replace(scenario, leaves=0, spines=0, cables=Rates()))
+        for leaves in _fewer(scenario.leaves, 1):
+            yield _without_the_gone(replace(scenario, leaves=leaves))
+        for spines in _fewer(scenario.spines, 1):
+            yield _without_the_gone(replace(scenario, spines=spines))
+    for workers in _fewer(scenario.workers, max(2, scenario.leaves)):
+        yield _without_the_gone(replace(scenario, workers=workers))
+
+
+def smaller_graph(scenario: Scenario) -> Iterator[Scenario]:
+    """Yield those with fewer vertices and edges, if the graph is a random one."""
+    found = _GRAPH.fullmatch(scenario.graph)
+    if found is None:
+        return
+    vertices, edges, seed = map(int, found.groups())
+    least = max(2, scenario.workers)
+    sizes = [(vertices // 2, edges // 2), (vertices // 2, edges), (vertices, edges // 2)]
+    sizes += [(3 * vertices // 4, 3 * edges // 4), (vertices - 1, edges), (vertices, edges - 1)]
+    for few, rare in sizes:
+        if few >= least and rare >= 1 and (few, rare) != (vertices, edges):
+            yield replace(scenario, graph=f"random:{few}:{rare}:{seed}")
+    if seed:
+        yield replace(scenario, graph=f"random:{vertices}:{edges}:0")
+
+
+def lower_rates(scenario: Scenario) -> Iterator[Scenario]:
+    """Yield those without one of their rates, or without all rates of a direction."""
+    for each in fields(scenario):
+        rates = getattr(scenario, each.name)
+        if not isinstance(rates, Rates) or rates == Rates():
+            continue
+        quieter = [Rates()]
+        names = [rate.name for rate in fields(rates) if getattr(rates, rate.name)]
+        quieter += [replace(rates, **{name: 0.0}) for name in names]
+        for some in quieter:
+            changed: dict[str, Any] = {each.name: some}
+            yield replace(scenario, **changed)
+
+
+def plain_settings(scenario: Scenario) -> Iterator[Scenario]:
+    """Yield those of which one setting is as it mostly is."""
+    for each in fields(scenario):
+        value = getattr(scenario, each.name)
+        if each.name in _NO_SETTINGS or isinstance(value, Rates):
+            continue
+        plain: Any = _LEAST.get(each.name, each.default)
+        if value != plain:
+            yield replace(scenario, **{each.name: plain})
+
+
+def shorter_incidents(scenario: Scenario) -> Iterator[Scenario]:
+    """Yield those of which one incident takes less time, or comes sooner."""
+    for place, incident in enumerate(scenario.incidents):
+        for seconds in dict.fromkeys((0.0, round(incident.seconds / 2, 3))):
+            if seconds < incident.seconds:
+                yield _with_incident(scenario, place, replace(incident, seconds=seconds))
+        if incident.event:
+            sooner = replace(incident, event=incident.event // 2)
+            yield _with_incident(scenario, place, sooner)
+
+
+def plainer_faults(scenario: Scenario) -> Iterator[Scenario]:
+    """Yield those of which one fault is a plainer one."""
+    for place, fault in enumerate(scenario.faults):
+        for plainer in _plainer(fault):
+            yield replace(
+                scenario,
+                faults=(*scenario.faults[:place], plainer, *scenario.faults[place + 1 :]),
+            )
+
+
+# The boldest first: what is small runs fast.
+REDUCTIONS: tuple[Reduction, ...] = (
+    tiny,
+    less_to_exchange,
+    fewer_parts,
+    smaller_graph,
+    lower_rates,
+    plain_settings,
+    shorter_incidents,
+    plainer_faults,
+)
+
+
+def sooner(scenario: Scenario) -> Scenario:
+    """Return a scenario whose incidents come sooner, as all does in a smaller one."""
+    halved = (replace(each, event=each.event // 2) for each in scenario.incidents)
+    return replace(scenario, incidents=tuple(halved))
+
+
+def _fewer(number: int, least: int) -> Iterator[int]:
+    for fewer in dict.fromkeys((least, number // 2, number - 1)):
+        if least <= fewer < number:
+            yield fewer
+
+
+def _plainer(fault: Fault) -> Iterator[Fault]:
+    if fault.kind is FaultKind.CORRUPT:
+        yield Fault(FaultKind.LOSS, fault.line, fault.frame)
+        for place in range(len(fault.bits) if len(fault.bits) > 1 else 0):
+            yield replace(fault, bits=fault.bits[:place] + fault.bits[place + 1 :])
+    for delay in (_SHORT, fault.delay // 2):
+        if _SHORT <= delay < fault.delay:
+            yield replace(fault, delay=delay)
+
+
+def _with_incident(scenario: Scenario, place: int, incident: Incident) -> Scenario:
+    others = scenario.incidents[:place] + scenario.incidents[place + 1 :]
+    in_order = sorted((*others, incident), key=lambda each: each.event)
+    return replace(scenario, incidents=tuple(in_order))
+
+
+def _without_the_gone(scenario: Scenario) -> Scenario:
+    """Return a scenario without what happens to parts that it does not have."""
+    return replace(
+        scenario,
+        incidents=tuple(each for each in scenario.incidents if _is_there(each.where, scenario)),
+        faults=tuple(each for each in scenario.faults if _is_there(each.line, scenario)),
+    )
+
+
+def _is_there(where: str, scenario: Scenario) -> bool:
+    found = _PLACE.fullmatch(where)
+    if found is None:
+        return True
+    numbers = {
+        "worker": scenario.workers,
+        "switch": scenario.switches,
+        "leaf": scenario.leaves,
+        "spine": scenario.spines,
+    }
+    return all(int(told) < numbers[part] for part, told in found.groupdict().items() if told)
