@@ -27,7 +27,8 @@ class Arrow:
     Attributes:
         time: when it comes, or when it is sent if it does not come, in nanoseconds.
         line: the line and the direction.
-        comes: whether it arrives.
+        comes: whether it arrives in this row.
+        later: whether it comes later; it is lost if it neither comes nor comes later.
         faulty: whether something has happened to it.
         frames: how many there are.
         label: what it is.
@@ -37,6 +38,7 @@ class Arrow:
     time: int
     line: str
     comes: bool
+    later: bool
     faulty: bool
     frames: int
     label: Label
@@ -133,7 +135,7 @@ def _arrows(crossing: Crossing) -> Iterator[Arrow]:
     label = label_of(crossing.headers)
     fate, _, bits = crossing.fate.partition(":")
     comes = crossing.arrives > 0
-    time = crossing.arrives if comes else crossing.time
+    at = crossing.arrives if comes else crossing.time
     said = {
         "passed": "",
         "loss": "lost",
@@ -141,14 +143,15 @@ def _arrows(crossing: Crossing) -> Iterator[Arrow]:
         _AGAIN: "comes twice",
         FaultKind.CORRUPT.value: f"changed on its way, bit {bits.replace(',', ', ')}",
     }
-    if fate in _LATER:
-        lasts = how_long(crossing.arrives - crossing.time)
-        what = "comes again" if fate == FaultKind.LATE.value else "held back, comes"
-        yield Arrow(
-            crossing.time, crossing.line, False, True, 1, label, f"{what} {lasts} after it was sent"
-        )
-        said[fate] = f"sent {lasts} ago"
-    yield Arrow(time, crossing.line, comes, fate != "passed", 1, label, said.get(fate, fate))
+    whole = Arrow(at, crossing.line, comes, False, fate != "passed", 1, label, said.get(fate, fate))
+    if fate not in _LATER:
+        yield whole
+        return
+    lasts = how_long(crossing.arrives - crossing.time)
+    what = "comes again" if fate == FaultKind.LATE.value else "held back, comes"
+    words = f"{what} {lasts} after it was sent"
+    yield replace(whole, time=crossing.time, comes=False, later=True, words=words)
+    yield replace(whole, words=f"sent {lasts} ago")
 
 
 def _together(rows: list[Row]) -> Iterator[Row]:
@@ -166,7 +169,16 @@ def _together(rows: list[Row]) -> Iterator[Row]:
 def _alike(row: Row) -> object:
     if not isinstance(row, Arrow):
         return row
-    return (row.time, row.line, row.comes, row.words, row.label.kind, row.label.tag, row.label.more)
+    return (
+        row.time,
+        row.line,
+        row.comes,
+        row.later,
+        row.words,
+        row.label.kind,
+        row.label.tag,
+        row.label.more,
+    )
 
 
 def _words(arrows: list[Arrow]) -> str:

@@ -29,6 +29,7 @@ text { font: 13px ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-seri
 .faulty { stroke: #cf222e; stroke-dasharray: 5 3 }
 .faulty.head { fill: #cf222e; stroke-dasharray: none }
 .lost { stroke: #cf222e; stroke-width: 2.2 }
+.later { fill: none; stroke: #cf222e; stroke-width: 2 }
 .wrong { fill: #cf222e } .strong { font-weight: 600 }
 .incident { fill: #fff1c2 } .broken { fill: #ffd8d6 }
 .mark { fill: #1f2328 }
@@ -38,7 +39,7 @@ text { fill: #e6edf3 } .small, .time { fill: #9198a1 }
 .data { stroke: #58a6ff } .data.head { fill: #58a6ff }
 .barrier { stroke: #9198a1 } .barrier.head { fill: #9198a1 }
 .repair { stroke: #3fb950 } .repair.head { fill: #3fb950 }
-.faulty, .lost { stroke: #ff7b72 } .faulty.head, .wrong { fill: #ff7b72 }
+.faulty, .lost, .later { stroke: #ff7b72 } .faulty.head, .wrong { fill: #ff7b72 }
 .incident { fill: #4a3a00 } .broken { fill: #67191b } .mark { fill: #e6edf3 }
 }
 """
@@ -121,8 +122,11 @@ def _arrow(arrow: Arrow, source: int, target: int, y: float) -> list[str]:
     kind = "faulty" if arrow.faulty else arrow.label.group
     if not arrow.comes:
         end = begin + step * _COLUMN // 2
+        stroke = _line(begin, y, end - 6 * step, y, f"arrow {kind}")
+        if arrow.later:
+            return [stroke, f'<circle class="later" cx="{end}" cy="{y}" r="5"/>']
         return [
-            _line(begin, y, end - 6 * step, y, f"arrow {kind}"),
+            stroke,
             _line(end - 5, y - 5, end + 5, y + 5, "lost"),
             _line(end - 5, y + 5, end + 5, y - 5, "lost"),
         ]

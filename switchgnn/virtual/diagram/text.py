@@ -7,7 +7,7 @@ from switchgnn.virtual.diagram.rows import Across, Arrow, Gap, Mark, Row
 
 _COLUMN = 11
 _TIME = 12
-_LIFE, _HEAD_RIGHT, _HEAD_LEFT, _LOST, _MARK = "|", ">", "<", "x", "*"
+_LIFE, _HEAD_RIGHT, _HEAD_LEFT, _LOST, _LATER, _MARK = "|><xo*"
 
 
 def text_of(drawing: Drawing) -> str:
@@ -44,7 +44,7 @@ def _draw_arrow(canvas: list[str], arrow: Arrow, source: int, target: int) -> No
     for place in range(begin + step, tip, step):
         canvas[place] = stroke
     head = _HEAD_RIGHT if step > 0 else _HEAD_LEFT
-    canvas[tip] = head if arrow.comes else _LOST
+    canvas[tip] = head if arrow.comes else _LATER if arrow.later else _LOST
 
 
 def _at(place: int) -> int:
