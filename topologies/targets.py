@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from switchgnn.controller.p4runtime.address import grpc_target
+from switchgnn.controller.p4runtime.tls import check_tls_files
 from switchgnn.native_compiler import find_compiler
 from switchgnn.python_program import python_program
 from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
@@ -63,14 +64,17 @@ class TlsFolder:
         return self.folder / f"{name}.pem"
 
     def check(self) -> None:
-        """Check that all five files are there.
+        """Check that all five files are there, and belong together.
 
         Raises:
             FabricError: one is missing.
+            ControllerError: one is something else, or a key is not that of its certificate.
         """
         for name in ("ca", "switch", "switch-key", "controller", "controller-key"):
             if not self[name].is_file():
                 raise FabricError(f"There is no {self[name]}: --tls needs all five PEM files.")
+        for name in ("switch", "controller"):
+            check_tls_files(self["ca"], self[name], self[f"{name}-key"])
 
 
 def bmv2_installed() -> bool:

@@ -35,6 +35,8 @@ class TcpDoor:
         self._address = address
         self._path = path
         self._loop = asyncio.new_event_loop()
+        # A loop does not keep its tasks: https://docs.python.org/3/library/asyncio-task.html
+        self._carrying: set[asyncio.Task[None] | None] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> "TcpDoor":
@@ -72,6 +74,16 @@ class TcpDoor:
         await asyncio.gather(*connections, return_exceptions=True)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        self._carrying.add(task)
+        try:
+            await self._carry_to_switch(reader, writer)
+        finally:
+            self._carrying.discard(task)
+
+    async def _carry_to_switch(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             inner_reader, inner_writer = await asyncio.open_unix_connection(self._path)
         except OSError:  # The switch has ended; its client sees the connection end.
@@ -91,4 +103,6 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         while data := await reader.read(_CHUNK):
             writer.write(data)
             await writer.drain()
+    # However one side ends, the other one hears of it, unless it has ended itself.
+    with suppress(OSError):
         writer.write_eof()

@@ -23,6 +23,7 @@ from switchgnn.controller.p4runtime.connection import (
 )
 from switchgnn.controller.p4runtime.layout import Layout, parse_p4info
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
+from switchgnn.controller.p4runtime.tls import check_handshake
 from switchgnn.controller.p4runtime.wire import BATCH, Request, encode_messages
 from switchgnn.p4src import Program
 
@@ -98,13 +99,14 @@ class P4RuntimeClient:
         """Connect, and become the primary if that was asked for; does nothing when open.
 
         Raises:
-            SwitchUnreachableError: nobody answers at the address.
-            ControllerError: its socket belongs to another user.
+            SwitchUnreachableError: nobody answers at the address, or certificates are not believed.
+            ControllerError: a TLS file is not in order, or its socket belongs to another user.
             NotPrimaryError: another controller is the primary.
         """
         if self._opened is not None:
             return
         check_owner(self.address)
+        self._check_certificates()
         self._opened = self._connect(self.address, self._tls)
         try:
             self._wait_ready()
@@ -265,11 +267,16 @@ class P4RuntimeClient:
         except grpc.RpcError as error:
             if error.code() not in _NOBODY_ANSWERED:
                 return
+            self._check_certificates()
             how = "with TLS" if self._tls is not None else "without TLS"
             raise SwitchUnreachableError(
                 f"No switch answers at {self.address} ({how}) within {self._deadline:g} s: "
                 f"{advice(self.address)}."
             ) from error
+
+    def _check_certificates(self) -> None:
+        if (tls := self._tls) is not None:
+            check_handshake(self.address, tls.root_certificate, tls.certificate, tls.key)
 
     def _finish(
         self,

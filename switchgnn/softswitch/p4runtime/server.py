@@ -3,6 +3,7 @@
 """Runs the P4Runtime service on a Unix socket or a TCP address, with or without TLS."""
 
 import os
+import ssl
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -131,6 +132,15 @@ def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
     try:
         key, certificate = tls.key.read_bytes(), tls.certificate.read_bytes()
         client_ca = None if tls.client_ca is None else tls.client_ca.read_bytes()
+        # gRPC would say that the address cannot be used.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            tls.certificate, tls.key, password=""
+        )
+    except ssl.SSLError as error:
+        raise GrpcAddressError(
+            f"The TLS files {tls.certificate} and {tls.key} are not a certificate and its private "
+            f"key ({error.reason}): give the paths of PEM files that belong together."
+        ) from None
     except OSError as error:
         raise GrpcAddressError(f"A TLS file cannot be read: {error}.") from None
     return grpc.ssl_server_credentials(
