@@ -20,7 +20,7 @@ def check_tls_files(root: Path | None, certificate: Path | None, key: Path | Non
 
     Args:
         root: certificates of authorities (PEM), or None for the system's.
-        certificate: one's own, or None.
+        certificate: one's own, or None; it is not looked at without its key.
         key: the private key of ``certificate``.
 
     Raises:
@@ -107,7 +107,7 @@ def _context(root: Path | None, certificate: Path | None, key: Path | None) -> s
         ) from error
     except OSError as error:
         raise _unreadable(root, error) from error
-    if certificate is not None:
+    if certificate is not None and key is not None:
         try:
             # A key with a password would be asked for at the terminal.
             context.load_cert_chain(certificate, key, password="")
