@@ -5,6 +5,7 @@
 Exit code 1 says that a sum is wrong, so no command may end with a traceback.
 """
 
+import getpass
 import importlib.util
 import re
 import subprocess
@@ -22,7 +23,7 @@ pytestmark = needs_disks
 KARATE = ("--graph", "karate", "--workers", 2)
 LOOPBACK = ("embedded", "loopback")
 # PyTorch's own, one for all programs of a user.
-CACHES = {"torchinductor_root"}
+CACHES = {f"torchinductor_{getpass.getuser()}"}
 # The options of a run, and the disk that is full before it plans, when features are to be written,
 # and when the sums are.
 MOMENTS = {

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever happens to a run, no process, namespace, interface or file stays behind."""
 
+import getpass
+import importlib.util
 import os
 import re
 import signal
@@ -37,8 +39,14 @@ def networks_of(pids):
     return {network_of(pid) for pid in pids} - {network_of("self"), None}
 
 
+RUN = ("run", "--slots", "16", "--rounds", "2000")
+TRAIN = ("train", "--data", "karate", "--workers", "2", "--epochs", "100000")
 STAGES = ["starting the switch", "installing", "exchanging"]
+# The last one is when epochs are shown.
+TRAINING_STAGES = ["planning", "installing", "loss"]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP]
+# PyTorch's own, one for all programs of a user.
+CACHES = {f"torchinductor_{getpass.getuser()}"}
 LEAF_SPINE = ("--topology", "leaf-spine")
 FAULTS = ("--faults", "loss=0.001")
 
@@ -68,20 +76,38 @@ def test_nothing_is_left_of_cables(combination, tmp_path):
     end_a_run(combination, "exchanging", signal.SIGKILL, tmp_path, *LEAF_SPINE)
 
 
-def end_a_run(combination, stage, how, tmp_path, *options):
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch_geometric") is None, reason="PyTorch Geometric is not installed"
+)
+@pytest.mark.parametrize(
+    ("combination", "stage", "how"),
+    some_of(
+        # One that is killed, on each switch: nobody is left to end what it has started.
+        lambda where, stage, how: (where, stage, how) in {(0, 1, 2), (2, 2, 2)},
+        COMBINATIONS,
+        TRAINING_STAGES,
+        SIGNALS,
+    ),
+)
+def test_nothing_is_left_of_a_training(combination, stage, how, tmp_path):
+    end_a_run(combination, stage, how, tmp_path, words=TRAIN)
+
+
+def end_a_run(combination, stage, how, tmp_path, *options, words=RUN):
     # So short that the sockets are in the run's own folder, too: nobody is left to remove that of
     # a run that is killed, and with a longer path there would be a second one somewhere else.
     with TemporaryDirectory() as temporary:
-        end_a_run_in(Path(temporary), combination, stage, how, tmp_path / "log", *options)
+        command = (*words, *options)
+        end_a_run_in(Path(temporary), combination, stage, how, tmp_path / "log", *command)
 
 
-def end_a_run_in(temporary, combination, stage, how, log, *options):
+def end_a_run_in(temporary, combination, stage, how, log, *command):
     target, fabric = combination
     with log.open("w") as output:
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "switchgnn.commands", "run", "--target", target),
-                *("--fabric", fabric, "--slots", "16", "--rounds", "2000", *options),
+                *(sys.executable, "-m", "switchgnn.commands", *command),
+                *("--target", target, "--fabric", fabric),
             ],
             stdout=output,
             stderr=output,
@@ -114,4 +140,4 @@ def end_a_run_in(temporary, combination, stage, how, log, *options):
     wait_until(lambda: not interfaces_of(process.pid))
     # docs/limitations.md says so.
     if how is not signal.SIGKILL:
-        assert list(temporary.iterdir()) == []
+        assert [path for path in temporary.iterdir() if path.name not in CACHES] == []
