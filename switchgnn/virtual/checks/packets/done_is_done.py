@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker is done with a block when all its features in it are acknowledged."""
+
+from switchgnn.host.wire.header import Kind
+from switchgnn.virtual.checks.packets.packet import Packet
+from switchgnn.virtual.checks.packets.packet_check import PacketCheck
+from switchgnn.virtual.parts.switch import VirtualSwitch
+from switchgnn.virtual.scene import Scene
+
+Where = tuple[int, tuple[int, int, int]]
+
+
+class DoneIsDone(PacketCheck):
+    """Compares each `done` with the acknowledgements before, group by group."""
+
+    takes = frozenset({Kind.DONE})
+    gives = frozenset({Kind.ACK})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._features = [
+            [0, *(part.send_indptr[1:] - part.send_indptr[:-1]).tolist()]
+            for part in scene.subject.plan.workers
+        ]
+        self._acknowledged: dict[Where, dict[int, int]] = {}
+
+    def session_begins(self) -> None:
+        """Forget the last session."""
+        self._acknowledged.clear()
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note an acknowledgement.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        groups = self._acknowledged.setdefault((worker, packet.place), {})
+        groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare a `done`.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if packet.source != worker or packet.block >= len(self._features[worker]):
+            return
+        features = self._features[worker][packet.block]
+        groups = self._acknowledged.get((worker, packet.place), {})
+        if sum(groups.values()) < features:
+            place = packet.place
+            self.scene.violated(
+                "done is done",
+                f"worker {worker} is done with round {place[0]}, block {place[1]}, fragment "
+                f"{place[2]}: {sum(groups.values())} of its {features} features are acknowledged",
+            )

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What checks read from frames, with nothing of the product but the layout."""
+
+import struct
+import zlib
+from typing import NamedTuple
+
+from switchgnn.host.wire.header import Kind
+
+_HEADER = struct.Struct(">IIHHBBHHII")
+_AT = 34
+_CHECKED = _AT + _HEADER.size - 4
+_BODY = _AT + _HEADER.size
+_KIND_AT = _AT + 12
+_BODY_BYTES = dict.fromkeys(Kind, 0) | {
+    Kind.FEATURE: 128,
+    Kind.SUM: 128,
+    Kind.DONE: 28,
+    Kind.ADVANCE: 28,
+    Kind.WAITING: 44,
+}
+_FETCHED, _RESENT, _ROUND = 0x40, 0x10, 0xFFFFFF
+
+
+class Packet(NamedTuple):
+    """The fields of a packet, with Count as ``number``; see docs/protocol.md.
+
+    Attributes:
+        frame: the frame that holds it.
+        place: round, block and fragment.
+        resent: whether it is a raw feature for one destination.
+    """
+
+    source: int
+    destination: int
+    block: int
+    number: int
+    flags: int
+    level: int
+    fragment: int
+    group: int
+    session_and_round: int
+    checksum: int
+    frame: bytes
+    place: tuple[int, int, int]
+    resent: bool
+
+    @property
+    def envelope(self) -> bytes:
+        """What is in front of the header."""
+        return envelope_of(self.frame)
+
+    @property
+    def on_request(self) -> bool:
+        """Whether it answers a RECALL or a FETCH."""
+        return bool(self.flags & _FETCHED)
+
+    @property
+    def body(self) -> bytes:
+        """What is behind the header."""
+        return self.frame[_BODY:]
+
+
+def envelope_of(frame: bytes) -> bytes:
+    """Return what is in front of the header of a frame."""
+    return frame[:_AT]
+
+
+def kind_in(frame: bytes) -> int:
+    """Return the kind of packet that a frame says it holds."""
+    return frame[_KIND_AT] & 0xF if len(frame) >= _BODY else 0
+
+
+def read_packet(frame: bytes) -> Packet:
+    """Return the packet in a frame that is long enough for one."""
+    fields = _HEADER.unpack_from(frame, _AT)
+    _, _, block, _, flags, _, fragment, _, number, _ = fields
+    place = number & _ROUND, block, fragment
+    return Packet._make((*fields, frame, place, bool(flags & _RESENT)))
+
+
+def is_sound(packet: Packet) -> bool:
+    """Tell whether checksum and length are right; what is in front of the header is not checked."""
+    frame = packet.frame
+    end = _BODY + _BODY_BYTES.get(Kind(packet.flags & 0xF), 0)
+    checked = zlib.crc32(frame[_BODY:end], zlib.crc32(frame[_AT:_CHECKED]))
+    return len(frame) >= end and checked == packet.checksum

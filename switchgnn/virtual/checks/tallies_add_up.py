@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Each worker sends each feature once on its own, and takes each sum once."""
+
+from switchgnn.host.wire.header import fragments_of
+from switchgnn.planner.direction import Direction
+from switchgnn.virtual.checks.check import Check
+from switchgnn.virtual.parts.worker import Done
+from switchgnn.virtual.scene import Scene
+
+
+class TalliesAddUp(Check):
+    """Compares the tally of a worker behind each round with its part of the plan."""
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        plan, fragments = scene.subject.plan, fragments_of(scene.scenario.width)
+        self._each: dict[tuple[int, Direction], tuple[int, int]] = {}
+        for direction in scene.subject.directions:
+            blocks = plan.manifest.direction(direction).block_numbers
+            for part in plan.workers:
+                first, last = blocks.start - 1, blocks.stop - 1
+                sent = part.send_indptr[last] - part.send_indptr[first]
+                awaited = part.receive_indptr[last] - part.receive_indptr[first]
+                self._each[part.worker, direction] = fragments * int(sent), fragments * int(awaited)
+
+    def session_begins(self) -> None:
+        """Begin with nothing."""
+        self._sums: dict[int, tuple[int, int]] = {}
+
+    def done(self, done: Done) -> None:
+        """Compare a tally."""
+        job, exchange = self.scene.job, self.scene.workers[done.worker].exchange
+        if job is None or exchange is None:
+            return
+        sent, taken = self._sums.get(done.worker, (0, 0))
+        more = self._each[done.worker, job.rounds[done.round - 1][1]]
+        self._sums[done.worker] = wanted = sent + more[0], taken + more[1]
+        tally = exchange.tally
+        found = tally.features_sent, tally.sums_received + tally.sums_made
+        if found != wanted:
+            self.scene.violated(
+                "tallies add up",
+                f"worker {done.worker} has sent {found[0]} features and taken {found[1]} sums "
+                f"behind round {done.round}: the plan has {wanted[0]} and {wanted[1]}",
+            )
