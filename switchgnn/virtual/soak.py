@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.p4src import load_program
+from switchgnn.p4src import Program, load_program
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.virtual.parts.engines import Programs
 from switchgnn.virtual.run import Outcome, run_scenario
@@ -121,11 +121,12 @@ class Soak:
 
     Args:
         wish: what they have in common.
+        program: what the switches run; None: the product's program.
     """
 
-    def __init__(self, wish: Wish) -> None:
+    def __init__(self, wish: Wish, program: Program | None = None) -> None:
         self.wish = wish
-        self._program = load_program()
+        self._program = program or load_program()
         self._programs: dict[str, Programs] = {}
         self._subjects = Subjects(self._program)
 

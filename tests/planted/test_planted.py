@@ -21,6 +21,7 @@ ELSEWHERE = (
     "tests/promela/test_model.py",
     "tests/ptf/test_ptf.py",
     "tests/simulator/test_planted.py",
+    "tests/virtual/planted/test_planted.py",
 )
 NOTHING_COLLECTED = 5
 every_mistake = pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)

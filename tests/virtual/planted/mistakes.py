@@ -1,0 +1,415 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes that exchanges in virtual time find, each within a number of seeds.
+
+The table in docs/reliability.md is made from this list: `python -m tests.virtual.planted.table`
+prints it.
+"""
+
+import json
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+
+from switchgnn.p4src import load_program
+from switchgnn.virtual import subject
+from switchgnn.virtual.scenario.draw import Wish
+from switchgnn.virtual.soak import Soak
+from tests.end_to_end import test_planted_mistakes as in_plans
+from tests.planted.mistakes import MISTAKES as IN_THE_TREE
+from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
+from tests.virtual.planted import programs
+from tests.virtual.planted.planting import text_replaced
+
+STAR, LEAF_SPINE = (0, 0), (2, 1)
+HOST, BARRIER, CONTROLLER = "host", "barrier", "controller"
+PROGRAM, PLAN = "program", "plan"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A mistake.
+
+    Attributes:
+        name: for `pytest -k`.
+        part: where it is.
+        what: it in a few words, without a full stop.
+        new: whether no other suite knows it.
+        topology: leaves and spines.
+        text: file, what stands there once, and what does with the mistake; or None.
+        in_program: changes the compiled program in place; or None.
+        in_plan: returns the switch's part of a plan with it; or None.
+    """
+
+    name: str
+    part: str
+    what: str
+    new: bool = True
+    topology: tuple[int, int] = STAR
+    text: tuple[str, str, str] | None = None
+    in_program: object = None
+    in_plan: object = field(default=None)
+
+    @contextmanager
+    def planted(self):
+        """Yield a soak of exchanges with the mistake."""
+        wish = Wish(*self.topology, backend="python" if self.in_program else "auto")
+        soak = Soak(wish, self.program())
+        with text_replaced(*self.text) if self.text else nullcontext(), self._plan():
+            yield soak
+
+    def seeds_until_found(self, first, most):
+        """Return how many seeds it takes, and what does not hold; (0, ()) if that is not enough."""
+        with self.planted() as soak:
+            for number, scenario in zip(range(1, most + 1), soak.scenarios(first), strict=False):
+                violations = soak.run(scenario).violations
+                if violations:
+                    return number, tuple(each.name for each in violations)
+        return 0, ()
+
+    def program(self):
+        """Return the program with the mistake, or the product's."""
+        program = load_program()
+        if self.in_program is None:
+            return program
+        compiled = json.loads(program.json)
+        self.in_program(compiled)
+        text = json.dumps(compiled).encode()
+        if text == json.dumps(json.loads(program.json)).encode():
+            raise ValueError(f"The program has changed: {self.name} no longer finds its place.")
+        digest = self.name.encode().hex().ljust(64, "0")[:64]
+        return replace(program, json=text, digest=digest)
+
+    @contextmanager
+    def _plan(self):
+        if self.in_plan is None:
+            yield
+            return
+        original = subject.load_plan
+
+        def load(parts):
+            manifest, part = parts
+            return original((manifest, self.in_plan(part)))
+
+        subject.load_plan = load
+        try:
+            yield
+        finally:
+            subject.load_plan = original
+
+
+def known(name, part, **options):
+    """Return a mistake that tests/planted has."""
+    mistake = next(each for each in IN_THE_TREE if each.name == name)
+    text = (mistake.file, mistake.old, mistake.new)
+    return Planted(name, part, mistake.what, new=False, text=text, **options)
+
+
+def known_program(name, what, **options):
+    """Return a mistake that tests/ptf has."""
+    change = IN_PROGRAMS[name]
+    return Planted(name, PROGRAM, what, new=False, in_program=change, **options)
+
+
+def known_plan(name, what, **options):
+    """Return a mistake in the switch's tables that tests/end_to_end has."""
+    original = getattr(in_plans, name)
+
+    def change(part):
+        try:
+            return original(part)
+        except (AssertionError, IndexError):
+            # This plan has no place for it.
+            return part
+
+    return Planted(name, PLAN, what, new=False, in_plan=change, **options)
+
+
+def in_text(name, part, what, file, old, new, **options):
+    """Return a new mistake in the text of a file."""
+    return Planted(name, part, what, text=(file, old, new), **options)
+
+
+def in_program(name, what, **options):
+    """Return a new mistake in the compiled program."""
+    change = getattr(programs, name)
+    return Planted(name, PROGRAM, what, in_program=change, **options)
+
+
+RECEIVER = "host/innetwork/receiver.py"
+SENDER = "host/innetwork/sender.py"
+HOST_BARRIER = "host/innetwork/barrier.py"
+BLOCK = "host/innetwork/block.py"
+
+MISTAKES = (
+    # --- known to other suites
+    known("lost_sums_not_recalled", HOST),
+    known("rows_of_the_last_round", HOST),
+    known("places_not_compared", HOST),
+    known("body_not_checked", HOST),
+    known("last_fragment_dropped", HOST),
+    known("the_living_are_named", BARRIER),
+    known("done_not_said_again", BARRIER),
+    known("scales_may_differ", BARRIER),
+    known("installed_once", CONTROLLER),
+    known_program("carry_between_lanes", "lanes carry into each other"),
+    known_program("forget_sources", "no source is remembered"),
+    known_program("overwrite_by_stale", "an older contribution overwrites a slot"),
+    known_program("believe_checksums", "no checksum is compared"),
+    known_program("count_repeated_done", "a `done` that is repeated counts as another"),
+    known_program("release_nothing", "a fetch does not release its slot"),
+    known_program("forget_newer_groups", "a late feature takes a newer group's count"),
+    known_program("let_anything_have_its_turn", "what is out of turn is taken"),
+    known_program("agree_with_all", "workers may go on with different blocks"),
+    known_program("take_every_pulse", "whoever speaks says the pulses of all"),
+    known_program("forget_the_level", "a leaf sends parts at a wrong level", topology=LEAF_SPINE),
+    known_program("ask_no_leaf", "a spine asks no leaf for its part", topology=LEAF_SPINE),
+    known_program("keep_the_part", "a leaf does not send a part again", topology=LEAF_SPINE),
+    known_program("report_as_a_worker", "a leaf reports as its worker", topology=LEAF_SPINE),
+    known_plan("drop_a_contribution", "a slot gets a stranger's contribution"),
+    known_plan("add_one_twice", "a slot gets one contribution twice, another not at all"),
+    known_plan("swap_two_destinations", "two slots of one worker change names"),
+    known_plan("await_one_more", "a partial sum is awaited with another Count"),
+    known_plan("give_a_partial_sum_to_another", "a partial sum is taken for another's"),
+    # --- new ones
+    in_text(
+        "own_scale",
+        HOST,
+        "a worker scales with its own largest feature",
+        "host/innetwork/exchange.py",
+        "magnitude_from_bits(largest.bits)\n        )\n        self._check",
+        "magnitude_from_bits(own)\n        )\n        self._check",
+    ),
+    in_text(
+        "never_fetched",
+        HOST,
+        "what a switch cannot complete is never fetched",
+        RECEIVER,
+        "            self._start_fetching(place, doubt)\n        return False",
+        "            doubt.fetching = False\n        return False",
+    ),
+    in_text(
+        "silent_in_a_block",
+        BARRIER,
+        "who is in a block does not repeat that it was done",
+        BLOCK,
+        "            if asked or now > beat_at:",
+        "            if asked and now < 0.0:",
+    ),
+    in_text(
+        "any_acknowledgement",
+        HOST,
+        "an acknowledgement of a part is one of the group",
+        SENDER,
+        "        if count < size:\n",
+        "        if count < 0:\n",
+    ),
+    in_text(
+        "groups_not_sent_again",
+        HOST,
+        "a group that came short is not sent again",
+        SENDER,
+        "            self._repeat(group)\n",
+        "",
+    ),
+    in_text(
+        "never_asked_again",
+        HOST,
+        "no acknowledgement is asked for again",
+        SENDER,
+        "        if now < self._nothing_late_before:\n",
+        "        if now:\n",
+    ),
+    in_text(
+        "no_window",
+        HOST,
+        "any number of features may be in flight",
+        "host/congestion.py",
+        "        room = int(self.window) - in_flight\n",
+        "        room = 64\n",
+    ),
+    in_text(
+        "groups_without_end",
+        HOST,
+        "more groups are under way than the switch tells apart",
+        SENDER,
+        "_GROUPS_APART = 32\n",
+        "_GROUPS_APART = 1 << 20\n",
+    ),
+    in_text(
+        "one_neighbour_left_out",
+        HOST,
+        "a sum of fetched features lacks the first one",
+        RECEIVER,
+        "        for source in self._schedule.neighbours_of(place):\n            total",
+        "        for source in self._schedule.neighbours_of(place)[1:]:\n            total",
+    ),
+    in_text(
+        "repeats_counted",
+        HOST,
+        "a sum that comes twice counts as another",
+        RECEIVER,
+        "        if not self._awaited[place]:\n            self._tally.repeated += 1\n"
+        "            return False\n        if place in",
+        "        if place in",
+    ),
+    in_text(
+        "fetched_once",
+        HOST,
+        "a fetch that is lost is not repeated",
+        RECEIVER,
+        "        for source in doubt.awaited:\n            self._send(",
+        "        for source in ():\n            self._send(",
+    ),
+    in_text(
+        "first_fragment_served",
+        HOST,
+        "a fetch of any fragment is answered with the first",
+        "host/innetwork/responder.py",
+        "self._lanes[row, request.fragment]",
+        "self._lanes[row, 0]",
+    ),
+    in_text(
+        "fetches_of_any_round",
+        HOST,
+        "a late fetch is answered with the rows of now",
+        "host/innetwork/responder.py",
+        " or request.round != self._round:",
+        ":",
+    ),
+    in_text(
+        "early_sums_kept_for_ever",
+        HOST,
+        "what came early is taken, and never forgotten",
+        "host/innetwork/inbox.py",
+        "        self._kept.clear()\n",
+        "",
+    ),
+    in_text(
+        "receivers_kept",
+        HOST,
+        "a worker keeps all blocks that it has done",
+        BLOCK,
+        "        self._drive(_Fragment(place, sender, receiver, sieve))\n",
+        "        self.__dict__.setdefault('_all', []).append(receiver)\n"
+        "        self._drive(_Fragment(place, sender, receiver, sieve))\n",
+    ),
+    in_text(
+        "sessions_not_compared",
+        HOST,
+        "a worker takes what is of another session",
+        "host/innetwork/inbox.py",
+        "        if header.session != self._session and",
+        "        if header.session < 0 and",
+    ),
+    in_text(
+        "last_block_of_a_vertex",
+        HOST,
+        "of a vertex in several blocks the last sum stands",
+        "host/innetwork/exchange.py",
+        "sums[schedule.receive_row, fragment] += received",
+        "sums[schedule.receive_row, fragment] = received",
+    ),
+    in_text(
+        "waiting_is_enough",
+        BARRIER,
+        "who hears who is missing goes on",
+        HOST_BARRIER,
+        "                if header.kind is Kind.WAITING:\n",
+        "                if header.kind is Kind.WAITING and block_id == OPENING_BLOCK:\n",
+    ),
+    in_text(
+        "done_said_once",
+        BARRIER,
+        "a `done` is not repeated until it is answered",
+        HOST_BARRIER,
+        "            self._link.send(self._done(self._last))\n            timeout",
+        "            if not attempts:\n                self._link.send(self._done(self._last))\n"
+        "            timeout",
+    ),
+    in_text(
+        "own_magnitude",
+        BARRIER,
+        "later `done`s say the worker's own magnitude",
+        HOST_BARRIER,
+        "        self._magnitude = agreed\n",
+        "",
+    ),
+    in_text(
+        "earlier_advances_taken",
+        BARRIER,
+        "an ADVANCE of an earlier block is enough",
+        HOST_BARRIER,
+        "(Kind.ADVANCE, Kind.WAITING) or here != place:",
+        "(Kind.ADVANCE, Kind.WAITING) or here > place:",
+    ),
+    in_text(
+        "late_answers_end_a_worker",
+        BARRIER,
+        "an answer of an older session ends a worker",
+        HOST_BARRIER,
+        "        if self._ahead(header) <= _NEWER:\n",
+        "        if self._ahead(header) >= 0:\n",
+    ),
+    in_text(
+        "no_pulse",
+        BARRIER,
+        "the pulse of a worker never changes",
+        "host/innetwork/signs.py",
+        "self._bit, self._changed = not self._bit, now",
+        "self._bit, self._changed = True, now",
+    ),
+    in_text(
+        "session_taken_again",
+        CONTROLLER,
+        "a new session has the number of the last one",
+        "controller/install.py",
+        "max(entry.session for entry in present) + 1",
+        "max(1, max(entry.session for entry in present))",
+    ),
+    in_text(
+        "turns_not_forgotten",
+        CONTROLLER,
+        "a switch that restarted is said to know its turn",
+        "controller/install.py",
+        "if here.session == serving else 1",
+        "if here.session == serving else 0",
+    ),
+    in_text(
+        "session_not_remembered",
+        CONTROLLER,
+        "who installs again does not know the session",
+        "controller/watch.py",
+        "        self._session = report.session\n",
+        "",
+    ),
+    in_text(
+        "one_member_left_out",
+        CONTROLLER,
+        "the barrier does not wait for the last worker",
+        "controller/controls/session.py",
+        "sum(plan.members)",
+        "sum(plan.members[:-1])",
+    ),
+    in_text(
+        "ports_swapped",
+        CONTROLLER,
+        "sums leave for the next worker",
+        "controller/controls/result.py",
+        '"port": ports[switch.result_worker]',
+        '"port": np.roll(ports, 1)[switch.result_worker]',
+    ),
+    in_program("any_session", "packets of other sessions are taken"),
+    in_program("stale_is_new", "late features of earlier blocks are let through"),
+    in_program("duplicate_is_new", "a feature that comes twice is let through twice"),
+    in_program("slots_without_tag", "a slot keeps what was in it under an older tag"),
+    in_program("barrier_without_tag", "who was done with the last block is done with this"),
+    in_program("acknowledge_what_comes", "a feature of a group counts each time it comes"),
+    in_program("acknowledge_one_more", "all acknowledgements are for eight features"),
+    in_program("recall_adds", "a recall counts as a contribution"),
+    in_program("nobody_has_the_maximum", "the first magnitude of a round is the largest"),
+    in_program("stop_at_the_first_sum", "a feature ends at the first slot it completes"),
+    in_program("next_turn_at_once", "the first `done` of a block is that of all"),
+    in_program("missing_without_count", "a switch says of every slot that it is empty"),
+    in_program("tag_without_round", "tags are without the round"),
+    in_program("tag_without_fragment", "tags are without the fragment"),
+)
