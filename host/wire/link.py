@@ -135,14 +135,14 @@ class SocketLink(Link):
     Args:
         sock: the socket.
         name: what messages call the link.
-        arriving: receives from the socket.
+        arriving: receives from the socket; None: what takes each message for a frame.
     """
 
-    def __init__(self, sock: socket.socket, name: str, arriving: Arriving) -> None:
+    def __init__(self, sock: socket.socket, name: str, arriving: Arriving | None = None) -> None:
         self._socket = sock
         self._name = name
-        self._arriving = arriving
-        self._batch = arriving.batch
+        self._arriving = _arriving(sock) if arriving is None else arriving
+        self._batch = self._arriving.batch
         self._taken = 0
         self._writable = select.poll()
         self._writable.register(sock, select.POLLOUT)
@@ -278,7 +278,7 @@ class InterfaceLink(SocketLink):
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
-        super().__init__(sock, interface, _arriving(sock))
+        super().__init__(sock, interface)
         self._listener = _silence_kernel(protocol)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@
 
 import queue
 import threading
+import time
 from pathlib import Path
 
 import grpc
@@ -32,7 +33,7 @@ def config_bytes(name):
 class Rig:
     """One program with every port attached to a list of sent frames."""
 
-    def __init__(self, config, queues=None, attached=range(510)):
+    def __init__(self, config, queues=None, attached=range(510), clock=time.monotonic):
         program = load_program(config)
         self.compiled = compile_program(program)
         self.state = PythonState(program)
@@ -47,6 +48,7 @@ class Rig:
             queues=self.queues,
             senders={port: self._sender(port) for port in attached},
             counts=self.counts,
+            clock=clock,
         )
 
     def _sender(self, port):

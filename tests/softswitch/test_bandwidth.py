@@ -4,13 +4,12 @@
 
 import socket
 import time
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.softswitch import QueueSettings, SoftSwitch, UdpSpec, forwarding
+from switchgnn.softswitch import QueueSettings, SoftSwitch, UdpSpec
 from switchgnn.softswitch.replication import Replica
 from switchgnn.softswitch.traffic_manager import TrafficManager
 from tests.softswitch.harness import Rig, config_bytes
@@ -30,16 +29,20 @@ def queue_depth(frame):
     return int.from_bytes(frame[24:28], "big")
 
 
+class Clock:
+    """It stands still unless told otherwise."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
 @pytest.fixture
-def clock(monkeypatch):
-    """The forwarder's clock, which stands still unless told otherwise."""
-    clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr(
-        forwarding,
-        "time",
-        SimpleNamespace(monotonic=lambda: clock.now, monotonic_ns=lambda: int(clock.now * 1e9)),
-    )
-    return clock
+def clock():
+    """The forwarder's clock."""
+    return Clock()
 
 
 def served(rig, clock, seconds):
@@ -51,7 +54,7 @@ def served(rig, clock, seconds):
 
 
 def test_a_frame_is_charged_with_the_length_it_leaves_with(clock):
-    rig = Rig(config_bytes("fates"), BYTE_A_SECOND)
+    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
     assert len(rig.run(1, order())) == 1  # an idle line sends at once
     assert rig.run(1, order()) == []
     assert rig.queues.next_time() == 1000.0 + 78 + REPORT_BYTES
@@ -65,7 +68,7 @@ def test_a_frame_is_charged_with_the_length_it_leaves_with(clock):
 
 
 def test_a_packet_that_egress_drops_or_recirculates_costs_no_time(clock):
-    rig = Rig(config_bytes("fates"), BYTE_A_SECOND)
+    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
     rig.run(1, order())
     for egress in (1, 4, 0):
         rig.run(1, order(egress=egress))
@@ -74,7 +77,7 @@ def test_a_packet_that_egress_drops_or_recirculates_costs_no_time(clock):
 
 
 def test_a_port_that_nothing_is_attached_to_is_not_limited(clock):
-    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, attached=[2])
+    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, attached=[2], clock=clock)
     for _ in range(5):
         rig.run(1, order())
         rig.run(1, order(UNICAST, argument=300))
@@ -85,7 +88,7 @@ def test_a_port_that_nothing_is_attached_to_is_not_limited(clock):
 
 
 def test_the_program_sees_the_queue_of_the_line(clock):
-    rig = Rig(config_bytes("fates"), QueueSettings(depth=3, bandwidth=8.0))
+    rig = Rig(config_bytes("fates"), QueueSettings(depth=3, bandwidth=8.0), clock=clock)
     frames = [frame for _ in range(6) for _, frame in rig.run(1, order())]
     assert rig.queues.tail_drops == {2: 2}
     for _ in range(3):
@@ -95,7 +98,7 @@ def test_the_program_sees_the_queue_of_the_line(clock):
 
 
 def test_ports_with_equal_lines_take_turns(clock):
-    rig = Rig(config_bytes("fates"), BYTE_A_SECOND)
+    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
     rig.replication.groups[1] = tuple(Replica(port, 1) for port in (4, 4, 4, 5, 6, 6, 5, 5, 6))
     rig.run(1, order(MULTICAST))
     assert sorted(port for port, _ in rig.sent) == [4, 5, 6]

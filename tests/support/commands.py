@@ -28,6 +28,7 @@ _PRELOAD = (
     "switchgnn.softswitch.command",
     "switchgnn.commands.worker.command",
 )
+_ROOT = Path(__file__).parent.parent.parent
 # What `switchgnn train` imports, if it is there.
 _TRAINING = ("switchgnn.commands.train.steps",)
 
@@ -85,7 +86,9 @@ def nursery():
 @functools.cache
 def _nursery(_pid):
     training = _TRAINING if importlib.util.find_spec("torch_geometric") else ()
-    made = Nursery((*_PRELOAD, *training), ENVIRONMENT)
+    # Some programs are of the tests, and run in other folders.
+    known = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+    made = Nursery((*_PRELOAD, *training), {**ENVIRONMENT, "PYTHONPATH": known})
     with lasting():
         made.start()
     atexit.register(made.stop)
