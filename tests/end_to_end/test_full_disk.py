@@ -13,7 +13,11 @@ import sys
 
 import pytest
 
+from switchgnn.host.wire.native.library import compile_for_hosts
+from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch import ptscotch_missing
+from switchgnn.simulator.compile import compiled_models, what_is_missing
+from switchgnn.softswitch.native.ahead import compile_ahead
 from tests.support.commands import switchgnn
 from tests.support.markers import COMBINATIONS, full, needs_disks, some_of, words_of
 from tests.support.small_disk import LEFT
@@ -35,6 +39,13 @@ MOMENTS = {
 FILES = range(2, 18)
 # And one page or two.
 PAGES = range(4, 120, 8)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def native_code():
+    """What a command would compile first, on a disk without room for a compiler."""
+    compile_ahead(load_program().json)
+    compile_for_hosts()
 
 
 def on_a_disk(limit, scratch, *arguments):
@@ -149,9 +160,11 @@ def test_ranks(limit, tmp_path):
     assert not left
 
 
+@pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing() or "")
 @pytest.mark.parametrize("limit", ["size=40k", pytest.param("size=8k", marks=full)])
 def test_figures(limit, tmp_path):
     """Results that fit stay, and are those of a run that goes on; none is half a one."""
+    compiled_models()
     code, errors, left = on_a_disk(limit, tmp_path, "figures", "example", "--out", "shown")
     assert code == 2
     assert "No space left on device; make room" in errors[-1]
