@@ -9,6 +9,10 @@
 // that the earlier one is complete, so a switch that was restarted finds its place by
 // itself (invariant 5).
 //
+// In a new session the first `done` says which round is opened, as rounds may begin with any number
+// from 1.
+// A worker that then opens another one is refused, and hears who was the first.
+//
 // Block 0 of a round is its opening. Its `done`s carry each worker's largest magnitude and
 // its `advance` the maximum (Opening). What is refused gets WAITING, with the reason in
 // Count.
@@ -46,6 +50,7 @@ control Barrier(inout headers_t hdr,
     worker_set_t after;
     bit<1> passed;
     bit<1> closed;
+    bit<1> opens;
 
     action answer(kind_t kind) {
         hdr.switchgnn.kind = kind;
@@ -116,6 +121,8 @@ control Barrier(inout headers_t hdr,
             ? (meta.turn > meta.tag[79:32] ++ 32w0 ? 1w1 : 1w0)
             : (tag > meta.tag[79:32] ++ 32w0
                || (tag == meta.tag[79:32] ++ 32w0 && held == meta.members) ? 1w1 : 1w0);
+        opens = meta.turn_known == 0 && meta.tag[31:0] == 0
+            && (tag == meta.tag || tag[79:64] != meta.tag[79:64]) ? 1w1 : 1w0;
     }
 
     action next_turn() {
@@ -143,9 +150,15 @@ control Barrier(inout headers_t hdr,
             meta.outcome = WRONG_PLAN;
         } else if (hdr.switchgnn.session != meta.loop.session[7:0]) {
             meta.outcome = WRONG_SESSION;
-        } else if (meta.tag > meta.turn
-                   && (meta.turn_known == 1 || hdr.switchgnn.block_id != 0)) {
+        } else if (meta.tag[63:32] == 0 || (meta.tag > meta.turn && opens == 0)) {
             meta.outcome = WRONG_TURN;
+            // Before anybody has said anything in a session there is no round.
+            if (tag[79:64] != meta.tag[79:64]) {
+                first = 0;
+                meta.turn = meta.loop.session ++ 64w0;
+            } else if (meta.turn_known == 0) {
+                meta.turn = tag;
+            }
             meta.opening = meta.turn[79:32];
         } else if (meta.leaves_below == 0) {
             incarnation.apply(hdr, meta);
@@ -160,7 +173,7 @@ control Barrier(inout headers_t hdr,
         if (meta.outcome == WRONG_PLAN || meta.outcome == WRONG_SESSION) {
             refuse(REFUSAL_NONE, 0);
         } else if (meta.outcome == WRONG_TURN) {
-            refuse(REFUSAL_TURN, 0);
+            refuse(REFUSAL_TURN, first[31:0]);
         } else if (meta.outcome == WRONG_INCARNATION) {
             refuse(REFUSAL_INCARNATION, 0);
         } else if (meta.outcome == WRONG_MAGNITUDE) {

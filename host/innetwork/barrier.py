@@ -284,10 +284,11 @@ class Barrier:
                 "`switchgnn controller install --new-session`."
             )
         if header.count == Refusal.TURN:
+            first = f", where worker {header.dst_id} was the first" if barrier.round else ""
             raise RoundMismatchError(
-                f"Round {header.round}, block {header.block_id}, fragment {header.fragment} is not "
-                f"the next one of the switch, which stands in round {barrier.round}: workers that "
-                "start anew need a new session, `switchgnn controller install --new-session`."
+                f"{_where(_place(header))} is not the next one of the switch, which stands in "
+                f"round {barrier.round}{first}: workers that start anew need a new session, "
+                "`switchgnn controller install --new-session`."
             )
         if header.count == Refusal.NEXT:
             raise DisagreementError(

@@ -92,6 +92,28 @@ class NothingBeforeTheFirstOpening(BarrierTest):
                 self.check_sum(900, SOURCES)
 
 
+class OneOpeningAtATime(BarrierTest):
+    """The first `done` of a session says which round is opened; who opens another hears so.
+
+    There is no round 0.
+    """
+
+    def runTest(self) -> None:
+        for session in (self.session, self.session + 1):
+            self.serve(session=session, any_turn=0)
+            for tag in ({"fragment": 1}, {"round_": 0}):
+                with self.counted(Outcome.WRONG_TURN):
+                    packet = self.report(1, block=0, **tag)
+                    self.expect_refusal(packet, Refusal.TURN, largest=0, round_=0)
+            self.collect(2, round_=3, block=0)
+            for tag in ({"round_": 4}, {"round_": 2}, {"round_": 0}, {"round_": 3, "fragment": 1}):
+                with self.counted(Outcome.WRONG_TURN):
+                    packet = self.report(1, block=0, **tag)
+                    self.expect_refusal(packet, Refusal.TURN, largest=2, round_=3)
+            self.collect(0, round_=3, block=0)
+            self.complete(1, round_=3, block=0, largest=2)
+
+
 class DoneOutOfTurnIsRefused(BarrierTest):
     """It moves nobody on, and its worker is told where the switch stands."""
 
