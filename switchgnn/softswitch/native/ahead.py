@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles a program before a switch needs it, so that nothing that has a deadline waits for it."""
 
+import logging
 import time
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.native.backend import Backend, backend_here
 from switchgnn.softswitch.native.build import NoCompilerError
 from switchgnn.softswitch.native.engine import native_library
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,11 @@ def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
     given = GivenProgram(config)
     try:
         native_library(given)
-    except (NoCompilerError, UnsupportedProgramError):
+    except (NoCompilerError, UnsupportedProgramError) as error:
         if chosen is Backend.NATIVE:
             raise
         given.check()
+        # A user who has a compiler would not guess why everything is slow.
+        _LOG.warning("The program runs as Python: %s", error)
         return Ahead(Backend.PYTHON, time.monotonic() - begin)
     return Ahead(Backend.NATIVE, time.monotonic() - begin)

@@ -15,6 +15,7 @@ from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.ports import parse_port
 from switchgnn.topologies import loopback_fabric
 from tests.softswitch.harness import NativeRig, Rig
+from tests.softswitch.native.depth import Watch
 from tests.softswitch.native.frames import state_of
 
 # The clocks of both back ends are exact in these parts of a second.
@@ -148,6 +149,17 @@ def play(recording, monkeypatch, *, to_native=None):
             left.append(rig.run(port, frame))
         results.append((left, state_of(rig)))
     return results
+
+
+def lines_reached(recording):
+    """Of the lines of the program in Python, the share that its frames reach."""
+    rig = Rig(recording.config)
+    _prepare(rig, recording)
+    watch = Watch(rig)
+    for _, port, frame in recording.frames:
+        with watch.frame():
+            rig.run(port, frame)
+    return watch.share_of_lines
 
 
 def _changed(recording, change):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that was compiled once is known by its document, and nothing is translated again."""
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -55,6 +56,21 @@ def test_what_was_compiled_is_not_translated_again(cache, monkeypatch):
     # Nor does Python run what it cannot translate.
     with pytest.raises(UnsupportedProgramError):
         compile_ahead(document + b" ", Backend.AUTO)
+
+
+def test_a_cache_that_cannot_be_written_is_named(cache, monkeypatch, caplog):
+    """Or who has a compiler would not know why everything is slow."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(build, "compiled_once", full)
+    document = config_bytes("tables")
+    assert compile_ahead(document, Backend.AUTO).backend is Backend.PYTHON
+    assert "runs as Python: Cannot keep the compiled program" in caplog.text
+    assert "No space left" in caplog.text
+    with pytest.raises(build.NoCompilerError, match="No space left"):
+        compile_ahead(document, Backend.NATIVE)
 
 
 @pytest.mark.parametrize("pattern", build.TRANSLATOR)

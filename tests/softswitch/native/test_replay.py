@@ -1,15 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Both back ends do the same in the middle of faulty exchanges, frame by frame."""
+"""Both back ends do the same in the middle of faulty exchanges, frame by frame.
 
+Also where frames are changed or forged, which entries of a plan let further into the program than
+random ones (`test_differential.py`) do.
+"""
+
+import random
 import shutil
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
 from switchgnn.softswitch.native import build
 from switchgnn.topologies import Target
-from tests.softswitch.native.recording import play, recorded
+from switchgnn.virtual.network.fields import FIELDS, seal
+from tests.softswitch.native.depth import changed
+from tests.softswitch.native.frames import number
+from tests.softswitch.native.recording import lines_reached, play, recorded
 from tests.support.fabrics import Team, bed
 from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.native import needs_compiler
@@ -74,6 +83,47 @@ def test_a_faulty_exchange_on_leaves_and_a_spine(tmp_path, monkeypatch):
     assert len(recordings) == 3
     for recording in recordings:
         assert differences(recording, monkeypatch) == ([], [])
+
+
+def forged(frames, rng):
+    """Frames of an exchange, and behind each two forged ones, most with a right checksum."""
+    ports = sorted({port for _, port, _ in frames})
+    for parts, port, frame in frames:
+        yield parts, port, frame
+        for _ in range(2):
+            made = bytearray(changed(frame, rng) if rng.random() < 0.3 else frame)
+            for name in rng.sample(sorted(FIELDS), rng.randrange(3)):
+                at, size = FIELDS[name]
+                if at + size <= len(made):
+                    made[at : at + size] = number(rng, 8 * size).to_bytes(size, "big")
+            if rng.random() < 0.9:
+                seal(made)
+            yield parts, rng.choice(ports) if rng.random() < 0.3 else port, bytes(made)
+
+
+# Of the lines of a program, how many the frames reach at least. What a switch never does is among
+# the rest: a leaf's steps on a star, a spine's on a leaf.
+LINES = 0.65
+
+
+def forged_recordings(kind, folder, monkeypatch):
+    recordings = (
+        leaf_spine(folder, monkeypatch)
+        if kind == "leaf-spine"
+        else star(kind == "strawman", folder, monkeypatch)
+    )
+    names = ("leaf", "leaf", "spine") if kind == "leaf-spine" else (kind,)
+    rng = random.Random(kind)
+    for name, each in zip(names, recordings, strict=True):
+        yield name, replace(each, frames=list(forged(each.frames, rng)))
+
+
+@pytest.mark.parametrize("kind", ["star", "strawman", "leaf-spine"])
+def test_forged_frames_meet_the_entries_of_a_plan(kind, tmp_path, monkeypatch):
+    for name, recording in forged_recordings(kind, tmp_path, monkeypatch):
+        assert differences(recording, monkeypatch) == ([], []), name
+        share = lines_reached(recording)
+        assert share >= LINES, (name, share)
 
 
 @pytest.mark.full
