@@ -29,6 +29,7 @@ from bench.figures import loss as fig_loss
 from bench.figures import plain as fig_plain
 from bench.figures import planner as fig_planner
 from bench.figures import recovery as fig_recovery
+from bench.figures import simulated as fig_simulated
 from bench.figures import targets as fig_targets
 from bench.figures import training as fig_training
 from bench.line import Line
@@ -45,6 +46,7 @@ _FIGURES = (
     fig_exchange,
     fig_loss,
     fig_recovery,
+    fig_simulated,
     fig_congestion,
     fig_epoch,
     fig_training,

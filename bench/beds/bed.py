@@ -56,7 +56,7 @@ class Bed:
         self.served = served
         self._backend = backend
         self.network = star_network(served.plan.manifest.workers)
-        self._target = target
+        self.target = target
         self._stack = ExitStack()
         self._layout = Layout.from_text(served.program.p4info)
         self.session = 0
@@ -67,7 +67,7 @@ class Bed:
             self.plan_folder = self.folder / "plan"
             write_plan(self.served.plan, self.plan_folder)
             address = socket_address(self.folder)
-            star = Star(self.network, self._target, address, backend=self._backend)
+            star = Star(self.network, self.target, address, backend=self._backend)
             self.fabric = self._stack.enter_context(VethStar(star, self.folder))
             self.client = self._stack.enter_context(P4RuntimeClient(star.grpc_address))
             self._install()

@@ -2,18 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that repairs nothing: the cost of recovery is measured against it.
 
-It sends the same frames within the same window, which the acknowledgements open, and
-meets at the same barriers. It records no times and no bits, and repeats no request.
+It sends the same frames within the same window and at the same pace, which the acknowledgements
+set, takes sums the same way, and meets at the same barriers. It never looks for what is late.
 """
 
 import sys
 
-from bench.errors import BenchError
 from switchgnn.host.innetwork import block
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.receiver import HERE, SumReceiver
+from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, Header
 from switchgnn.host.worker import WorkerTask, run_worker
 
 COMMAND = (sys.executable, "-m", "bench.loads.bare_worker")
@@ -30,7 +28,7 @@ class BareSender(FeatureSender):
         Args:
             group: which one the switch has.
             count: ignored.
-            now: ignored.
+            now: the time, in seconds of the endpoint's clock.
             marked: whether the window may not grow.
 
         Returns:
@@ -39,6 +37,8 @@ class BareSender(FeatureSender):
         if group not in self._waiting:
             return False
         size = self._size(group)
+        # The pace follows from the round trip: without it the window would never open wide.
+        self._measure(group, now)
         self._waiting.discard(group)
         self._confirmed += size
         if not marked:
@@ -52,36 +52,9 @@ class BareSender(FeatureSender):
         """Return a time so long that no timer ends."""
         return _NEVER
 
-    def _note_asked(self, first: int, end: int, now: float) -> None:
-        pass
-
 
 class BareReceiver(SumReceiver):
-    """Takes the sums that arrive."""
-
-    def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Keep a complete sum.
-
-        Args:
-            header: the header of the frame.
-            frame: the frame.
-            now: the time in seconds.
-
-        Returns:
-            True, since each sum is new.
-
-        Raises:
-            BenchError: the sum is not complete, which nothing here could repair.
-        """
-        place = self._schedule.receive_place[header.dst_id]
-        if header.count != self._schedule.receive_count[place]:
-            raise BenchError(f"The sum of vertex {header.dst_id} is not whole.")
-        self._tally.sums_received += 1
-        at = place * FRAGMENT_BYTES
-        self._staging[at : at + FRAGMENT_BYTES] = frame[BODY_AT : BODY_AT + FRAGMENT_BYTES]
-        self._awaited[place] = HERE
-        self._left -= 1
-        return True
+    """Takes the sums that arrive, and asks for none."""
 
     def ask_for_what_is_late(self, now: float) -> bool:
         """Return False, since nothing is ever late."""

@@ -13,7 +13,7 @@ from switchgnn.commands.shared.workers import WORKER_COMMAND, WorkerError, run_w
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
-from switchgnn.topologies import WireBytes
+from switchgnn.topologies import WireBytes, usual_window
 
 _ATTEMPTS = 3
 _PATIENCE = 5.0
@@ -130,5 +130,5 @@ def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
         features=features,
         rounds=rounds,
         output=bed.folder / f"sums-{worker}.npz",
-        pace=Pace(patience=_PATIENCE),
+        pace=Pace(usual_window(bed.target, shaped=False), _PATIENCE),
     )
