@@ -46,8 +46,11 @@ def check_place(incident: Incident, scenario: Scenario, wires: Collection[str]) 
         IncidentKind.SPILL: [f"s{switch}" for switch in range(scenario.switches)],
     }
     known[IncidentKind.KILL] = known[IncidentKind.JUMP] = known[IncidentKind.STOP]
+    known[IncidentKind.MAD] = known[IncidentKind.STOP]
     known[IncidentKind.PARTITION] = known[IncidentKind.SPILL]
-    known[IncidentKind.RESTART] = [*known[IncidentKind.SPILL], _CONTROLLER]
+    known[IncidentKind.RESTART] = [
+        *(*known[IncidentKind.SPILL], *known[IncidentKind.STOP], _CONTROLLER)
+    ]
     if where not in known[kind]:
         raise IncidentError(
             f"A {kind.value} at {where!r}, which is not there: take one of "
@@ -70,12 +73,16 @@ def _happen(scene: Scene, incident: Incident) -> None:
         scene.workers[number].kill()
     elif incident.kind is IncidentKind.JUMP:
         scene.workers[number].clock.jump(seconds)
+    elif incident.kind is IncidentKind.MAD:
+        scene.go_mad(number, seconds)
     elif incident.kind is IncidentKind.SPILL:
         scene.switches[number].spill()
     elif incident.kind is IncidentKind.PARTITION:
         scene.lines[number].cut(seconds)
     elif where == _CONTROLLER:
         scene.controller.restart(seconds)
+    elif where.startswith("w"):
+        scene.workers[number].restart(seconds)
     else:
         scene.unwatched += not scene.controller.watching
         scene.switches[number].restart(seconds)

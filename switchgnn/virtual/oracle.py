@@ -36,6 +36,7 @@ class Oracle:
             Direction.FORWARD: (source[crossing], target[crossing]),
             Direction.BACKWARD: (target[crossing], source[crossing]),
         }
+        self._assignment = assignment
         self._ends = {}
         for direction in directions:
             giver, taker = ends[direction]
@@ -47,12 +48,34 @@ class Oracle:
             default=0,
         )
 
-    def fixed(self, features: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return features as integers of the scale of their exchange."""
-        magnitude = float(np.abs(features).max(initial=np.float32(0)))
+    def part_of(self, worker: int) -> set[int]:
+        """Return the vertices of whose sums features of a worker are a part, in any direction."""
+        vertices: set[int] = set()
+        for givers, takers, begins in self._ends.values():
+            if len(takers):
+                parts = np.logical_or.reduceat(self._assignment[givers] == worker, begins)
+                vertices.update(takers[parts].tolist())
+        return vertices
+
+    def fixed(
+        self, features: NDArray[np.float32], magnitude: float | None = None
+    ) -> NDArray[np.int64]:
+        """Return features as integers of the scale of their exchange.
+
+        Args:
+            features: float32[V, F].
+            magnitude: the largest one that workers have reported; None: that of the features.
+
+        Returns:
+            int64[V, F].
+        """
+        if magnitude is None:
+            magnitude = float(np.abs(features).max(initial=np.float32(0)))
         most = max(1, self._most)
         scale = (2.0**31 - most) / (most * magnitude) if magnitude else 1.0
-        return np.rint(features.astype(np.float64) * scale).astype(np.int64)
+        # Where somebody mad has told a smaller one than there is, numbers may be without meaning.
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.rint(features.astype(np.float64) * scale).astype(np.int64)
 
     def sums(self, fixed: NDArray[np.int64], direction: Direction) -> NDArray[np.int64]:
         """Return int64[V, F], the sums of all vertices; 0 without remote neighbours."""

@@ -2,16 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """One scenario from its beginning to its end."""
 
+import hashlib
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 
+from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.virtual.checks.all_checks import all_checks
+from switchgnn.virtual.coverage.states import States
+from switchgnn.virtual.crash import CRASH, what_crashed
 from switchgnn.virtual.incidents import arrange
+from switchgnn.virtual.jobs import Jobs
 from switchgnn.virtual.parts.worker import Done, Job
 from switchgnn.virtual.scenario.scenario import Fault, Scenario
 from switchgnn.virtual.scene import Made, Scene, Violation
 from switchgnn.virtual.subject import Subjects
+from switchgnn.virtual.timing.scheduler import BEGIN
 
 # Nanoseconds between two sessions, at most.
 _PAUSE = 50_000_000
@@ -30,6 +37,7 @@ class Outcome:
         faults: what went wrong on purpose, by kind.
         each_fault: what went wrong with single frames, in its order.
         errors: how the workers ended that gave up.
+        states: what hosts and program have been through, in alphabetical order.
         digest: SHA-256 of the trace.
         trace: its lines, if they were wanted.
     """
@@ -42,6 +50,7 @@ class Outcome:
     faults: dict[str, int]
     each_fault: tuple[Fault, ...]
     errors: tuple[str, ...]
+    states: tuple[str, ...]
     digest: str
     trace: tuple[str, ...]
 
@@ -63,15 +72,31 @@ def run_scenario(
     Raises:
         SwitchGNNError: the scenario cannot be.
     """
-    return _Run(Scene(scenario, subjects.of(scenario), made, keeps_trace=keeps_trace)).run()
+    try:
+        scene = Scene(scenario, subjects.of(scenario), made, keeps_trace=keeps_trace)
+        run = _Run(scene, Jobs(scenario, subjects))
+    except SwitchGNNError:
+        raise
+    except Exception as error:  # before anything has happened
+        return _nothing_but(Violation(CRASH, what_crashed(error)))
+    return run.run()
+
+
+def _nothing_but(violation: Violation) -> Outcome:
+    """Return what comes of a scenario that crashes before anything has happened."""
+    line = f"{BEGIN} check {violation.name}: {violation.what}"
+    digest = hashlib.sha256(line.encode()).hexdigest()
+    return Outcome((violation,), 0, 0.0, 0, 0, {}, (), (), (), digest, (line,))
 
 
 class _Run:
     """Drives the sessions of a scene."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, jobs: Jobs) -> None:
         self._scene = scene
-        self._checks = all_checks()
+        self._jobs = jobs
+        self._states = States()
+        self._checks = [*all_checks(), self._states]
         self._random = scene.source("sessions")
         self._session = 0
         self._running = 0
@@ -80,6 +105,18 @@ class _Run:
         self._errors: list[str] = []
 
     def run(self) -> Outcome:
+        try:
+            self._happen()
+            self._clean_up()
+        except SwitchGNNError:
+            raise
+        except Exception as error:  # whatever a mistake may raise is what is looked for
+            self._scene.violated(CRASH, what_crashed(error))
+            with suppress(Exception):
+                self._clean_up()
+        return self._outcome()
+
+    def _happen(self) -> None:
         scene = self._scene
         for check in self._checks:
             check.begin(scene)
@@ -90,10 +127,11 @@ class _Run:
         in_time = scene.scheduler.run(longest(scene.scenario), lambda: self._finished)
         for check in self._checks:
             check.conclude(in_time=in_time)
-        for worker in scene.workers:
+
+    def _clean_up(self) -> None:
+        for worker in self._scene.workers:
             worker.kill()
-        scene.controller.end()
-        return self._outcome()
+        self._scene.controller.end()
 
     def _open_session(self) -> None:
         self._session += 1
@@ -110,12 +148,13 @@ class _Run:
             )
             for number in range(scenario.rounds)
         )
-        scene.job = Job(session, rounds, Pace(scenario.window, scenario.patience))
+        scene.job = Job(session, rounds, Pace(scenario.window, scenario.patience), subject.plan)
+        scene.session_begins()
         for check in self._checks:
             check.session_begins()
         self._running = len(scene.workers)
         for worker in scene.workers:
-            worker.begin(scene.job, self._done, self._worker_ended)
+            worker.begin(self._jobs.of(worker.number, scene.job), self._done, self._worker_ended)
 
     def _done(self, done: Done) -> None:
         key = (self._session, done.round)
@@ -127,6 +166,7 @@ class _Run:
         self._running -= 1
         if self._running:
             return
+        self._scene.session_ends()
         for check in self._checks:
             check.session_ends()
         tasks = [worker.task for worker in self._scene.workers if worker.task is not None]
@@ -151,6 +191,7 @@ class _Run:
             faults=dict(sorted({**faults, **incidents}.items())),
             each_fault=tuple(scene.faults),
             errors=tuple(self._errors),
+            states=tuple(sorted(self._states.met)),
             digest=scene.trace.digest,
             trace=tuple(scene.trace.lines),
         )

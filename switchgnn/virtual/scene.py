@@ -9,6 +9,8 @@ from random import Random
 
 from switchgnn.host.wire.faults import worker_link
 from switchgnn.p4src import Program
+from switchgnn.virtual.mad.aims import generator_for
+from switchgnn.virtual.mad.mad_worker import MadWorker
 from switchgnn.virtual.network.disturbance import Disturbance
 from switchgnn.virtual.network.told_faults import ToldFaults
 from switchgnn.virtual.network.wire import Deliver, Faults, Ways, Wire
@@ -18,7 +20,7 @@ from switchgnn.virtual.parts.engines import Programs
 from switchgnn.virtual.parts.switch import SwitchSettings, VirtualSwitch
 from switchgnn.virtual.parts.worker import Job, VirtualWorker
 from switchgnn.virtual.scenario.files import ScenarioError
-from switchgnn.virtual.scenario.scenario import Fault, Incident, Rates, Scenario
+from switchgnn.virtual.scenario.scenario import Fault, Incident, IncidentKind, Rates, Scenario
 from switchgnn.virtual.subject import Subject
 from switchgnn.virtual.timing.scheduler import Scheduler
 from switchgnn.virtual.trace import Trace
@@ -71,6 +73,7 @@ class Scene:
         switches, workers, lines, controller: the parts.
         job: what workers do in this session; None before the first one.
         unwatched: switches that were restarted while no controller knew their session.
+        spoilt: vertices of whose sums mad workers' features are a part.
         violations: what is not as it must be.
     """
 
@@ -88,6 +91,10 @@ class Scene:
         self.job: Job | None = None
         self.unwatched = 0
         self.violations: list[Violation] = []
+        self.spoilt: set[int] = set()
+        self._different = {difference.worker for difference in scenario.differences}
+        self._mad: dict[int, MadWorker] = {}
+        self._starts = 0
         self._ways = Ways(
             self.scheduler,
             self.trace,
@@ -111,10 +118,44 @@ class Scene:
             subject.shares, self.lines, made.program, self.scheduler, self.trace
         )
         self._lay_lines()
+        self._invite_madness()
 
     def source(self, name: str) -> Random:
         """Return a generator of its own for a part, so that parts do not disturb each other."""
         return Random(f"{self.scenario.seed}/{name}")  # noqa: S311
+
+    def honest(self, worker: int) -> bool:
+        """Tell whether a worker was started as the others, and has not been mad so far."""
+        mad = self._mad.get(worker)
+        return worker not in self._different and (mad is None or not mad.began)
+
+    @property
+    def misfits(self) -> set[int]:
+        """The workers that are not honest."""
+        return {worker.number for worker in self.workers if not self.honest(worker.number)}
+
+    @property
+    def lawless(self) -> bool:
+        """Whether somebody has been mad, and a switch was restarted in this session.
+
+        It did not know whose turn it is, and believes all: "Turns" in docs/protocol.md.
+        """
+        began = any(mad.began for mad in self._mad.values())
+        return began and sum(switch.starts for switch in self.switches) > self._starts
+
+    def session_begins(self) -> None:
+        """Note that the switches know the turns of a new session."""
+        self._starts = sum(switch.starts for switch in self.switches)
+
+    def session_ends(self) -> None:
+        """Let nobody be mad any more."""
+        for mad in self._mad.values():
+            mad.calm()
+
+    def go_mad(self, worker: int, seconds: float) -> None:
+        """Let a worker send what it likes for that long."""
+        self.spoilt |= self.subject.oracle.part_of(worker)
+        self._mad[worker].rave(seconds)
 
     def violated(self, name: str, what: str) -> None:
         """Take note that something is not as it must be, once for each name."""
@@ -142,6 +183,21 @@ class Scene:
                 f"A fault on {min(unknown)!r}, which is not there: take one of "
                 f"{', '.join(self.wires)}."
             )
+
+    def _invite_madness(self) -> None:
+        """Let those who will be mad see what passes, from the beginning."""
+        places = {each.where for each in self.scenario.incidents if each.kind is IncidentKind.MAD}
+        for worker in self.workers:
+            if worker.name in places:
+                number = worker.number
+                source = self.source(f"mad/{worker.name}")
+                generator = generator_for(self.scenario, self.subject, number, source)
+                port = self.subject.site.port(number)
+                mad = self._mad[number] = MadWorker(
+                    number, generator, worker.up, port, scheduler=self.scheduler, trace=self.trace
+                )
+                switch = self.switches[self.subject.site.places[number][0]]
+                switch.onlookers.append(mad)
 
     def _wire(self, name: str, rates: Rates, deliver: Deliver) -> Wire:
         told = self.scenario.faults

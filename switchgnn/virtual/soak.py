@@ -5,7 +5,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -35,12 +35,18 @@ class SoakFailure:
         name: of the first invariant that did not hold; empty if the scenario could not be.
         what: one sentence.
         command: the command that replays it.
+        scenario: all that it follows from.
     """
 
     seed: int
     name: str
     what: str
     command: str
+    scenario: Scenario
+
+    def to_dict(self) -> dict[str, str | int]:
+        """Return what a user wants to know of it; the command has the scenario."""
+        return {"seed": self.seed, "name": self.name, "what": self.what, "command": self.command}
 
 
 @dataclass
@@ -53,6 +59,7 @@ class SoakSums:
         gave_up: workers that ended with an error, as they have to at times.
         faults: what went wrong on purpose, by kind.
         failures: what was not as it must be.
+        states: what hosts and program have been through.
     """
 
     scenarios: int = 0
@@ -63,6 +70,7 @@ class SoakSums:
     gave_up: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[SoakFailure] = field(default_factory=list)
+    states: set[str] = field(default_factory=set)
     _digest: Any = field(default_factory=hashlib.sha256)
 
     def add(self, outcome: Outcome) -> None:
@@ -74,6 +82,7 @@ class SoakSums:
         self.virtual_seconds += outcome.seconds
         self.gave_up += len(outcome.errors)
         self.faults.update(outcome.faults)
+        self.states.update(outcome.states)
         self._digest.update(bytes.fromhex(outcome.digest))
 
     @property
@@ -98,7 +107,8 @@ class SoakSums:
             "virtual_seconds": round(self.virtual_seconds, 9),
             "gave_up": self.gave_up,
             "faults": dict(sorted(self.faults.items())),
-            "failures": [asdict(failure) for failure in self.failures],
+            "states": len(self.states),
+            "failures": [failure.to_dict() for failure in self.failures],
             "trace_digest": self.trace_digest,
         }
 
@@ -151,6 +161,7 @@ class Soak:
         scenarios: Iterator[Scenario],
         command_of: Callable[[Scenario], str],
         goes_on: Callable[[SoakSums], bool],
+        learn: Callable[[Scenario, Outcome], None] = lambda _scenario, _outcome: None,
     ) -> SoakSums:
         """Let scenarios happen, until too much has failed or it shall end.
 
@@ -158,6 +169,7 @@ class Soak:
             scenarios: those that happen.
             command_of: returns the command that replays a scenario.
             goes_on: asked in front of each, with what all so far have come to.
+            learn: told what came of each before the next one is drawn.
 
         Returns:
             What they have come to.
@@ -169,13 +181,16 @@ class Soak:
             try:
                 outcome = self.run(scenario)
             except SwitchGNNError as error:
-                failure = SoakFailure(scenario.seed, "", str(error), command_of(scenario))
-                sums.failures.append(failure)
+                sums.failures.append(self._failure(scenario, "", str(error), command_of))
                 continue
             sums.add(outcome)
+            learn(scenario, outcome)
             if outcome.violations:
                 first = outcome.violations[0]
-                sums.failures.append(
-                    SoakFailure(scenario.seed, first.name, first.what, command_of(scenario))
-                )
+                sums.failures.append(self._failure(scenario, first.name, first.what, command_of))
         return sums
+
+    def _failure(
+        self, scenario: Scenario, name: str, what: str, command_of: Callable[[Scenario], str]
+    ) -> SoakFailure:
+        return SoakFailure(scenario.seed, name, what, command_of(scenario), scenario)

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forward and backward rounds in turns, through a real switch, on a directed graph."""
+"""Forward and backward rounds in turns, through a real switch, on a directed graph.
+
+With partial sums, with faults and over leaves and spines they are in tests/virtual/matrix.
+"""
 
 import json
 from contextlib import ExitStack
@@ -13,7 +16,7 @@ from switchgnn.planner import BoundaryEdges, Direction, read_manifest
 from tests.end_to_end.conftest import switchgnn
 from tests.end_to_end.whole_graph import wrong_elements
 from tests.support.fabrics import Team, bed
-from tests.support.markers import TARGETS
+from tests.support.markers import TARGETS, full
 
 WORKERS = 3
 VERTICES = 60
@@ -29,7 +32,7 @@ def adjacency():
     return csr_matrix(dense.astype(np.int64))
 
 
-@pytest.fixture(params=["multicast", "cover"])
+@pytest.fixture(params=["multicast", pytest.param("cover", marks=full)])
 def send(request):
     return request.param
 
@@ -71,6 +74,7 @@ def test_a_backward_round_may_be_the_first(directed_bed, adjacency):
     assert wrong_sums(directed_bed, adjacency, [BACKWARD, FORWARD]) == [0, 0]
 
 
+@full
 def test_faults_change_no_sum_of_either_direction(directed_bed, adjacency):
     faults = "loss=0.03,duplicate=0.03,reorder=0.05,seed=4"
     assert wrong_sums(directed_bed, adjacency, faults=faults) == [0] * len(TURNS)

@@ -4,9 +4,9 @@
 
 from collections.abc import Sequence
 
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import KIND_AT, Kind
+from switchgnn.virtual.network.fields import EXTENSION_AT, seal, write_header
 from tests.fuzz.frames import Generator
-from tests.fuzz.packets import EXTENSION_AT, KIND_AT, seal, write_header
 from tests.fuzz.world import World
 
 _LEVEL_BITS = 0b1110

@@ -9,8 +9,9 @@ from dataclasses import replace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, Header, Kind, unpack_header
 from switchgnn.host.wire.link import Link, Traffic
-from tests.fuzz.frames import Shot
-from tests.fuzz.packets import PING_MARK, VERSION_IHL_AT, ping
+from switchgnn.virtual.mad.generator import Shot
+from switchgnn.virtual.network.fields import VERSION_IHL_AT
+from tests.fuzz.packets import PING_MARK, ping
 from tests.fuzz.world import World
 
 
@@ -103,8 +104,8 @@ class LyingLink(WrappedLink):
         self.lies = 0
         self._random = random.Random(seed)
         self._addresses = addresses
-        self._own = [key for key, (owner, _) in sorted(world.sums.items()) if owner == worker]
-        self._vertices = sorted(world.owner)
+        self._own = [key for key, (owner, _) in sorted(world.facts.sums.items()) if owner == worker]
+        self._vertices = sorted(world.facts.owner)
 
     def send(self, frame: bytes | memoryview) -> None:
         header = unpack_header(frame)
@@ -135,7 +136,7 @@ def speaks_for(world: World, worker: int, frame: bytes) -> bool:
     if header is None:
         return False
     if header.kind is Kind.FEATURE:
-        return world.owner.get(header.src_id) == worker
+        return world.facts.owner.get(header.src_id) == worker
     if header.kind in (Kind.RECALL, Kind.FETCH):
-        return world.sums.get((header.block_id, header.dst_id), (None, 0))[0] == worker
+        return world.facts.sums.get((header.block_id, header.dst_id), (None, 0))[0] == worker
     return header.kind in (Kind.DONE, Kind.NOTICE) and header.src_id == worker

@@ -6,52 +6,23 @@ Scapy takes a millisecond per frame, so it builds the templates only; what varie
 written into copies of them, and the CRC is made anew.
 """
 
-import zlib
-
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, LLC, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from switchgnn.host.wire.header import BODY_AT, CHECKED_BYTES, HEADER_AT, PROTOCOL, Kind
+from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
+from switchgnn.virtual.network.fields import body_bytes
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 # Addresses that no kernel on the way answers for.
 STRANGER_IP = "10.9.1.1"
 OTHER_STRANGER_IP = "10.9.2.2"
 
-ETHERTYPE_AT = 12
-VERSION_IHL_AT = 14
-LENGTH_AT = 16
-OFFSET_AT = 20
-PROTOCOL_AT = 23
-KIND_AT = HEADER_AT + 12
-EXTENSION_AT = HEADER_AT + 13
-FRAGMENT_AT = HEADER_AT + 14
-ROUND_AT = HEADER_AT + 18
-CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
-
-# Every header field by name: where it is, and its bytes.
-FIELDS = {
-    "src_id": (HEADER_AT, 4),
-    "dst_id": (HEADER_AT + 4, 4),
-    "block_id": (HEADER_AT + 8, 2),
-    "count": (HEADER_AT + 10, 2),
-    "flags_kind": (KIND_AT, 1),
-    "version_level_echo": (EXTENSION_AT, 1),
-    "fragment": (FRAGMENT_AT, 2),
-    "group": (HEADER_AT + 16, 2),
-    "round": (ROUND_AT, 4),
-}
-BODY_BYTES = {Kind.FEATURE: 128, Kind.SUM: 128, Kind.DONE: 28, Kind.ADVANCE: 28, Kind.WAITING: 44}
 PING_MARK = b"that was mine"
 # For experiments within a network (IEEE 802).
 PING_ETHERTYPE = 0x88B5
-
-
-def body_bytes(kind: int) -> int:
-    return BODY_BYTES.get(kind, 0)
 
 
 def kind_template(kind: int, *, source: str, target: str, plan: int) -> bytes:
@@ -88,22 +59,6 @@ def ordinary_packets(source: str, target: str) -> list[bytes]:
         ether / IP(src=STRANGER_IP, dst=OTHER_STRANGER_IP, proto=254) / packet,
     ]
     return [*(bytes(frame) for frame in frames), bytes(ether)[:12] + b"\0\4" + bytes(LLC()) + b"x"]
-
-
-def write_header(frame: bytearray, **values: int) -> None:
-    """Write header fields by name."""
-    for name, value in values.items():
-        at, size = FIELDS[name]
-        frame[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "big")
-
-
-def seal(frame: bytearray) -> None:
-    """Make the CRC right, if the frame is long enough to have one."""
-    if len(frame) < BODY_AT:
-        return
-    end = BODY_AT + body_bytes(frame[KIND_AT] & 0xF)
-    checked = zlib.crc32(frame[HEADER_AT:CHECKSUM_AT])
-    frame[CHECKSUM_AT:BODY_AT] = zlib.crc32(frame[BODY_AT:end], checked).to_bytes(4, "big")
 
 
 def ping(source: str, number: int) -> bytes:

@@ -8,8 +8,8 @@ import pytest
 from switchgnn.host.wire.header import FRAGMENT_BYTES, SESSION_MASK, BarrierBody, Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
+from switchgnn.virtual.network.fields import OFFSET_AT, VERSION_IHL_AT
 from tests.fuzz.field import STRANGER, field, needs_bmv2
-from tests.fuzz.packets import OFFSET_AT, VERSION_IHL_AT
 from tests.fuzz.team import BRIEF, Team
 from tests.fuzz.world import WORKERS, make_world
 from tests.support.waiting import wait_until
@@ -123,11 +123,11 @@ def forged(ground, kind):
     """Packets as the switch sends them to the victim, who waits for round 1 to open."""
     world, session = ground.world, ground.session & SESSION_MASK
     if kind is Kind.ADVANCE:
-        body = BarrierBody(magnitude=0x3F000000, plan=world.plan_id, round=1, workers=7)
+        body = BarrierBody(magnitude=0x3F000000, plan=world.facts.plan_id, round=1, workers=7)
         yield Header(kind=kind, session=session, round=1).pack(body.pack())
         return
     lanes = np.random.default_rng(6).bytes(FRAGMENT_BYTES)
-    for (block, vertex), (worker, count) in world.sums.items():
+    for (block, vertex), (worker, count) in world.facts.sums.items():
         if worker == VICTIM:
             header = Header(
                 kind=kind, dst_id=vertex, block_id=block, count=count, session=session, round=1
@@ -179,7 +179,7 @@ def test_a_done_ahead_does_not_split_the_scale(ground):
 
 
 def report_done(ground, *, block, magnitude):
-    body = BarrierBody(magnitude=magnitude, plan=ground.world.plan_id).pack()
+    body = BarrierBody(magnitude=magnitude, plan=ground.world.facts.plan_id).pack()
     header = Header(
         kind=Kind.DONE,
         src_id=MAD,

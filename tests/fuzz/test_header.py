@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 from switchgnn.host.wire.header import (
     BODY_AT,
     HEADER_AT,
+    KIND_AT,
     BarrierBody,
     Header,
     Kind,
     unpack_header,
 )
 from switchgnn.p4src import load_program
+from switchgnn.virtual.network.fields import body_bytes
 from tests.fuzz.frames import Generator
-from tests.fuzz.packets import KIND_AT, body_bytes
 from tests.fuzz.world import SCALE, make_world
 
 EXAMPLES = 1000 * SCALE

@@ -25,7 +25,7 @@ class TolerantSwitch(ModelSwitch):
 
 
 def flooded_team(world: World, shots: int) -> tuple[Team, list[FloodedLink]]:
-    switch = TolerantSwitch(world.plan.switch, WORKERS, world.plan_id)
+    switch = TolerantSwitch(world.plan.switch, WORKERS, world.facts.plan_id)
     links = [
         FloodedLink(
             switch.link(worker),

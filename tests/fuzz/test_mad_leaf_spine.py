@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import SESSION_MASK, BarrierBody, Header, Kind
+from switchgnn.virtual.mad.generator import Shot
 from tests.fuzz.attacker import echo
-from tests.fuzz.frames import IN_A_DATAGRAM, Shot
+from tests.fuzz.frames import IN_A_DATAGRAM
 from tests.fuzz.leaf_spine_checks import complaints
 from tests.fuzz.leaf_spine_field import LeafSpineField, leaf_spine_field
 from tests.fuzz.leaf_spine_frames import LeafSpineGenerator
@@ -100,7 +101,7 @@ def test_no_slot_of_a_spine_is_taken_away(tmp_path, kind):
     with leaf_spine_field(tmp_path, workers=WORKERS) as ground:
         team = Team(ground.world, ground.links, ground.addresses, session=ground.session)
         refused = 0
-        for (block, vertex), (worker, _) in ground.world.sums.items():
+        for (block, vertex), (worker, _) in ground.world.facts.sums.items():
             if worker == MAD and (block, vertex) in ground.completed_above():
                 send_ahead(ground, kind, vertex, block=block, round_number=AHEAD)
                 refused += 1
@@ -128,7 +129,7 @@ def test_a_done_ahead_at_a_leaf_is_refused(tmp_path):
 
 
 def report_done_ahead(ground: LeafSpineField, worker: int) -> None:
-    body = BarrierBody(magnitude=0, plan=ground.world.plan_id).pack()
+    body = BarrierBody(magnitude=0, plan=ground.world.facts.plan_id).pack()
     header = Header(
         kind=Kind.DONE,
         src_id=worker,

@@ -15,9 +15,10 @@ import pytest
 from switchgnn.host.wire.header import LAST_ROUND, SESSION_MASK, Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
+from switchgnn.virtual.mad.generator import ON_A_WIRE
 from tests.fuzz.checks import check_the_counters
 from tests.fuzz.field import field, needs_bmv2
-from tests.fuzz.frames import IN_A_DATAGRAM, ON_A_WIRE, Generator
+from tests.fuzz.frames import IN_A_DATAGRAM, Generator
 from tests.fuzz.mad_links import FiringLink, LyingLink, speaks_for
 from tests.fuzz.team import Team
 from tests.fuzz.world import SCALE, WORKERS, make_world
@@ -97,7 +98,7 @@ def test_no_slot_is_taken_away(kind, tmp_path):
         refused = 0
         for now in range(2):
             for round_number in (now + 1, now + 2, AHEAD):
-                for (block, vertex), (worker, _) in world.sums.items():
+                for (block, vertex), (worker, _) in world.facts.sums.items():
                     if worker == MAD:
                         send_ahead(ground, kind, vertex, block=block, round_number=round_number)
                         refused += 1
@@ -111,7 +112,7 @@ def send_ahead(ground, kind, vertex, *, block, round_number):
     """Send the mad worker's fetch or recall of its own sum."""
     header = Header(
         kind=kind,
-        src_id=min(ground.world.owner),
+        src_id=min(ground.world.facts.owner),
         dst_id=vertex,
         block_id=block,
         session=ground.session & SESSION_MASK,

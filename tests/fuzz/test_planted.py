@@ -66,7 +66,7 @@ def forge_all_features(ground):
             kind=Kind.FEATURE,
             src_id=source,
             block_id=1,
-            count=ground.world.counts[1, source],
+            count=ground.world.facts.counts[1, source],
             feature_group=place // PATIENT.group_size,
             session=ground.session & SESSION_MASK,
             round=1,

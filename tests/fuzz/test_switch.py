@@ -10,10 +10,11 @@ import pytest
 
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
+from switchgnn.virtual.mad.generator import ON_A_WIRE
 from tests.fuzz.attacker import Attacker
 from tests.fuzz.checks import check_the_counters
 from tests.fuzz.field import STRANGER, field, needs_bmv2
-from tests.fuzz.frames import IN_A_DATAGRAM, ON_A_WIRE, Generator
+from tests.fuzz.frames import IN_A_DATAGRAM, Generator
 from tests.fuzz.team import Team
 from tests.fuzz.world import SCALE, WORKERS, make_world
 

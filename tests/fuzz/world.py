@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 
 from switchgnn.controller.network import Network, star_network
-from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.plan import Plan
+from switchgnn.virtual.mad.facts import Facts, facts_of
 
 WORKERS = 3
 WIDTH = 33
@@ -23,18 +23,13 @@ class World:
     """A plan with partial sums, its graph, and a network with one port more than it has workers.
 
     Attributes:
-        owner: worker of each source, vertex or partial sum.
-        counts: the Count of every (block, source) that is sent.
-        sums: (block, vertex) of every sum, with its worker and its count.
+        facts: what its frames are made of.
     """
 
     graph: Graph
     plan: Plan
-    plan_id: int
     network: Network
-    owner: dict[int, int]
-    counts: dict[tuple[int, int], int]
-    sums: dict[tuple[int, int], tuple[int, int]]
+    facts: Facts
 
     @property
     def blocks(self) -> int:
@@ -53,30 +48,4 @@ def make_world(program_digest: str, *, slots: int = 16) -> World:
 
 
 def world_of(graph: Graph, plan: Plan, network: Network) -> World:
-    part = plan.switch
-    return World(
-        graph=graph,
-        plan=plan,
-        plan_id=plan_id(plan.manifest),
-        network=network,
-        owner=dict(zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)),
-        counts={
-            (block, source): count
-            for block, source, count in zip(
-                part.entry_block.tolist(),
-                part.entry_source.tolist(),
-                part.entry_count.tolist(),
-                strict=True,
-            )
-        },
-        sums={
-            (block, vertex): (worker, count)
-            for block, vertex, worker, count in zip(
-                part.result_block.tolist(),
-                part.result_vertex.tolist(),
-                part.result_worker.tolist(),
-                part.result_expected.tolist(),
-                strict=True,
-            )
-        },
-    )
+    return World(graph, plan, network, facts_of(plan, FRAGMENTS))

@@ -21,12 +21,8 @@ LAYERS = "tests/training/layers/test_layers.py"
 INTERRUPTION = "tests/commands/shared/test_interruption.py"
 RUNNER = "tests/experiments/test_runner.py"
 FIGURES = "tests/experiments/test_command.py"
-FAULTS = "tests/recovery/test_faults.py"
-KILLS = "tests/recovery/test_kills.py"
-CABLES = "tests/recovery/test_leaf_spine.py"
-LEAF_SPINE_KILLS = "tests/recovery/test_leaf_spine_kills.py"
+MATRIX = "tests/virtual/matrix"
 STRAWMAN = "tests/strawman/test_sums.py"
-STRAWMAN_KILLS = "tests/strawman/test_kills.py"
 MODEL = "tests/promela/test_model.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
 PARTS = "tests/host/innetwork/test_strawman.py"
@@ -492,7 +488,7 @@ MISTAKES = (
         "host/innetwork/signs.py",
         "if not done >> worker & 1",
         "if done >> worker & 1",
-        (f"{KILLS}::test_a_worker_dies[embedded-1-1]",),
+        (f"{MATRIX}/test_kills.py::test_a_worker_dies[star-1-1]",),
     ),
     Mistake(
         "done_not_said_again",
@@ -510,7 +506,7 @@ MISTAKES = (
         "topologies/relay.py",
         "        for way in (self.up, self.down):\n",
         "        for way in (self.up,):\n",
-        (f"{CABLES}::test_bad_cables[embedded-cables.down.loss=0.2]",),
+        ("tests/topologies/test_relay.py::test_each_way_has_its_own_faults",),
     ),
     # --- the strawman
     Mistake(

@@ -1,15 +1,37 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One running switch for each target, shared by the tests of a module."""
+"""One running switch for each target, shared by the tests of a module, and faults to put on it."""
 
 from contextlib import ExitStack
 
 import pytest
 
 from tests.support.fabrics import Team, bed
-from tests.support.markers import TARGETS
+from tests.support.markers import TARGETS, full
 
 WORKERS = 4
+ALL_FAULTS = "loss=0.05,duplicate=0.05,reorder=0.05,corrupt=0.02"
+# Only `make test-all` tries one by one what happens at once in it.
+EACH_FAULT = [
+    pytest.param(fault, marks=full)
+    for fault in ("loss=0.1", "duplicate=0.05", "reorder=0.05", "corrupt=0.02")
+]
+COUNTED_AS = {
+    "loss": "lost",
+    "duplicate": "duplicated",
+    "reorder": "reordered",
+    "corrupt": "corrupted",
+}
+
+
+def kinds_of(faults):
+    """The kinds of faults that a text asks for, as they are counted."""
+    return {COUNTED_AS[fault.partition("=")[0]] for fault in faults.split(",")}
+
+
+def happened(injected):
+    """The kinds of faults that have happened."""
+    return {kind for kind in COUNTED_AS.values() if injected[kind]}
 
 
 @pytest.fixture(scope="module")

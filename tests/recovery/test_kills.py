@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The switch, the controller or a worker dies at some moment of a round."""
+"""The switch, the controller or a worker dies at some moment of a round, on both switches.
+
+Many more moments are in tests/virtual/matrix.
+"""
 
 import random
 import subprocess
@@ -14,7 +17,7 @@ from switchgnn.controller import P4RuntimeClient, Watched, WatchEventKind, load_
 from switchgnn.host.pace import Pace
 from switchgnn.planner.plan.files import write_plan
 from tests.support.fabrics import Team, bed
-from tests.support.markers import TARGETS, some_of
+from tests.support.markers import TARGETS, full
 from tests.support.seeds import seeds
 from tests.support.speed import seconds_here
 
@@ -57,8 +60,8 @@ class Controller:
         )
 
 
-@pytest.mark.parametrize("send", ["multicast", "cover"], indirect=True)
-@pytest.mark.parametrize("seed", seeds(2, 40))
+@pytest.mark.parametrize("send", ["multicast", pytest.param("cover", marks=full)], indirect=True)
+@pytest.mark.parametrize("seed", seeds(1, 4))
 def test_the_switch_is_killed_and_started_again(own_bed, seed):
     """The controller installs again, the round completes, the sums are exact."""
     moments = random.Random(seed)
@@ -93,7 +96,7 @@ def test_the_switch_is_killed_and_started_again(own_bed, seed):
         assert wrong == 0
 
 
-@pytest.mark.parametrize("seed", seeds(1, 10))
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_the_controller_is_killed(own_bed, tmp_path, seed):
     """Running rounds go on without it."""
     moment = random.Random(seed).randrange(12)
@@ -119,15 +122,8 @@ def test_the_controller_is_killed(own_bed, tmp_path, seed):
     assert controller.wait(seconds_here(10)) != 0
 
 
-def moments_of_death():
-    """After how many rounds a worker falls silent."""
-    drawn = random.Random(0)
-    return [0, 1, 3, *(drawn.randrange(8) for _ in range(7))]
-
-
 @pytest.mark.parametrize(
-    ("victim", "after"),
-    some_of(lambda victim, moment: victim == moment, range(WORKERS), moments_of_death()),
+    ("victim", "after"), [(1, 1), *(pytest.param(*each, marks=full) for each in [(0, 0), (2, 3)])]
 )
 def test_a_worker_dies(own_bed, victim, after):
     """The others stop within a bounded time, and say who is missing."""

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker needs longer for a block than the others have patience; none gives it up."""
+"""One worker needs longer for a block than the others have patience; none gives it up.
+
+With losses, and as much patience as users have, it is in tests/virtual/matrix.
+"""
 
 import time
 from contextlib import ExitStack
@@ -11,7 +14,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.topologies import Target
 from tests.support.fabrics import Team, bed
 from tests.support.leaf_spine_fabrics import leaf_spine_bed
-from tests.support.markers import TARGETS, full
+from tests.support.markers import TARGETS
 from tests.support.slow_sums import SlowSums
 
 WORKERS = 4
@@ -34,7 +37,7 @@ class SlowBed:
         return getattr(self._made, name)
 
 
-def check(made, *, patience, faults=""):
+def check(made, *, patience):
     """All sums are exact, though the block takes twice the patience."""
     began, ended = time.monotonic(), []
     with ExitStack() as stack:
@@ -42,7 +45,6 @@ def check(made, *, patience, faults=""):
         team = Team(
             SlowBed(made, 25 / patience),
             stack,
-            faults=faults,
             pace=Pace(patience=patience),
             on_block=lambda *_: ended.append(time.monotonic()),
         )
@@ -62,10 +64,3 @@ def test_a_slow_worker_behind_another_leaf_is_waited_for(tmp_path):
     """Its leaf has nothing to report meanwhile, but passes its signs of life on."""
     with leaf_spine_bed(tmp_path, Target.EMBEDDED, workers=WORKERS, **ONE_BLOCK) as made:
         check(made, patience=1.0)
-
-
-@full
-def test_a_slow_worker_that_loses_a_third_is_waited_for(tmp_path):
-    """Its questions back off to a second, so the patience is what users have."""
-    with bed(Target.EMBEDDED, WORKERS, tmp_path, **ONE_BLOCK) as made:
-        check(made, patience=Pace().patience, faults=f"w{SLOW}.loss=0.3,seed=1")

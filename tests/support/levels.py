@@ -20,7 +20,6 @@ SHARED = (
     "tests/ptf/test_ptf.py",
     "tests/recovery/test_faults.py",
     "tests/recovery/test_leaf_spine.py",
-    "tests/recovery/test_leaf_spine_kills.py",
     "tests/strawman/test_sums.py",
     "tests/end_to_end/test_strategies.py",
     "tests/fuzz/test_forgeries.py",
@@ -55,6 +54,7 @@ WHOLE = (
     "topologies/test_relay.py",
     "training/bins/test_models.py",
     "training/test_oracle.py",
+    "virtual/matrix",
 )
 
 

@@ -31,7 +31,7 @@ def file(tmp_path):
 
 def soak(file, out=None, *, as_json=True):
     with sums_that_are_recalled_are_wrong():
-        options = SimulatedOptions(0, None, 1.0, None, None, file, only=True, out=out)
+        options = SimulatedOptions(0, None, 1.0, None, None, str(file), only=True, out=out)
         return soak_simulated(options, as_json=as_json)
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -124,6 +125,19 @@ def test_who_is_waited_for_in_vain_is_named(star):
     assert len(outcome.errors) == scenario.workers - 1
     for error in outcome.errors:
         assert re.search(r"for worker 1\.|Worker 1 did not answer", error), error
+
+
+def test_another_process_of_a_worker_is_refused(star):
+    """And the others miss the one before it; where it had done nothing, it takes its place."""
+    ends = Counter()
+    for event in range(1, 300, 23):
+        again = Incident(IncidentKind.RESTART, "w1", event, 0.3)
+        outcome = star.run(replace(QUIET, incidents=(again,), patience=5.0))
+        assert not outcome.violations
+        ends[len(outcome.errors)] += 1
+        for error in outcome.errors:
+            assert re.search(r"for worker 1\.|did not answer|^w1: Another process", error), error
+    assert set(ends) >= {0, QUIET.workers}
 
 
 def test_drawn_scenarios(star):

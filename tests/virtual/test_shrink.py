@@ -48,7 +48,7 @@ def budget(runs=2000, goes_on=lambda: True):
 
 def outcome_of(fails, faults=()):
     violations = (Violation(NAME, "a sum is wrong"),) if fails else ()
-    return Outcome(violations, 1, 1.0, 10, 10, {}, tuple(faults), (), "", ())
+    return Outcome(violations, 1, 1.0, 10, 10, {}, tuple(faults), (), (), "", ())
 
 
 @pytest.mark.whole

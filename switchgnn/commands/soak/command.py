@@ -60,7 +60,8 @@ def soak(
         int | None, typer.Option(min=1, help="With --simulated: end behind so many.")
     ] = None,
     scenario: Annotated[
-        Path | None, typer.Option(help="With --simulated: the only scenario, JSON or TOML.")
+        str | None,
+        typer.Option(help="With --simulated: the only scenario: its file, JSON or TOML, or JSON."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -140,7 +141,12 @@ def _print_report(console: Console, report: SoakReport) -> None:
         f"Wrong sums: {report.wrong_sums:,}; runs that failed: {len(report.failures):,}.",
     ]
     for failure in report.failures:
-        lines += [f"Run {failure.run}: {failure.reason}", f"  repeat it: {failure.command}"]
+        lines += [
+            f"Run {failure.run}: {failure.reason}",
+            f"  repeat it: {failure.command}",
+            "  what is drawn is the same then; how packets of different workers meet is not",
+            f"  much like it, in virtual time, where all repeats: {failure.simulated}",
+        ]
     for line in lines:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     if report.runs and not report.failures:

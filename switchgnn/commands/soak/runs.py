@@ -14,6 +14,7 @@ from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.soak.draw import command_of, draw_run
+from switchgnn.commands.soak.in_virtual_time import scenario_words
 from switchgnn.errors import SwitchGNNError
 from switchgnn.topologies import Backend, Choice, choose
 from switchgnn.topologies.nursery import Nursery
@@ -50,12 +51,14 @@ class Failure:
     Attributes:
         run: its number, from 0.
         reason: one sentence.
-        command: the command that repeats it.
+        command: the command that repeats what was drawn; how packets meet is different each time.
+        simulated: the command for a scenario much like it in virtual time, where all repeats.
     """
 
     run: int
     reason: str
     command: str
+    simulated: str
 
 
 @dataclass(frozen=True)
@@ -217,7 +220,8 @@ def _run_once(
         interruption.later()
     if not reason:
         return None
-    failure = Failure(number, reason, shlex.join(command_of(run)))
+    commands = shlex.join(command_of(run)), shlex.join(scenario_words(run))
+    failure = Failure(number, reason, *commands)
     sums.failures.append(failure)
     return failure
 

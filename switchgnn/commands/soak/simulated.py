@@ -3,8 +3,10 @@
 """`switchgnn soak --simulated`: exchanges in virtual time, each repeatable from its seed."""
 
 import json
+import shlex
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.shared.sentences import counted
 from switchgnn.commands.soak.failure_files import FailureFiles, make_folder, write_failure
 from switchgnn.topologies import Backend
+from switchgnn.virtual.guide import Guide
 from switchgnn.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.virtual.scenario.files import read_scenario
+from switchgnn.virtual.scenario.files import scenario_line, scenario_said
 from switchgnn.virtual.scenario.scenario import Scenario
 from switchgnn.virtual.soak import Soak, SoakFailure, SoakSums
 
@@ -34,7 +37,8 @@ class SimulatedOptions:
         minutes: begin no scenario after so long.
         leaves_and_spines: their numbers; None: stars.
         backend: what switches run the program as; None: native code where a compiler is there.
-        scenario: a file with the only scenario, in place of drawn ones; None: they are drawn.
+        scenario: the only scenario as JSON, or its file, in place of drawn ones; None: they are
+            drawn.
         only: whether the scenario of the seed is the only one.
         out: where the smallest scenarios that fail go, and their diagrams; None: nowhere.
     """
@@ -44,7 +48,7 @@ class SimulatedOptions:
     minutes: float
     leaves_and_spines: tuple[int, int] | None
     backend: Backend | None
-    scenario: Path | None
+    scenario: str | None
     only: bool
     out: Path | None = None
 
@@ -57,8 +61,9 @@ def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
     """
     leaves, spines = options.leaves_and_spines or (0, 0)
     soak = Soak(Wish(leaves, spines, (options.backend or Backend.AUTO).value))
-    told = read_scenario(options.scenario) if options.scenario else None
-    scenarios = iter([told]) if told else soak.scenarios(options.seed)
+    guide = Guide(options.seed, soak.wish)
+    told = scenario_said(options.scenario) if options.scenario else None
+    scenarios = iter([told]) if told else guide.scenarios()
     if options.out:
         make_folder(options.out)
     started = time.monotonic()
@@ -74,12 +79,12 @@ def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
             over = over and time.monotonic() - started >= 60 * options.minutes
             return not interruption.came and not (over and sums.scenarios)
 
-        sums = soak.many(scenarios, lambda scenario: _command(scenario, options), goes_on)
+        command_of = partial(_command, options, soak.wish)
+        sums = soak.many(scenarios, command_of, goes_on, guide.learn)
         seconds = time.monotonic() - started
         failures = [_Failure(failure) for failure in sums.failures]
         for each in failures if options.out else ():
-            whole = told or draw_scenario(each.found.seed, soak.wish)
-            each.files = _files(soak, whole, each.found, options.out, interruption)
+            each.files = _files(soak, each.found, options.out, interruption)
     if as_json:
         found = [each.to_dict() for each in failures]
         numbers = {**sums.to_dict(), "failures": found, "seconds": round(seconds, 3)}
@@ -98,7 +103,7 @@ class _Failure:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **asdict(self.found),
+            **self.found.to_dict(),
             "shrink": self.shrinking,
             "files": asdict(self.files) if self.files else None,
         }
@@ -125,7 +130,6 @@ class _Failure:
 
 def _files(
     soak: Soak,
-    whole: Scenario,
     found: SoakFailure,
     folder: Path | None,
     interruption: Interruption,
@@ -135,23 +139,26 @@ def _files(
     end = time.monotonic() + _SECONDS
     return write_failure(
         soak,
-        whole,
+        found.scenario,
         found.name,
         folder,
         lambda: not interruption.came and time.monotonic() < end,
     )
 
 
-def _command(scenario: Scenario, options: SimulatedOptions) -> str:
-    """Return the command that replays a scenario."""
+def _command(options: SimulatedOptions, wish: Wish, scenario: Scenario) -> str:
+    """Return the command that replays a scenario, whatever has led to it."""
+    begin = "switchgnn soak --simulated"
     if options.scenario:
-        return f"switchgnn soak --simulated --scenario {options.scenario}"
+        return f"{begin} --scenario {shlex.quote(options.scenario)}"
+    if scenario != draw_scenario(scenario.seed, wish):
+        return f"{begin} --scenario {shlex.quote(scenario_line(scenario))}"
     where = ""
     if options.leaves_and_spines:
         leaves, spines = options.leaves_and_spines
         where = f" --topology leaf-spine --leaves {leaves} --spines {spines}"
     backend = f" --backend {options.backend.value}" if options.backend else ""
-    return f"switchgnn soak --simulated --seed {scenario.seed}{where}{backend}"
+    return f"{begin} --seed {scenario.seed}{where}{backend}"
 
 
 def _print(
@@ -168,6 +175,7 @@ def _print(
         f"({speed:,.0f} exchanges per minute)",
         counted("What went wrong on purpose", dict(sums.faults)),
         f"Workers that gave up, as they had to: {sums.gave_up:,}.",
+        f"States of hosts and program that were met: {len(sums.states):,}.",
         f"SHA-256 of all traces: {sums.trace_digest}",
     ]
     for failure in failures:

@@ -14,7 +14,7 @@ class CalmIsQuiet(Check):
     def session_ends(self) -> None:
         """Look at the tallies of all workers."""
         scenario = self.scene.scenario
-        if scenario.incidents or scenario.queue_rate:
+        if scenario.incidents or scenario.differences or scenario.queue_rate:
             return
         tallies = [worker.exchange.tally for worker in self.scene.workers if worker.exchange]
         made = sum(tally.sums_made for tally in tallies)

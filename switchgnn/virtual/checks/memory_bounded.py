@@ -44,6 +44,8 @@ class MemoryBounded(Check):
         last = min(rounds, _LAST)
         if rounds < _ROUNDS or done.round not in (_FIRST, last):
             return
+        if not self.scene.honest(done.worker):
+            return
         objects = objects_of(self.scene.workers[done.worker].exchange)
         if done.round == _FIRST:
             self._early[done.worker] = objects

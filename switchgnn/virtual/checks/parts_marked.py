@@ -4,7 +4,7 @@
 
 from switchgnn.host.wire.header import Kind
 from switchgnn.virtual.checks.check import SwitchCheck
-from switchgnn.virtual.checks.packets.packet import kind_in, read_packet
+from switchgnn.virtual.checks.packets.packet import is_wrapped, kind_in, read_packet
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
@@ -34,7 +34,8 @@ class PartsMarked(SwitchCheck):
                 continue
             packet = read_packet(frame)
             level = packet.level >> 1 & 7
-            if level != _LEVEL and not packet.resent:
+            # A leaf forwards what is no packet, whatever it looks like.
+            if level != _LEVEL and not packet.resent and is_wrapped(packet):
                 self.scene.violated(
                     "parts marked",
                     f"{switch.name} sends a partial sum up with Level {level} in place of {_LEVEL}",

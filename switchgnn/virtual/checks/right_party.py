@@ -9,7 +9,16 @@ from switchgnn.virtual.parts.worker import VirtualWorker
 from switchgnn.virtual.scenario.scenario import IncidentKind
 from switchgnn.virtual.timing.scheduler import SECOND
 
-_NAMED = re.compile(r"for workers? ([\d, ]+)|Workers? ([\d, ]+) did not answer")
+_NAMED = re.compile(
+    r"for workers? ([\d, ]+)|Workers? ([\d, ]+) did not answer|: worker (\d+) reports features"
+    r"|where worker (\d+) was the first|that worker (\d+) reported"
+    r"|, worker (\d+) goes on with another"
+)
+# What is said where a switch that was restarted has believed somebody who is mad.
+_BROKEN = re.compile(
+    "A worker or the switch is broken|different scales|in round"
+    "|has refused the largest magnitude|, worker .* goes on with another"
+)
 # Seconds that a switch takes to be found and installed again.
 _INSTALLED = 1.5
 # Seconds in which a worker gets on again when nothing is in its way any more.
@@ -28,7 +37,7 @@ class RightParty(Check):
 
     def session_ends(self) -> None:
         """Compare the errors of the workers."""
-        gone, excused = self._gone(), self._excused()
+        gone, excused = self._gone() | self.scene.misfits, self._excused()
         ended = [(worker.task.ended_at, worker) for worker in self.scene.workers if worker.task]
         for _, worker in sorted(ended, key=lambda each: (each[0], each[1].number)):
             error = worker.task.error if worker.task else None
@@ -41,8 +50,10 @@ class RightParty(Check):
         if not gone:
             self.scene.violated("right party", f"{worker.name} gives up without need: {error}")
             return
+        if self.scene.lawless and _BROKEN.search(error):
+            return
         found = _NAMED.search(error)
-        words = (found.group(1) or found.group(2)) if found else ""
+        words = next(filter(None, found.groups())) if found else ""
         named = {int(number) for number in re.findall(r"\d+", words)}
         if not named & gone or not named <= self._look_gone(gone):
             self.scene.violated(
@@ -58,10 +69,10 @@ class RightParty(Check):
         return {worker for worker in range(len(leaf)) if leaf[worker] in {leaf[w] for w in gone}}
 
     def _gone(self) -> set[int]:
-        """Return the workers that were killed, or stood still for long."""
+        """Return the workers that were killed or restarted, or stood still for long."""
         still: dict[int, float] = {}
         for _, incident in self.scene.happened[self._known :]:
-            if incident.kind is IncidentKind.KILL:
+            if incident.ends_worker:
                 still[int(incident.where[1:])] = float("inf")
             elif incident.kind in (IncidentKind.STOP, IncidentKind.JUMP):
                 worker = int(incident.where[1:])
@@ -77,11 +88,12 @@ class RightParty(Check):
         for place, (time, incident) in enumerate(self.scene.happened):
             if place < self._known and time < before:
                 continue
+            if incident.ends_worker or incident.kind is IncidentKind.SPILL:
+                continue
             if incident.kind is IncidentKind.RESTART:
                 restarted.add(incident.where == "controller")
                 away += _INSTALLED
-            if incident.kind not in (IncidentKind.KILL, IncidentKind.SPILL):
-                away += min(incident.seconds, patience / 2)
+            away += min(incident.seconds, patience / 2)
         # A controller that was away together with a switch does not know the session any more.
         forgotten = len(restarted) > 1 or self.scene.unwatched > self._unwatched
         return forgotten or away > patience - _RECOVERED

@@ -32,9 +32,10 @@ class TalliesAddUp(Check):
     def done(self, done: Done) -> None:
         """Compare a tally."""
         job, exchange = self.scene.job, self.scene.workers[done.worker].exchange
-        if job is None or exchange is None:
+        if job is None or exchange is None or not self.scene.honest(done.worker):
             return
-        sent, taken = self._sums.get(done.worker, (0, 0))
+        # A process that was started again counts from its first round.
+        sent, taken = self._sums[done.worker] if done.round > 1 else (0, 0)
         more = self._each[done.worker, job.rounds[done.round - 1][1]]
         self._sums[done.worker] = wanted = sent + more[0], taken + more[1]
         tally = exchange.tally

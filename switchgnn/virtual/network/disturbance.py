@@ -65,5 +65,7 @@ class Disturbance:
         return int(least * (most / least) ** self._random.random())
 
     def _bits(self, among: int) -> tuple[int, ...]:
+        if not among:
+            return ()
         number = self._random.randint(1, _MOST_BITS)
         return tuple(self._random.randrange(among) for _ in range(number))

@@ -107,14 +107,19 @@ class VirtualController:
     def open_session(self, ready: Callable[[int], None]) -> None:
         """Install the plan anew, say so, and keep it installed until `close_session`."""
         self._ready = ready
+        # One that has come back since the last session was closed watches that one still.
+        self._leave()
         self._begin()
 
     def close_session(self) -> None:
         """Stop watching; the switches keep what they have."""
+        self._leave()
+        self.watching = False
+
+    def _leave(self) -> None:
         if self._stop is not None:
             self._stop.set()
         self._stop = None
-        self.watching = False
 
     def restart(self, seconds: float) -> None:
         """End the process, and start it again that much later."""

@@ -5,18 +5,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import VERSION
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.plan.plan import Plan
 from switchgnn.virtual.network.link import VirtualLink
+from switchgnn.virtual.network.other_version import OtherVersionLink
 from switchgnn.virtual.network.wire import Wire
 from switchgnn.virtual.subject import Subject
 from switchgnn.virtual.timing.clock import VirtualClock
-from switchgnn.virtual.timing.scheduler import Scheduler
+from switchgnn.virtual.timing.scheduler import SECOND, Scheduler
 from switchgnn.virtual.timing.task import Task
 from switchgnn.virtual.trace import Trace
 
@@ -26,6 +30,9 @@ _WAKES = 60_000
 _COMPUTES = 3_000_000
 
 
+Round = tuple[NDArray[np.float32], Direction]
+
+
 @dataclass(frozen=True, eq=False)
 class Done:
     """One exchange of one worker.
@@ -33,27 +40,40 @@ class Done:
     Attributes:
         worker, session, round: whose, and which; rounds from 1.
         values: int32[n, F], the sums as integers.
+        magnitude: the largest one of the round, of which their scale is made.
     """
 
     worker: int
     session: int
     round: int
     values: NDArray[np.int32]
+    magnitude: float
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all workers do in a session.
+    """What workers do in a session.
 
     Attributes:
         session: its number.
         rounds: float32[V, F] and the direction of each exchange.
         pace: bounds on sending and waiting.
+        plan: the plan that they hold.
+        version: of the protocol.
     """
 
     session: int
-    rounds: tuple[tuple[NDArray[np.float32], Direction], ...]
+    rounds: tuple[Round, ...]
     pace: Pace
+    plan: Plan
+    version: int = VERSION
+
+
+class Listener(Protocol):
+    """Sees what workers take."""
+
+    def heard(self, worker: "VirtualWorker", frames: list[bytes]) -> None:
+        """Note frames that arrive at a worker."""
 
 
 class VirtualWorker:
@@ -73,6 +93,7 @@ class VirtualWorker:
         exchange: that of its process; None before the first one.
         task: its process; None before the first one.
         killed: whether it was killed in this session.
+        onlookers: those that see what it takes.
     """
 
     def __init__(
@@ -85,15 +106,19 @@ class VirtualWorker:
         self.exchange: InNetworkExchange | None = None
         self.task: Task | None = None
         self.killed = False
+        self.onlookers: list[Listener] = []
         self._subject = subject
         self._scheduler = scheduler
         self._trace = trace
         self._random = random
         self._link: VirtualLink | None = None
+        self._start: Callable[[], None] | None = None
         self._ended: Callable[[], None] | None = None
 
     def arrive(self, frames: list[bytes]) -> None:
         """Take frames for the worker."""
+        for onlooker in self.onlookers:
+            onlooker.heard(self, frames)
         if self._link is not None:
             self._link.arrive(frames)
 
@@ -116,22 +141,42 @@ class VirtualWorker:
                 if not self.killed:
                     self._scheduler.after(0, ended)
 
-        self.killed = False
-        self._ended = ended
-        self.task = Task(self._scheduler, self.name, work)
-        self._link = VirtualLink(f"virtual:{self.name}", self.task, self.up, self._random, _WAKES)
-        self.task.start(int(_COMPUTES * self._random.random()))
+        def start() -> None:
+            self.killed = False
+            self.task = Task(self._scheduler, self.name, work)
+            self._link = self._new_link(self.task, job.version)
+            self.task.start(int(_COMPUTES * self._random.random()))
+
+        self._start, self._ended = start, ended
+        start()
+
+    def _new_link(self, task: Task, version: int) -> VirtualLink:
+        kind = VirtualLink if version == VERSION else OtherVersionLink
+        link = kind(f"virtual:{self.name}", task, self.up, self._random, _WAKES)
+        if isinstance(link, OtherVersionLink):
+            link.version = version
+        return link
 
     def kill(self) -> bool:
         """End its process where it stands; tell whether there was one."""
+        if not self._end():
+            return False
+        if self._ended is not None:
+            self._scheduler.after(0, self._ended)
+        return True
+
+    def restart(self, seconds: float) -> None:
+        """End its process, and start another one that much later, which begins with round 1."""
+        if self._end() and self._start is not None:
+            self._scheduler.after(int(seconds * SECOND), self._start)
+
+    def _end(self) -> bool:
         if self.task is None or self.task.ended:
             return False
         self.killed = True
         self._trace.note(self.name, "is killed")
         self.task.kill()
         self.close()
-        if self._ended is not None:
-            self._scheduler.after(0, self._ended)
         return True
 
     def stand_still(self, seconds: float) -> None:
@@ -149,9 +194,9 @@ class VirtualWorker:
         link = self._link
         if link is None:
             return
-        part = self._subject.plan.workers[self.number]
+        part = job.plan.workers[self.number]
         exchange = self.exchange = InNetworkExchange(
-            self._subject.plan.manifest,
+            job.plan.manifest,
             part,
             link,
             self._subject.site.addresses(self.number),
@@ -163,6 +208,7 @@ class VirtualWorker:
         for number, (features, direction) in enumerate(job.rounds, 1):
             result = exchange.aggregate_fixed(features[part.vertices], direction)
             self._trace.note(self.name, f"has round {number}")
-            done(Done(self.number, job.session, number, result.values))
+            magnitude = result.fixed_point.magnitude
+            done(Done(self.number, job.session, number, result.values, magnitude))
             task.sleep(int(_COMPUTES * self._random.random()))
         link.close()

@@ -5,6 +5,7 @@
 from dataclasses import dataclass, fields
 from random import Random
 
+from switchgnn.virtual.scenario.misfits import with_misfits
 from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
 
 _SENDS = ("multicast", "cover")
@@ -31,11 +32,13 @@ class Wish:
     Attributes:
         leaves, spines: no leaves: stars.
         backend: as a scenario has it.
+        misfits: whether each has a worker that is mad, or differs from the others.
     """
 
     leaves: int = 0
     spines: int = 0
     backend: str = "auto"
+    misfits: bool = False
 
 
 def draw_scenario(seed: int, wish: Wish) -> Scenario:
@@ -49,7 +52,7 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
     patience = source.choice((_PATIENCE, _PATIENCE, 5.0))
     share = (_ON_CABLES if wish.leaves else 1.0) * (1.0 if patience == _PATIENCE else _IMPATIENT)
     calm = source.random() < _NO_RATES
-    return Scenario(
+    scenario = Scenario(
         seed=seed,
         graph=f"random:{vertices}:{edges}:{source.randrange(_GRAPHS)}",
         workers=workers,
@@ -74,6 +77,7 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
         cables=Rates() if calm or not wish.leaves else _rates(source, share),
         incidents=_incidents(source, workers, wish, patience, rounds * sessions),
     )
+    return with_misfits(scenario, always=wish.misfits)
 
 
 def _rates(source: Random, share: float) -> Rates:
@@ -114,6 +118,7 @@ def _incident(
             (IncidentKind.RESTART, switch, patience / 20),
             (IncidentKind.RESTART, switch, patience / 20),
             (IncidentKind.RESTART, "controller", patience / 10),
+            (IncidentKind.RESTART, worker, patience / 20),
             (IncidentKind.PARTITION, switch, patience / 10),
             (IncidentKind.SPILL, switch, 0.0),
             (IncidentKind.SPILL, switch, 0.0),

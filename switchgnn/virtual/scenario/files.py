@@ -3,6 +3,7 @@
 """Scenarios as JSON or TOML."""
 
 import json
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -25,6 +26,11 @@ def scenario_text(scenario: Scenario) -> str:
         f"  {json.dumps(name)}: {_value_text(value)}" for name, value in _told(scenario).items()
     )
     return f"{{\n{fields_told}\n}}\n"
+
+
+def scenario_line(scenario: Scenario) -> str:
+    """Return a scenario as JSON in one line, for a command."""
+    return json.dumps(_told(scenario))
 
 
 def _told(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
@@ -51,18 +57,32 @@ def _value_text(value: Any) -> str:  # noqa: ANN401 - plain data
     return f"[\n{items}\n  ]"
 
 
+def scenario_said(said: str) -> Scenario:
+    """Return the scenario that a user has given: as JSON, or the name of its file.
+
+    Raises:
+        ScenarioError: it is none.
+    """
+    if said.lstrip().startswith("{"):
+        return _scenario("--scenario", lambda: msgspec.json.decode(said))
+    return read_scenario(Path(said))
+
+
 def read_scenario(path: Path) -> Scenario:
     """Read a scenario from a file, TOML if its name ends in `.toml`, otherwise JSON.
 
     Raises:
         ScenarioError: the file cannot be read, or holds no scenario.
     """
+    decode = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
+    return _scenario(str(path), lambda: decode(path.read_bytes()))
+
+
+def _scenario(where: str, decode: Callable[[], Any]) -> Scenario:
     try:
-        data = path.read_bytes()
-        decode = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
-        return make_record(Scenario, decode(data))
+        return make_record(Scenario, decode())
     except (OSError, ImportError, msgspec.DecodeError, RecordError) as error:
         raise ScenarioError(
-            f"{path} holds no scenario ({error}): write one as `switchgnn soak --simulated` prints "
-            "it with a failure."
+            f"{where} holds no scenario ({error}): write one as `switchgnn soak --simulated` "
+            "prints it with a failure."
         ) from error

@@ -35,6 +35,7 @@ class IncidentKind(str, Enum):
     PARTITION = "partition"
     SPILL = "spill"
     JUMP = "jump"
+    MAD = "mad"
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,11 @@ class Incident:
 
     Attributes:
         kind: SILENCE: a line loses all frames. STOP: a worker stands still. KILL: a worker is
-            gone. RESTART: a switch, or the controller, is gone for a time and has forgotten all
-            when it is back. PARTITION: no word passes between the controller and a switch. SPILL:
-            what goes around in a switch is lost. JUMP: the clock of a worker goes on at once.
+            gone. RESTART: a switch, a worker or the controller is gone for a time and has
+            forgotten all when it is back. PARTITION: no word passes between the controller and a
+            switch. SPILL: what goes around in a switch is lost. JUMP: the clock of a worker goes
+            on at once. MAD: a worker sends what it likes, beside what its process sends, which may
+            be gone.
         where: a line like `w3`, `w3.up`, `l0s1.down`; a worker like `w3`; a switch like `s0`; or
             `controller`.
         event: behind how many events of the scenario.
@@ -56,6 +59,41 @@ class Incident:
     where: str
     event: int
     seconds: float = 0.0
+
+    @property
+    def ends_worker(self) -> bool:
+        """Whether it ends the process of a worker."""
+        restarted = self.kind is IncidentKind.RESTART and self.where.startswith("w")
+        return restarted or self.kind is IncidentKind.KILL
+
+
+class DifferenceKind(str, Enum):
+    """In what a worker differs from the others."""
+
+    SESSION = "session"
+    PLAN = "plan"
+    WIDTH = "width"
+    DIRECTION = "direction"
+    ROUNDS = "rounds"
+    VERSION = "version"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A worker that was started otherwise than the others.
+
+    Attributes:
+        worker: its number.
+        kind: SESSION: it takes part in another session. PLAN: it has a plan for another number of
+            workers. WIDTH: its features have more columns, of whole fragments. DIRECTION: it
+            exchanges in the other direction. ROUNDS: it exchanges another number of times.
+            VERSION: it speaks another version of the protocol.
+        by: by how much, where that is a number.
+    """
+
+    worker: int
+    kind: DifferenceKind
+    by: int = 1
 
 
 class FaultKind(str, Enum):
@@ -110,6 +148,7 @@ class Scenario:
         cables: what happens between leaves and spines, in both directions.
         faults: what happens to single frames, in place of rates.
         incidents: what happens once, in the order of their events.
+        differences: workers that were started otherwise than the others, in all sessions.
     """
 
     seed: int
@@ -136,6 +175,7 @@ class Scenario:
     cables: Rates = Rates()
     faults: tuple[Fault, ...] = ()
     incidents: tuple[Incident, ...] = ()
+    differences: tuple[Difference, ...] = ()
 
     @property
     def switches(self) -> int:

@@ -20,7 +20,7 @@ _PLACE = re.compile(
 _LEAST = {"jitter": 0}
 _NO_SETTINGS = {
     *("seed", "width", "graph", "workers", "leaves", "spines", "rounds", "sessions", "backend"),
-    *("incidents", "faults"),
+    *("incidents", "faults", "differences"),
 }
 _SHORT = 1_000_000
 _TINY = ((8, 12), (16, 36), (32, 80))
@@ -113,6 +113,16 @@ def shorter_incidents(scenario: Scenario) -> Iterator[Scenario]:
             yield _with_incident(scenario, place, sooner)
 
 
+def fewer_differences(scenario: Scenario) -> Iterator[Scenario]:
+    """Yield those in which one worker less differs from the others, or differs by less."""
+    for place, difference in enumerate(scenario.differences):
+        others = scenario.differences[:place] + scenario.differences[place + 1 :]
+        yield replace(scenario, differences=others)
+        if abs(difference.by) > 1:
+            nearer = replace(difference, by=difference.by // abs(difference.by))
+            yield replace(scenario, differences=(*others, nearer))
+
+
 def plainer_faults(scenario: Scenario) -> Iterator[Scenario]:
     """Yield those of which one fault is a plainer one."""
     for place, fault in enumerate(scenario.faults):
@@ -132,6 +142,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
     lower_rates,
     plain_settings,
     shorter_incidents,
+    fewer_differences,
     plainer_faults,
 )
 
@@ -169,6 +180,7 @@ def _without_the_gone(scenario: Scenario) -> Scenario:
     return replace(
         scenario,
         incidents=tuple(each for each in scenario.incidents if _is_there(each.where, scenario)),
+        differences=tuple(d for d in scenario.differences if d.worker < scenario.workers),
         faults=tuple(each for each in scenario.faults if _is_there(each.line, scenario)),
     )
 

@@ -86,6 +86,11 @@ class Task:
             self._told = True
             self._scheduler.after(delay, self._resume, self._waits, True)
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether it runs no more for a time, or for good."""
+        return self.ended or self._scheduler.now < self._still_until
+
     def stand_still(self, seconds: float) -> None:
         """Run no more for that long; what wakes it meanwhile wakes it then."""
         self._still_until = max(self._still_until, self._scheduler.now + int(seconds * SECOND))

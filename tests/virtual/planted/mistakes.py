@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from switchgnn.p4src import load_program
 from switchgnn.virtual import subject
+from switchgnn.virtual.guide import Guide
 from switchgnn.virtual.scenario.draw import Wish
 from switchgnn.virtual.soak import Soak
 from tests.end_to_end import test_planted_mistakes as in_plans
@@ -35,9 +36,11 @@ class Planted:
         what: it in a few words, without a full stop.
         new: whether no other suite knows it.
         topology: leaves and spines.
+        misfits: whether each scenario has somebody who is mad or differs.
         text: file, what stands there once, and what does with the mistake; or None.
         in_program: changes the compiled program in place; or None.
         in_plan: returns the switch's part of a plan with it; or None.
+        rare: whether draws have to look for what is rare to find it soon.
     """
 
     name: str
@@ -45,14 +48,17 @@ class Planted:
     what: str
     new: bool = True
     topology: tuple[int, int] = STAR
+    misfits: bool = False
     text: tuple[str, str, str] | None = None
     in_program: object = None
     in_plan: object = field(default=None)
+    rare: bool = False
 
     @contextmanager
     def planted(self):
         """Yield a soak of exchanges with the mistake."""
-        wish = Wish(*self.topology, backend="python" if self.in_program else "auto")
+        backend = "python" if self.in_program else "auto"
+        wish = Wish(*self.topology, backend=backend, misfits=self.misfits)
         soak = Soak(wish, self.program())
         with text_replaced(*self.text) if self.text else nullcontext(), self._plan():
             yield soak
@@ -60,10 +66,13 @@ class Planted:
     def seeds_until_found(self, first, most):
         """Return how many seeds it takes, and what does not hold; (0, ()) if that is not enough."""
         with self.planted() as soak:
-            for number, scenario in zip(range(1, most + 1), soak.scenarios(first), strict=False):
-                violations = soak.run(scenario).violations
-                if violations:
-                    return number, tuple(each.name for each in violations)
+            guide = Guide(first, soak.wish)
+            scenarios = guide.scenarios() if self.rare else soak.scenarios(first)
+            for number, scenario in zip(range(1, most + 1), scenarios, strict=False):
+                outcome = soak.run(scenario)
+                if outcome.violations:
+                    return number, tuple(each.name for each in outcome.violations)
+                guide.learn(scenario, outcome)
         return 0, ()
 
     def program(self):
@@ -149,7 +158,7 @@ MISTAKES = (
     known("last_fragment_dropped", HOST),
     known("the_living_are_named", BARRIER),
     known("done_not_said_again", BARRIER),
-    known("scales_may_differ", BARRIER),
+    known("scales_may_differ", BARRIER, misfits=True),
     known("installed_once", CONTROLLER),
     known_program("carry_between_lanes", "lanes carry into each other"),
     known_program("forget_sources", "no source is remembered"),
@@ -158,8 +167,8 @@ MISTAKES = (
     known_program("count_repeated_done", "a `done` that is repeated counts as another"),
     known_program("release_nothing", "a fetch does not release its slot"),
     known_program("forget_newer_groups", "a late feature takes a newer group's count"),
-    known_program("let_anything_have_its_turn", "what is out of turn is taken"),
-    known_program("agree_with_all", "workers may go on with different blocks"),
+    known_program("let_anything_have_its_turn", "what is out of turn is taken", misfits=True),
+    known_program("agree_with_all", "workers may go on with different blocks", misfits=True),
     known_program("take_every_pulse", "whoever speaks says the pulses of all"),
     known_program("forget_the_level", "a leaf sends parts at a wrong level", topology=LEAF_SPINE),
     known_program("ask_no_leaf", "a spine asks no leaf for its part", topology=LEAF_SPINE),
@@ -275,6 +284,7 @@ MISTAKES = (
         "host/innetwork/responder.py",
         " or request.round != self._round:",
         ":",
+        rare=True,
     ),
     in_text(
         "early_sums_kept_for_ever",
@@ -399,6 +409,7 @@ MISTAKES = (
         '"port": np.roll(ports, 1)[switch.result_worker]',
     ),
     in_program("any_session", "packets of other sessions are taken"),
+    in_program("any_process", "another process of a worker is let into the round"),
     in_program("stale_is_new", "late features of earlier blocks are let through"),
     in_program("duplicate_is_new", "a feature that comes twice is let through twice"),
     in_program("slots_without_tag", "a slot keeps what was in it under an older tag"),

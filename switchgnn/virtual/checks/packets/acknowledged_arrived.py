@@ -55,7 +55,7 @@ class AcknowledgedArrived(PacketCheck):
         """
         group = worker, packet.place, packet.group
         arrived = len(self._arrived[switch.number].get(group, ()))
-        if packet.number > arrived:
+        if packet.number > arrived and self.scene.honest(worker):
             self.scene.violated(
                 "acknowledged arrived",
                 f"{switch.name} acknowledges {packet.number} features of group {packet.group} of "

@@ -51,6 +51,8 @@ class DoneIsDone(PacketCheck):
         """
         if packet.source != worker or packet.block >= len(self._features[worker]):
             return
+        if not self.scene.honest(worker):
+            return
         features = self._features[worker][packet.block]
         groups = self._acknowledged.get((worker, packet.place), {})
         if sum(groups.values()) < features:

@@ -44,7 +44,8 @@ class FetchedSumsStay(PacketCheck):
             worker: whose port it comes through.
             packet: it.
         """
-        if self._orderly:
+        # Of what a mad worker fetches it is not known what the switch believes.
+        if self._orderly and self.scene.honest(worker):
             self._fetched.add((packet.place, packet.destination))
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:

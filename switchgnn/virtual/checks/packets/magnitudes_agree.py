@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """All workers hear the same largest magnitude of a round: the one that it has."""
 
+import numpy as np
+
 from switchgnn.host.innetwork.fixed_point import largest_magnitude
 from switchgnn.host.wire.header import Kind
 from switchgnn.virtual.checks.packets.packet import Packet
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
+from switchgnn.virtual.checks.packets.scales import told_magnitude
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
@@ -19,10 +22,12 @@ class MagnitudesAgree(PacketCheck):
         """Look at a scene from now on."""
         super().begin(scene)
         self._right: list[int] = []
+        self._told: set[int] = set()
 
     def session_begins(self) -> None:
         """Find the largest magnitudes of the session's rounds."""
         job = self.scene.job
+        self._told.clear()
         self._right = [largest_magnitude(features) for features, _ in job.rounds] if job else []
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
@@ -33,14 +38,25 @@ class MagnitudesAgree(PacketCheck):
             worker: whose port it leaves through.
             packet: it.
         """
-        body = packet.body
-        magnitude, newest = int.from_bytes(body[:4], "big"), int.from_bytes(body[8:12], "big")
-        place = packet.place[0]
-        if newest & 0xFFFFFF != place or not 1 <= place <= len(self._right):
+        magnitude, place = told_magnitude(packet), packet.place[0]
+        if magnitude is None or not 1 <= place <= len(self._right):
             return
-        if magnitude != self._right[place - 1]:
+        if place not in self._told and self.scene.misfits and magnitude >= self._least(place):
+            # A mad worker says what it likes of its own features. All must hear the same.
+            self._right[place - 1] = magnitude
+        self._told.add(place)
+        if magnitude != self._right[place - 1] and not self.scene.lawless:
             self.scene.violated(
                 "magnitudes agree",
                 f"{switch.name} tells worker {worker} that the largest magnitude of round {place} "
                 f"is {magnitude:#010x}, and not {self._right[place - 1]:#010x}",
             )
+
+    def _least(self, place: int) -> int:
+        """Return the largest magnitude of a round that honest workers have."""
+        job, scene = self.scene.job, self.scene
+        honest = [worker for worker in range(len(scene.workers)) if scene.honest(worker)]
+        if job is None:
+            return 0
+        features = job.rounds[place - 1][0]
+        return largest_magnitude(features[np.isin(scene.subject.plan.assignment, honest)])

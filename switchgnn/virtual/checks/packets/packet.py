@@ -6,7 +6,10 @@ import struct
 import zlib
 from typing import NamedTuple
 
-from switchgnn.host.wire.header import Kind
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.wire.header import LANES, PROTOCOL, Kind, fragments_of
 
 _HEADER = struct.Struct(">IIHHBBHHII")
 _AT = 34
@@ -20,6 +23,10 @@ _BODY_BYTES = dict.fromkeys(Kind, 0) | {
     Kind.ADVANCE: 28,
     Kind.WAITING: 44,
 }
+_IPV4_AT, _OFFSET_AT, _PROTOCOL_AT = 14, 20, 23
+_ETHERTYPE, _PLAIN_IPV4 = b"\x08\x00", b"\x45"
+# More fragments, and the offset.
+_FRAGMENT_BITS = 0x3FFF
 _FETCHED, _RESENT, _ROUND = 0x40, 0x10, 0xFFFFFF
 
 
@@ -80,9 +87,35 @@ def read_packet(frame: bytes) -> Packet:
     return Packet._make((*fields, frame, place, bool(flags & _RESENT)))
 
 
+def is_wrapped(packet: Packet) -> bool:
+    """Tell whether a host takes what is in front of the header for that of a packet."""
+    frame = packet.frame
+    if frame[_IPV4_AT : _IPV4_AT + 1] != _PLAIN_IPV4 or frame[_PROTOCOL_AT] != PROTOCOL:
+        return False
+    return (
+        frame[_IPV4_AT - 2 : _IPV4_AT] == _ETHERTYPE
+        and not int.from_bytes(frame[_OFFSET_AT : _OFFSET_AT + 2], "big") & _FRAGMENT_BITS
+    )
+
+
 def is_sound(packet: Packet) -> bool:
     """Tell whether checksum and length are right; what is in front of the header is not checked."""
     frame = packet.frame
     end = _BODY + _BODY_BYTES.get(Kind(packet.flags & 0xF), 0)
     checked = zlib.crc32(frame[_BODY:end], zlib.crc32(frame[_AT:_CHECKED]))
     return len(frame) >= end and checked == packet.checksum
+
+
+def rows_of(values: NDArray[np.int64]) -> bytes:
+    """Return rows as they are on the wire, one behind the other, each of whole fragments.
+
+    Args:
+        values: int64[n, F], integers of the scale of their exchange.
+
+    Returns:
+        n times the bytes of the fragments of F elements.
+    """
+    rows, width = values.shape
+    padded = np.zeros((rows, fragments_of(width) * LANES), dtype=">i4")
+    padded[:, :width] = values
+    return padded.tobytes()

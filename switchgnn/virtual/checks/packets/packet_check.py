@@ -2,11 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of packets between workers and switches: each frame is read once for all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from switchgnn.host.wire.header import SESSION_MASK, Kind
 from switchgnn.virtual.checks.check import Check, SwitchCheck
-from switchgnn.virtual.checks.packets.packet import Packet, is_sound, kind_in, read_packet
+from switchgnn.virtual.checks.packets.packet import (
+    Packet,
+    is_sound,
+    is_wrapped,
+    kind_in,
+    read_packet,
+)
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
@@ -45,6 +51,10 @@ class PacketCheck(Check):
         """Note that a switch is about to forget all."""
 
 
+# Who looks at packets, by their kinds.
+Looking = Mapping[int, list[PacketCheck]]
+
+
 class PacketReader(SwitchCheck):
     """Reads packets, and hands them to those who look at their kinds.
 
@@ -54,8 +64,8 @@ class PacketReader(SwitchCheck):
 
     def __init__(self, checks: Sequence[PacketCheck]) -> None:
         self._checks = checks
-        self._takes = {kind: [each for each in checks if kind in each.takes] for kind in Kind}
-        self._gives = {kind: [each for each in checks if kind in each.gives] for kind in Kind}
+        self._takes = {int(kind): [c for c in checks if kind in c.takes] for kind in Kind}
+        self._gives = {int(kind): [c for c in checks if kind in c.gives] for kind in Kind}
         self._session = -1
 
     def begin(self, scene: Scene) -> None:
@@ -80,17 +90,10 @@ class PacketReader(SwitchCheck):
             port: its port.
             frames: all of them.
         """
-        worker = self._ends.get((switch.number, port))
-        if worker is None:
-            return
-        takes, session = self._takes, self._session
-        for frame in frames:
-            checks = takes.get(kind_in(frame))  # type: ignore[call-overload]  # an IntEnum's number
-            if checks:
-                packet = read_packet(frame)
-                if packet.session_and_round >> _SESSION_SHIFT == session and is_sound(packet):
-                    for check in checks:
-                        check.took(switch, worker, packet)
+        for worker, packet, checks in self._read(self._takes, switch, port, frames):
+            if is_sound(packet):
+                for check in checks:
+                    check.took(switch, worker, packet)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         """Read what leaves for a worker.
@@ -100,17 +103,25 @@ class PacketReader(SwitchCheck):
             port: its port.
             frames: all of them.
         """
+        for worker, packet, checks in self._read(self._gives, switch, port, frames):
+            # What another worker has wrapped otherwise is forwarded, and heeded by nobody.
+            if not is_wrapped(packet):
+                continue
+            for check in checks:
+                check.gave(switch, worker, packet)
+
+    def _read(
+        self, looking: Looking, switch: VirtualSwitch, port: int, frames: list[bytes]
+    ) -> Iterator[tuple[int, Packet, list[PacketCheck]]]:
+        """Yield the worker, the packet and who looks at it, of this session's packets."""
         worker = self._ends.get((switch.number, port))
         if worker is None:
             return
-        gives, session = self._gives, self._session
         for frame in frames:
-            checks = gives.get(kind_in(frame))  # type: ignore[call-overload]  # an IntEnum's number
-            if checks:
+            if checks := looking.get(kind_in(frame)):
                 packet = read_packet(frame)
-                if packet.session_and_round >> _SESSION_SHIFT == session:
-                    for check in checks:
-                        check.gave(switch, worker, packet)
+                if packet.session_and_round >> _SESSION_SHIFT == self._session:
+                    yield worker, packet, checks
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Say that a switch is about to forget all."""

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A raw feature that was fetched is its owner's, and reaches who has asked for it only."""
 
-import numpy as np
-
-from switchgnn.host.wire.header import FRAGMENT_BYTES, LANES, Kind, fragments_of
-from switchgnn.virtual.checks.packets.packet import Packet
+from switchgnn.host.wire.header import FRAGMENT_BYTES, KIND_MASK, Kind, fragments_of
+from switchgnn.virtual.checks.packets.packet import Packet, rows_of
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
+from switchgnn.virtual.checks.packets.scales import Scales
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
@@ -14,33 +13,47 @@ from switchgnn.virtual.scene import Scene
 class ResentRight(PacketCheck):
     """Compares the raw features for workers with those of the round."""
 
-    gives = frozenset({Kind.FEATURE})
+    gives = frozenset({Kind.FEATURE, Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
         super().begin(scene)
         self._rows: dict[int, bytes] = {}
+        part = scene.subject.plan.switch
+        self._owner = dict(
+            zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
+        )
         self._fragments = fragments_of(scene.scenario.width)
 
     def session_begins(self) -> None:
         """Forget the features of the last session."""
         self._rows.clear()
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a raw feature.
+        """Compare a raw feature, and heed of which scale those of a round are.
 
         Args:
             switch: where.
             worker: whose port it leaves through.
             packet: it.
         """
+        if packet.flags & KIND_MASK == Kind.ADVANCE:
+            self._rows.pop(self._scales.changed(packet) or 0, None)
+            return
         if not packet.resent:
             return
         place, source = packet.place, packet.source
         at = (source * self._fragments + packet.fragment) * FRAGMENT_BYTES
         right = self._of(place[0])[at : at + FRAGMENT_BYTES]
-        owner = self.scene.subject.plan.assignment[packet.destination]
-        if owner != worker or packet.body[:FRAGMENT_BYTES] != right:
+        assignment = self.scene.subject.plan.assignment
+        owner = assignment[packet.destination] if packet.destination < len(assignment) else None
+        # A mad worker lies about its own features; at which scale others have theirs is not known
+        # where it moves a barrier on.
+        believed = source in self._owner and not self.scene.honest(self._owner[source])
+        wrong = packet.body[:FRAGMENT_BYTES] != right and not (believed or self.scene.lawless)
+        if owner != worker or wrong:
             what = "wrong" if owner == worker else "for another worker"
             self.scene.violated(
                 "resent right",
@@ -51,8 +64,8 @@ class ResentRight(PacketCheck):
     def _of(self, place: int) -> bytes:
         job = self.scene.job
         if place not in self._rows and job is not None and 1 <= place <= len(job.rounds):
-            fixed = self.scene.subject.oracle.fixed(job.rounds[place - 1][0])
-            padded = np.zeros((len(fixed), self._fragments * LANES), dtype=">i4")
-            padded[:, : fixed.shape[1]] = fixed
-            self._rows[place] = padded.tobytes()
+            fixed = self.scene.subject.oracle.fixed(
+                job.rounds[place - 1][0], self._scales.of(place)
+            )
+            self._rows[place] = rows_of(fixed)
         return self._rows.get(place, b"")

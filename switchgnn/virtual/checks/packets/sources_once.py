@@ -20,6 +20,10 @@ class SourcesOnce(PacketCheck):
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
         super().begin(scene)
+        part = scene.subject.plan.switch
+        self._owner = dict(
+            zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
+        )
         self._before = dict.fromkeys(range(len(scene.switches)), 0)
         self._here: dict[int, set[tuple[int, int, int, int]]] = {
             switch.number: set() for switch in scene.switches
@@ -39,7 +43,7 @@ class SourcesOnce(PacketCheck):
             worker: whose port it comes through.
             packet: it.
         """
-        if not packet.resent:
+        if not packet.resent and self._owner.get(packet.source) == worker:
             self._here[switch.number].add(
                 (packet.session_and_round, packet.block, packet.fragment, packet.source)
             )

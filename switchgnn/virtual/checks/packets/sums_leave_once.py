@@ -56,6 +56,7 @@ class SumsLeaveOnce(PacketCheck):
                 "sums leave once", f"{what} leaves with {packet.number} of {count} contributions"
             )
         elif self._once and not packet.on_request:
-            if (place, vertex) in self._left:
+            # Who is mad may ask for its sums so that the answers do not look like some.
+            if (place, vertex) in self._left and self.scene.honest(worker):
                 self.scene.violated("sums leave once", f"{what} leaves again unasked")
             self._left.add((place, vertex))

@@ -40,7 +40,7 @@ class WindowHeld(PacketCheck):
             worker: whose port it comes through.
             packet: it.
         """
-        if packet.resent:
+        if packet.resent or not self.scene.honest(worker):
             return
         where = worker, packet.place
         arrived = self._arrived.setdefault(where, set())

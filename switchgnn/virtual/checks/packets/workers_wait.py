@@ -31,7 +31,7 @@ class WorkersWait(PacketCheck):
         if place <= before or packet.resent:
             return
         behind = [other for other, latest in self._latest.items() if latest < before]
-        if behind:
+        if behind and self.scene.honest(worker) and not self.scene.lawless:
             self.scene.violated(
                 "workers wait",
                 f"worker {worker} is in round {place[0]}, block {place[1]}, fragment {place[2]}, "

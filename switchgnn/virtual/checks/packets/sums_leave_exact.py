@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every sum that leaves for a worker is exact: a slot counts each source once (invariant 1).
+
+A sum of another round, or a mixture, would be another number.
+"""
+
+from switchgnn.host.wire.header import FRAGMENT_BYTES, KIND_MASK, Kind, fragments_of
+from switchgnn.virtual.checks.packets.packet import Packet, rows_of
+from switchgnn.virtual.checks.packets.packet_check import PacketCheck
+from switchgnn.virtual.checks.packets.scales import Scales
+from switchgnn.virtual.parts.switch import VirtualSwitch
+from switchgnn.virtual.parts.worker import Job
+from switchgnn.virtual.scene import Scene
+
+
+class SumsLeaveExact(PacketCheck):
+    """Compares all SUMs of this session on their way to workers."""
+
+    gives = frozenset({Kind.SUM, Kind.ADVANCE})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._right: list[bytes] = []
+        self._row_bytes = FRAGMENT_BYTES * fragments_of(scene.scenario.width)
+
+    def session_begins(self) -> None:
+        """Compute the right sums of the session's rounds, as they are on the wire."""
+        job = self.scene.job
+        if job is None:
+            return
+        self._scales = Scales(self.scene, job)
+        self._right = [self._of(job, place) for place in range(1, len(job.rounds) + 1)]
+
+    def _of(self, job: Job, place: int) -> bytes:
+        subject = self.scene.subject
+        fixed = subject.oracle.fixed(job.rounds[place - 1][0], self._scales.of(place))
+        return rows_of(subject.awaited.of(fixed))
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare a SUM, and heed of which scale those of a round are.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        if packet.flags & KIND_MASK == Kind.ADVANCE:
+            changed, job = self._scales.changed(packet), self.scene.job
+            if changed is not None and job is not None:
+                self._right[changed - 1] = self._of(job, changed)
+            return
+        place, block, fragment = packet.place
+        if not 1 <= place <= len(self._right):
+            return
+        vertex = packet.destination
+        row = self.scene.subject.awaited.place.get((block, vertex), 0)
+        at = row * self._row_bytes + fragment * FRAGMENT_BYTES
+        right = self._right[place - 1][at : at + FRAGMENT_BYTES]
+        if packet.body[:FRAGMENT_BYTES] != right and not self._spoilt(vertex):
+            self.scene.violated(
+                "sums leave exact",
+                f"switch {switch.name} sends a wrong sum of vertex {vertex}: round {place}, block "
+                f"{block}, fragment {fragment}",
+            )
+
+    def _spoilt(self, vertex: int) -> bool:
+        """Tell whether a mad worker may have a sum changed: with its features, or the scale."""
+        return vertex in self.scene.spoilt or self.scene.lawless

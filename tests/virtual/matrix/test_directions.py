@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Forward and backward rounds in turns, on a directed graph, with faults and without."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, save_npz
+
+from switchgnn.planner import BoundaryEdges
+from switchgnn.virtual.scenario.draw import Wish
+from switchgnn.virtual.scenario.scenario import Rates
+from switchgnn.virtual.soak import Soak
+from tests.virtual.matrix.scenes import STAR, on_each_topology
+from tests.virtual.matrix.test_faults import NO_FAULTS, check_rates
+
+VERTICES = 60
+BAD = Rates(loss=0.05, duplicate=0.05, reorder=0.05)
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """Few edges go both ways."""
+    dense = np.random.default_rng(8).random((VERTICES, VERTICES)) < 0.08
+    np.fill_diagonal(dense, False)
+    path = tmp_path / "directed.npz"
+    save_npz(path, csr_matrix(dense.astype(np.int64)))
+    return str(path)
+
+
+def both_ways(scene, graph, **changes):
+    return replace(scene, graph=graph, directions="both", slots=12, rounds=4, **changes)
+
+
+@on_each_topology
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+@pytest.mark.parametrize("rates", [NO_FAULTS, BAD], ids=["calm", "bad"])
+def test_both_directions_in_turns_are_exact(star, scene, graph, send, rates):
+    check_rates(star, both_ways(scene, graph, send=send), rates)
+
+
+def test_backward_blocks_with_forward_edges_are_noticed(monkeypatch, graph):
+    """The planted mistake: whoever plans backward forgets to transpose."""
+    monkeypatch.setattr(BoundaryEdges, "transposed", lambda edges: edges)
+    with pytest.raises(AssertionError):
+        check_rates(Soak(Wish()), both_ways(STAR, graph), NO_FAULTS)
