@@ -3,7 +3,7 @@
 """What a switch has counted since its program was loaded."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from finsy.proto import p4r
 
@@ -20,8 +20,8 @@ RELEASES_COUNTER = "releases"
 
 
 @dataclass(frozen=True)
-class Counters:
-    """All counters of one switch.
+class Totals:
+    """What one switch has counted, whoever it was for.
 
     Attributes:
         outcomes: frames by what became of them.
@@ -29,9 +29,6 @@ class Counters:
         banks: events in the slots of each bank.
         unrouted: complete sums that no result entry was for.
         marked: packets that were marked for congestion.
-        releases: how often each worker has had a slot released; on a spine each leaf.
-        port_queue: packets by the length of the queue that they found at their port, in
-            packets; the last also counts what is longer.
     """
 
     outcomes: Mapping[Outcome, int]
@@ -39,8 +36,6 @@ class Counters:
     banks: tuple[BankEvents, ...]
     unrouted: int
     marked: int
-    releases: tuple[int, ...]
-    port_queue: tuple[int, ...]
 
     def named(self) -> dict[str, int]:
         """Return the totals by name, outcomes first."""
@@ -58,33 +53,67 @@ class Counters:
         }
 
 
-def read_counters(client: P4RuntimeClient) -> Counters:
-    """Return a switch's counters.
+@dataclass(frozen=True)
+class Counters(Totals):
+    """All counters of one switch.
+
+    Attributes:
+        releases: how often each worker has had a slot released; on a spine each leaf.
+        port_queue: packets by the length of the queue that they found at their port, in
+            packets; the last also counts what is longer.
+    """
+
+    releases: tuple[int, ...]
+    port_queue: tuple[int, ...]
+
+
+def read_totals(client: P4RuntimeClient) -> Totals:
+    """Return a switch's totals: a few dozen cells, so it may be asked often.
 
     Raises:
         OtherProgramError: the switch runs a program without them.
         PipelineMissingError: it runs none.
     """
     layout = client.get_layout()
-    banks = Banks(layout)
-    names = (
+    return _totals(layout, _read_cells(client, layout, _names_of_totals(layout)))
+
+
+def read_counters(client: P4RuntimeClient) -> Counters:
+    """Return all counters of a switch.
+
+    Raises:
+        OtherProgramError: the switch runs a program without them.
+        PipelineMissingError: it runs none.
+    """
+    layout = client.get_layout()
+    names = (*_names_of_totals(layout), RELEASES_COUNTER, QUEUE_COUNTER)
+    cells = _read_cells(client, layout, names)
+    totals = _totals(layout, cells)
+    return Counters(
+        **{each.name: getattr(totals, each.name) for each in fields(totals)},
+        releases=tuple(cells[RELEASES_COUNTER]),
+        port_queue=tuple(cells[QUEUE_COUNTER]),
+    )
+
+
+def _names_of_totals(layout: Layout) -> tuple[str, ...]:
+    return (
         OUTCOME_COUNTER,
         PASSES_COUNTER,
         UNROUTED_COUNTER,
         MARKED_COUNTER,
-        RELEASES_COUNTER,
-        QUEUE_COUNTER,
-        *banks.event_counters,
+        *Banks(layout).event_counters,
     )
-    cells = _read_cells(client, layout, names)
-    return Counters(
+
+
+def _totals(layout: Layout, cells: Mapping[str, list[int]]) -> Totals:
+    banks = Banks(layout)
+    return Totals(
         outcomes=decode_outcomes(cells[OUTCOME_COUNTER]),
         passes=Passes(tuple(cells[PASSES_COUNTER])),
         banks=tuple(banks.decode_events(cells[name]) for name in banks.event_counters),
         unrouted=cells[UNROUTED_COUNTER][0],
         marked=cells[MARKED_COUNTER][0],
-        releases=tuple(cells[RELEASES_COUNTER]),
-        port_queue=tuple(cells[QUEUE_COUNTER]),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session
-from switchgnn.controller.counters import read_counters
+from switchgnn.controller.counters import read_totals
 from switchgnn.controller.errors import (
     ControllerError,
     PlanRefusedError,
@@ -183,7 +183,7 @@ class _Watcher:
         # A switch that restarts again right now began at zero, too.
         self._counted.pop(client.address, None)
         with suppress(ControllerError):
-            self._counted[client.address] = read_counters(client).named()
+            self._counted[client.address] = read_totals(client).named()
 
     def _lost(self) -> list[P4RuntimeClient]:
         return [client for client in self.clients if not self._serves(client)]
@@ -224,7 +224,7 @@ class _Watcher:
 
     def _count(self) -> None:
         for client in self.clients:
-            now = read_counters(client).named()
+            now = read_totals(client).named()
             before = self._counted.get(client.address, {})
             grown = {
                 name: value - before.get(name, 0)
