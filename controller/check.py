@@ -10,10 +10,10 @@ from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
 from switchgnn.controller.controls.pool import Pool, has_pool
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import PlanRefusedError
-from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.layout import Array, Layout
 from switchgnn.controller.p4runtime.rows import Rows, require_unique
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.network import Network
 from switchgnn.p4src import Program
 
 LAST_TAGS_REGISTER = "last_tag"

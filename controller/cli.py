@@ -18,7 +18,6 @@ from switchgnn.controller.clear import clear as clear_switch
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
-from switchgnn.controller.network import Network, leaf_spine_networks, star_network
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
@@ -27,6 +26,7 @@ from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch_clients
 from switchgnn.controller.watch import watch as keep_installed
+from switchgnn.network import Network, leaf_spine_networks, star_network
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine

@@ -17,10 +17,10 @@ from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.controls.source import Source
 from switchgnn.controller.controls.tier import Tier
 from switchgnn.controller.controls.worker import Worker
-from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.state import State, empty_state
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.network import Network
 
 
 def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int) -> State:

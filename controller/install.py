@@ -20,13 +20,13 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     RollbackError,
 )
-from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.state import State
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
 from switchgnn.controller.report import InstallReport
 from switchgnn.controller.target import Progress, Target
+from switchgnn.network import Network
 from switchgnn.p4src import Program
 
 T = TypeVar("T")

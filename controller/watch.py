@@ -19,11 +19,11 @@ from switchgnn.controller.errors import (
     SwitchUnreachableError,
 )
 from switchgnn.controller.install import Pool, Share, install_each
-from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.report import InstallReport
+from switchgnn.network import Network
 from switchgnn.p4src import Program
 
 # Waiting for a connection must not keep anybody from stopping.

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from switchgnn.controller.network import LeafSpineNetworks, Neighbour, Network
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.network import LeafSpineNetworks, Neighbour, Network
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.station import Station
 from switchgnn.topologies.targets import Target, TlsFolder

@@ -5,7 +5,6 @@
 import numpy as np
 
 from switchgnn.controller.controls.worker import neighbour_ports
-from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import (
     Numbers,
@@ -17,6 +16,7 @@ from switchgnn.controller.p4runtime.rows import (
     records,
 )
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.network import Network
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart
 
 ACTION = "set_destination"

@@ -3,8 +3,8 @@
 """The multicast groups: all workers, and for loop.p4 each neighbour's port with each loop port."""
 
 from switchgnn.controller.controls.worker import neighbour_ports
-from switchgnn.controller.network import Network
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.network import Network
 
 # As in sizes.p4.
 FIRST_LOOP_PORT = 256

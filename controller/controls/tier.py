@@ -4,9 +4,9 @@
 
 from switchgnn.controller.controls.default import decode_default, encode_default
 from switchgnn.controller.controls.worker import neighbour_ports
-from switchgnn.controller.network import Network
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.network import Network
 
 ACTION = "set_tier"
 

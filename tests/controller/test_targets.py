@@ -16,9 +16,9 @@ from switchgnn.controller import (
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.source import Source
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
-from switchgnn.controller.network import star_network
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
 from switchgnn.controller.p4runtime.state import empty_state
+from switchgnn.network import star_network
 from tests.controller.plans import make_plan
 from tests.controller.states import observed, same
 

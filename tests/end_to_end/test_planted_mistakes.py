@@ -11,10 +11,10 @@ import pytest
 from switchgnn.commands.run.reference import RoundResult, judge
 from switchgnn.commands.shared.workers import run_workers
 from switchgnn.controller import install
-from switchgnn.controller.network import star_network
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
+from switchgnn.network import star_network
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID

@@ -19,12 +19,13 @@ PARTS: Mapping[str, frozenset[str]] = {
     "softswitch": frozenset({BASE}),
     "p4src": frozenset({BASE}),
     "tasks": frozenset({BASE}),
+    "network": frozenset({BASE}),
     "planner": frozenset({BASE}),
-    "controller": frozenset({BASE, "planner", "p4src"}),
+    "controller": frozenset({BASE, "network", "planner", "p4src"}),
     "host": frozenset({BASE, "planner", "tasks"}),
-    "topologies": frozenset({BASE, "planner", "controller", "host", "softswitch"}),
+    "topologies": frozenset({BASE, "network", "planner", "controller", "host", "softswitch"}),
     "virtual": frozenset(
-        {BASE, "planner", "controller", "host", "p4src", "softswitch", "topologies"}
+        {BASE, "network", "planner", "controller", "host", "p4src", "softswitch", "topologies"}
     ),
     "training": frozenset({BASE, "planner", "host", "tasks"}),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),

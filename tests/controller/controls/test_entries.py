@@ -18,7 +18,7 @@ from switchgnn.controller.controls.result import Result
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.controls.source import Source
 from switchgnn.controller.controls.worker import Worker
-from switchgnn.controller.network import mac_number
+from switchgnn.network import mac_number
 from switchgnn.station import Station
 from tests.controller.plans import make_plan
 

@@ -21,9 +21,9 @@ from switchgnn.controller.errors import (
     SwitchUnreachableError,
     WriteRefusedError,
 )
-from switchgnn.controller.network import star_network
 from switchgnn.controller.p4runtime.address import advice
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
+from switchgnn.network import star_network
 from switchgnn.softswitch import SoftSwitch
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan

@@ -12,7 +12,6 @@ from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.default import encode_default
 from switchgnn.controller.controls.pool import Pool
 from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.network import Network, mac_number
 from switchgnn.controller.p4runtime.messages import (
     DELETE,
     INSERT,
@@ -22,6 +21,7 @@ from switchgnn.controller.p4runtime.messages import (
 )
 from switchgnn.controller.p4runtime.rows import make_rows
 from switchgnn.controller.p4runtime.state import read_default
+from switchgnn.network import Network, mac_number
 
 BANKS = 8
 LARGEST_FLOAT = 0x7F7FFFFF
