@@ -14,10 +14,11 @@ _NAMED = re.compile(
     r"|where worker (\d+) was the first|that worker (\d+) reported"
     r"|, worker (\d+) goes on with another"
 )
-# What is said where a switch that was restarted has believed somebody who is mad.
+# What is said where a switch that was restarted has believed somebody who is mad: it may also have
+# let others go on, who then do not answer those that it has left behind.
 _BROKEN = re.compile(
     "A worker or the switch is broken|different scales|in round"
-    "|has refused the largest magnitude|, worker .* goes on with another"
+    "|has refused the largest magnitude|, worker .* goes on with another|did not answer"
 )
 # Seconds that a switch takes to be found and installed again.
 _INSTALLED = 1.5
