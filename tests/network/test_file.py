@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.network.described import Cable, TlsFiles
+from switchgnn.network.errors import NetworkError
+from switchgnn.network.file import network_text, read_network
+from tests.network.usual import described_leaf_spine, described_star
+
+ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x7f"), min_size=1)
+
+
+def read(folder: Path, text: str):
+    file = folder / "network.toml"
+    file.write_text(text, encoding="utf-8")
+    return read_network(file)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        described_star(),
+        described_star(2, device_id=3, ports={"1": "eth:enp1s0", "2": "xdp:enp2s0"}),
+        described_leaf_spine((0, 0, 1, 2), 2),
+    ],
+)
+def test_what_is_written_is_read(tmp_path, network):
+    assert read(tmp_path, network_text(network)) == network
+
+
+@given(grpc=ANY_TEXT, interface=ANY_TEXT)
+def test_any_text_comes_back(tmp_path_factory, grpc, interface):
+    network = described_star(2, grpc=grpc)
+    worker = replace(network.workers[0], interface=interface)
+    network = replace(network, workers=(worker, *network.workers[1:]))
+    assert read(tmp_path_factory.mktemp("any"), network_text(network)) == network
+
+
+def test_certificates_are_beside_the_file(tmp_path):
+    tls = TlsFiles(Path("ca.pem"), Path("/etc/own.pem"), Path("own.key"))
+    network = read(tmp_path, network_text(described_star(1, tls=tls)))
+    (switch,) = network.switches
+    assert switch.tls == TlsFiles(tmp_path / "ca.pem", Path("/etc/own.pem"), tmp_path / "own.key")
+
+
+def star(**changes):
+    """The text of a star in which the first worker is another one."""
+    network = described_star(2)
+    first = replace(network.workers[0], **changes)
+    return network_text(replace(network, workers=(first, network.workers[1])))
+
+
+def leaf_spine(cables):
+    network = described_leaf_spine((0, 1), 1)
+    return network_text(replace(network, cables=cables(network.cables)))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("workers = 4", "describes no network: workers: expected array, got int"),
+        ("[[switch]]\nname = 's0'", "switches"),
+        ("[[switches]", "is no TOML"),
+        ("switches = []\nworkers = []", "it has no switch"),
+        (star(switch="s1"), "worker 0 is attached to 's1', which is no switch of it"),
+        (star(port=2), "port 2 of switch s0 leads to two places"),
+        (star(port=511), "port 511 of switch s0 is not one of 1 to 510"),
+        (star(port=-1), "port -1 of switch s0"),
+        (star(mac="02:00:00:00:00:02"), "worker 0 and worker 1 have the same MAC"),
+        (star(mac="02:00:00:00:FF:FE"), "switch s0 and worker 0 have the same MAC"),
+        (star(mac="03:00:00:00:00:01"), "is no Ethernet address of one station"),
+        (star(mac="zz:00:00:00:00:01"), "is no Ethernet address of one station"),
+        (star(ip="10.0.0.2"), "worker 0 and worker 1 have the same IP, 10.0.0.2"),
+        (star(ip="10.0.0"), "the IP of worker 0, '10.0.0', is no IPv4 address"),
+        (star(ip="224.0.0.1"), "the IP of worker 0"),
+        (star(interface=""), "worker 0 needs an interface, or a link in its place"),
+        (star(link="udp:a:1:b:2"), "worker 0 needs an interface, or a link in its place"),
+        (star() + "speed = 3", "unknown field speed"),
+        (leaf_spine(lambda cables: ()), "it has 3 switches and no cable"),
+        (leaf_spine(lambda cables: cables[:1]), "0 cables join leaf leaf1 and spine spine0"),
+        (
+            leaf_spine(lambda cables: (*cables, Cable("spine0", 7, "leaf0", 7))),
+            "a cable has the leaf 'spine0', which is no switch with workers",
+        ),
+    ],
+)
+def test_what_is_no_network_is_refused(tmp_path, text, sentence):
+    with pytest.raises(NetworkError) as refused:
+        read(tmp_path, text)
+    assert sentence in str(refused.value)
+    assert str(tmp_path / "network.toml") in str(refused.value)
+
+
+def test_workers_of_a_leaf_come_one_behind_the_other(tmp_path):
+    network = described_leaf_spine((0, 0, 1), 1)
+    turned = replace(network, workers=tuple(network.workers[number] for number in (0, 2, 1)))
+    with pytest.raises(NetworkError, match="not one behind the other"):
+        read(tmp_path, network_text(turned))
+
+
+def test_a_file_that_is_missing_or_none(tmp_path):
+    for path in (tmp_path / "none.toml", tmp_path, Path("/dev/zero")):
+        with pytest.raises(NetworkError, match="Cannot read the network"):
+            read_network(path)
+    large = tmp_path / "large.toml"
+    large.write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(NetworkError, match="larger than 1 MB"):
+        read_network(large)

@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Networks as somebody would describe them who uses the usual ports and addresses."""
+
+from switchgnn.network import leaf_spine_networks, star_network
+from switchgnn.network.described import (
+    Cable,
+    DescribedNetwork,
+    DescribedSwitch,
+    DescribedWorker,
+    SwitchTarget,
+)
+
+
+def described_star(workers=3, **changes):
+    network = star_network(workers)
+    switch = described_switch("s0", network, **changes)
+    return DescribedNetwork((switch,), tuple(_workers("s0", network.neighbours)))
+
+
+def described_leaf_spine(leaf_of_worker, spines):
+    networks = leaf_spine_networks(leaf_of_worker, spines)
+    names = [f"leaf{number}" for number in range(len(networks.leaves))]
+    tops = [f"spine{number}" for number in range(spines)]
+    workers = [
+        worker
+        for name, leaf in zip(names, networks.leaves, strict=True)
+        for worker in _workers(name, leaf.neighbours[:-spines])
+    ]
+    return DescribedNetwork(
+        switches=tuple(
+            described_switch(name, network)
+            for name, network in zip((*names, *tops), networks.switches, strict=True)
+        ),
+        workers=tuple(workers),
+        cables=tuple(
+            Cable(name, up.port, top, down.port)
+            for number, (name, leaf) in enumerate(zip(names, networks.leaves, strict=True))
+            for top, up, spine in zip(tops, leaf.neighbours[-spines:], networks.spines, strict=True)
+            for down in [spine.neighbours[number]]
+        ),
+    )
+
+
+def described_switch(name, network, **changes):
+    station = network.switch
+    fields = {"grpc": f"192.0.2.1:{9559}", "target": SwitchTarget.EMBEDDED, **changes}
+    return DescribedSwitch(name=name, mac=station.mac, ip=station.ip, **fields)
+
+
+def _workers(switch, neighbours):
+    for each in neighbours:
+        station = each.station
+        yield DescribedWorker(switch, each.port, station.mac, station.ip, interface="eth1")
