@@ -21,7 +21,7 @@ RELEASES_COUNTER = "releases"
 
 @dataclass(frozen=True)
 class Totals:
-    """What one switch has counted, whoever it was for.
+    """What one switch has counted, for all workers together.
 
     Attributes:
         outcomes: frames by what became of them.

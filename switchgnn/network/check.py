@@ -5,11 +5,13 @@
 import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from switchgnn.network.described import DescribedNetwork
 from switchgnn.network.errors import NetworkError
 from switchgnn.network.mac import mac_number
 
+_Value = TypeVar("_Value")
 _MOST_WORKERS = 128
 _MOST_PORTS = 511  # of the program: its port numbers have nine bits, and the last one drops
 
@@ -125,5 +127,5 @@ def _is_ip(text: str) -> bool:
     return not (address.is_multicast or address.is_unspecified or address.is_reserved)
 
 
-def _twice(values: Iterable[object]) -> Iterator[object]:
+def _twice(values: Iterable[_Value]) -> Iterator[_Value]:
     return (value for value, times in Counter(values).items() if times > 1)

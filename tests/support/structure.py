@@ -28,6 +28,9 @@ PARTS: Mapping[str, frozenset[str]] = {
         {BASE, "network", "planner", "controller", "host", "p4src", "softswitch", "topologies"}
     ),
     "training": frozenset({BASE, "planner", "host", "tasks"}),
+    "torch": frozenset(
+        {BASE, "network", "planner", "controller", "host", "p4src", "tasks", "training"}
+    ),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),
     "experiments": frozenset({BASE, "planner", "host", "p4src", "simulator"}),
 }

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the rows of all workers together, in the ids of the whole graph."""
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+def gather_rows(rows: Tensor, vertices: Tensor, total: int) -> Tensor | None:
+    """Return the rows of all vertices on rank 0, and None elsewhere.
+
+    Args:
+        rows: [n, ...], one row per vertex of this worker.
+        vertices: int64[n], their ids in the whole graph.
+        total: the number of vertices of the whole graph.
+
+    Returns:
+        [total, ...], row v is that of vertex v; on rank 0 only.
+    """
+    rows = rows.detach().cpu().contiguous()
+    if not dist.is_initialized() or dist.get_world_size() == 1:
+        return _placed([(vertices, rows)], total)
+    mine = torch.tensor([len(rows)])
+    sizes = [torch.zeros_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(sizes, mine)
+    if dist.get_rank():
+        dist.send(vertices.contiguous(), 0)
+        dist.send(rows, 0)
+        return None
+    found = [(vertices, rows)]
+    for rank, size in enumerate(map(int, sizes)):
+        if rank:
+            ids, values = (
+                torch.empty(size, dtype=torch.int64),
+                rows.new_empty(size, *rows.shape[1:]),
+            )
+            dist.recv(ids, rank)
+            dist.recv(values, rank)
+            found.append((ids, values))
+    return _placed(found, total)
+
+
+def _placed(found: list[tuple[Tensor, Tensor]], total: int) -> Tensor:
+    rows = found[0][1]
+    whole = rows.new_zeros(total, *rows.shape[1:])
+    for ids, values in found:
+        whole[ids] = values
+    return whole

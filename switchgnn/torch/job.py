@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs on disk: a plan, each worker's part of the data set, and what all of them share."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from switchgnn.full_disk import why_not_written
+from switchgnn.p4src import load_program
+from switchgnn.planner.arrays.folder_swap import replacing
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.plan.files import read_manifest, write_plan
+from switchgnn.planner.presets import PAPER, Situation
+from switchgnn.records import RecordError, make_record, parse_json
+from switchgnn.regular_file import open_regular
+from switchgnn.torch.data_source import dataset_of
+from switchgnn.torch.errors import JobError
+from switchgnn.training.partition_files import partition_file, write_partitions
+
+JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
+FORMAT, VERSION = "switchgnn-job", 1
+_MOST_BYTES = 1 << 20
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the workers of a job share.
+
+    Attributes:
+        format, version: FORMAT and VERSION.
+        data: the name of the data set.
+        workers: their number.
+        leaf_of_worker: the leaf of each worker that the plan is for; none: a star.
+        spines: the number of spines; 0 in a star.
+        vertices, edges: of the whole graph.
+        features: the length of a row.
+        classes: their number.
+        multilabel: whether a vertex may have any number of them.
+        train, validation, test: how many vertices of the whole graph do each.
+        plan: the digest of the plan.
+        parts: SHA-256 in hex of each worker's part.
+    """
+
+    format: str
+    version: int
+    data: str
+    workers: int
+    leaf_of_worker: tuple[int, ...]
+    spines: int
+    vertices: int
+    edges: int
+    features: int
+    classes: int
+    multilabel: bool
+    train: int
+    validation: int
+    test: int
+    plan: str
+    parts: tuple[str, ...]
+
+
+def write_job(
+    data: Any,  # noqa: ANN401 - PyG has no types
+    workers: int,
+    folder: str | Path,
+    *,
+    name: str = "data",
+    asked: Asked | None = None,
+    slots: int | None = None,
+    leaves: int = 0,
+    spines: int = 1,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Job:
+    """Plan a training and write down what its workers need; readers see all of it or nothing.
+
+    Args:
+        data: a ``Data`` of PyTorch Geometric, a PyG or OGB data set, a file of SwitchGNN, or a
+            name, as `dataset_of` takes it.
+        workers: their number.
+        folder: new, empty, or an older job, which is replaced as a whole.
+        name: what messages and reports call a ``Data``.
+        asked: the strategies; None: those of the paper.
+        slots: the aggregators that a block may use; None: all of the program's.
+        leaves: how many switches the workers are divided over; 0: a star.
+        spines: how many switches are above the leaves.
+        seed: of the partition, the blocks and the order.
+        progress: called with a few words at the start of each step.
+
+    Returns:
+        What was written.
+
+    Raises:
+        JobError: the data is none, the folder holds something else, or cannot be written.
+        DatasetError: the data does not belong together.
+        PlannerError: no plan for these options.
+    """
+    dataset = dataset_of(data, name=name)
+    asked = asked or Asked(PAPER)
+    program = load_program()
+    leaf_spine = even_leaf_spine(workers, leaves, spines) if leaves else None
+    situation = Situation(workers, slots or program.slots, leaf_spine=leaf_spine)
+    plan = build_chosen(
+        dataset.graph,
+        choose_asked(asked, dataset.graph, situation),
+        situation,
+        program=program.digest,
+        seed=seed,
+        directions="both",
+        assignment=asked.load_assignment(),
+        progress=progress,
+    )
+    target = Path(folder).resolve()
+    _check_target(target)
+    try:
+        with replacing(target) as new:
+            write_plan(plan, new / PLAN_FOLDER)
+            write_partitions(dataset, plan.assignment, new / PARTS_FOLDER)
+            job = Job(
+                format=FORMAT,
+                version=VERSION,
+                data=dataset.name,
+                workers=workers,
+                leaf_of_worker=leaf_spine.leaf_of_worker if leaf_spine else (),
+                spines=leaf_spine.spines if leaf_spine else 0,
+                vertices=dataset.vertices,
+                edges=len(dataset.graph.indices),
+                features=dataset.features.shape[1],
+                classes=dataset.classes,
+                multilabel=dataset.multilabel,
+                train=int(dataset.train.sum()),
+                validation=int(dataset.validation.sum()),
+                test=int(dataset.test.sum()),
+                plan=plan.manifest.digest,
+                parts=tuple(
+                    _digest(new / PARTS_FOLDER / partition_file(worker))
+                    for worker in range(workers)
+                ),
+            )
+            (new / JOB_FILE).write_text(json.dumps(asdict(job), indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise JobError(f"Cannot write the job {folder}: {why_not_written(error, target)}.") from (
+            error
+        )
+    return job
+
+
+def read_job(folder: str | Path) -> Job:
+    """Read what the workers of a job share.
+
+    Raises:
+        JobError: the folder holds no job, one of another version, or a damaged one.
+    """
+    path = Path(folder) / JOB_FILE
+    try:
+        with open_regular(path) as file:
+            data = file.read(_MOST_BYTES)
+    except OSError as error:
+        raise JobError(f"{folder} holds no job: cannot read {path}: {error.strerror}.") from error
+    try:
+        told = parse_json(data)
+        if not isinstance(told, dict) or told.get("format") != FORMAT:
+            raise RecordError(f"its format is not {FORMAT}")
+        if told.get("version") != VERSION:
+            raise RecordError(f"its version is not {VERSION}")
+        job = make_record(Job, told)
+    except RecordError as error:
+        raise JobError(f"{path} describes no job, write it again: {error}.") from error
+    if len(job.parts) != job.workers:
+        raise JobError(f"{path} describes no job, write it again: it has {len(job.parts)} parts.")
+    return job
+
+
+def check_part(folder: str | Path, job: Job, worker: int) -> None:
+    """Check that a worker holds the plan and the part that the job was written with.
+
+    Args:
+        folder: of the job, on the worker's machine; it may lack the parts of other workers.
+        job: what is in it.
+        worker: whose part is checked.
+
+    Raises:
+        JobError: it does not; copies of a job on several machines may differ.
+        PlannerError: its folder holds no plan.
+    """
+    plan = read_manifest(Path(folder) / PLAN_FOLDER)
+    if plan.digest != job.plan:
+        raise JobError(
+            f"The plan in {folder} is another one than the job's: copy the whole job again."
+        )
+    part = Path(folder) / PARTS_FOLDER / partition_file(worker)
+    try:
+        digest = _digest(part)
+    except OSError as error:
+        raise JobError(
+            f"Worker {worker} has no part in {folder}: cannot read {part}: {error.strerror}. "
+            "Copy the whole job again, or its own part."
+        ) from error
+    if digest != job.parts[worker]:
+        raise JobError(f"{part} is another one than the job's: copy the whole job again.")
+
+
+def _check_target(target: Path) -> None:
+    """Refuse a folder that is not a job, or that holds other files as well."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise JobError(f"{target} is a file; give the name of a folder for the job.")
+    known = {JOB_FILE, PLAN_FOLDER, PARTS_FOLDER}
+    for path in sorted(target.iterdir()):
+        if path.name not in known or not (target / JOB_FILE).exists():
+            raise JobError(
+                f"{target} holds {path.name}, which is not part of a job, so it is not "
+                "overwritten; choose another name."
+            )
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open_regular(path) as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Joins a job: rank, number of workers and meeting point are what torchrun says."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.innetwork.transport import open_in_network
+from switchgnn.host.pace import Pace
+from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.network.described import DescribedNetwork
+from switchgnn.network.file import read_network
+from switchgnn.torch.errors import JobError
+from switchgnn.torch.job import PARTS_FOLDER, PLAN_FOLDER, Job, check_part, read_job
+from switchgnn.torch.session import open_session
+from switchgnn.torch.worker import Worker
+from switchgnn.training.partition import Partition
+from switchgnn.training.partition_files import read_partition
+from switchgnn.training.sums.remote_sum import RemoteSum
+
+# Seconds for which workers may be apart: one may read a large part, or write a checkpoint.
+_SKEW = 180.0
+
+
+@contextmanager
+def join(
+    job: str | Path,
+    *,
+    network: str | Path,
+    session: int | None = None,
+    pace: Pace | None = None,
+    faults: str = "",
+    seed: int = 0,
+) -> Iterator[Worker]:
+    """Take part in a job as the worker whose number is this process's rank.
+
+    Worker 0 opens a new session on the switches, so its machine must reach their P4Runtime; a
+    script that is started anew needs nothing else.
+
+    Args:
+        job: its folder, which ``write_job`` or `switchgnn plan --parts` wrote.
+        network: the network file.
+        session: that of an install that was made already; None: worker 0 opens one.
+        pace: the limits of sending and waiting.
+        faults: what goes wrong on this worker's link on purpose, as `--faults` takes it.
+        seed: of dropout, the same on all workers.
+
+    Yields:
+        The worker.
+
+    Raises:
+        JobError: no such job, or it is for another number of workers, or for leaves and spines
+            that the network does not have; or RANK and WORLD_SIZE are missing.
+        NetworkError: the network file cannot be used.
+        SwitchGNNError: whatever stops a worker meanwhile.
+    """
+    folder, pace = Path(job), pace or Pace(skew=_SKEW)
+    facts, described = read_job(folder), read_network(Path(network))
+    rank, size = _place()
+    _check(facts, described, size, folder)
+    with _together(described.workers[rank].gloo, size, pace):
+        check_part(folder, facts, rank)
+        partition = read_partition(folder / PARTS_FOLDER, rank)
+        number = _agreed(session, folder, described, rank, size)
+        end = _end(partition, described, folder, number, pace=pace, faults=faults, seed=seed)
+        with open_in_network(end) as transport:
+            with RemoteSum(transport) as remote:
+                yield Worker(facts, folder, partition, remote, session=number, seed=seed)
+            transport.close()
+
+
+def _place() -> tuple[int, int]:
+    try:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    except (KeyError, ValueError) as error:
+        raise JobError(
+            "RANK and WORLD_SIZE do not say which worker this is: start the script with torchrun, "
+            "as torchrun --nnodes 4 --nproc-per-node 1 ... script.py."
+        ) from error
+
+
+def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None:
+    if size != job.workers:
+        raise JobError(f"The job {folder} is for {job.workers} workers, and {size} were started.")
+    if len(network.workers) != job.workers:
+        raise JobError(
+            f"The job {folder} is for {job.workers} workers, and the network has "
+            f"{len(network.workers)}."
+        )
+    there = network.leaf_of_worker if network.cables else ()
+    if (there, len(network.spines)) != (job.leaf_of_worker, job.spines):
+        raise JobError(
+            f"The job {folder} is for other leaves and spines than the network has: write it "
+            "again for them."
+        )
+
+
+@contextmanager
+def _together(interface: str, size: int, pace: Pace) -> Iterator[None]:
+    """Meet the other workers over torch.distributed, unless the script has done so."""
+    if size == 1 or dist.is_initialized():
+        yield
+        return
+    if interface:
+        # Without it gloo takes the address of the machine's name.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+    dist.init_process_group("gloo", timeout=timedelta(seconds=pace.patience + pace.skew))
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def _agreed(
+    session: int | None, folder: Path, network: DescribedNetwork, rank: int, size: int
+) -> int:
+    """Return the session: worker 0 opens it, and all hear its number or that there is none."""
+    error: SwitchGNNError | None = None
+    if session is None and rank == 0:
+        try:
+            session = open_session(folder / PLAN_FOLDER, network)
+        except SwitchGNNError as failed:
+            error = failed
+    number = torch.tensor([-1 if session is None else session])
+    if size > 1:
+        dist.broadcast(number, 0)
+    if error is not None:
+        raise error
+    if int(number) < 0:
+        raise JobError("Worker 0 could not open a session on the switches; it says why.")
+    return int(number)
+
+
+def _end(
+    partition: Partition,
+    network: DescribedNetwork,
+    folder: Path,
+    session: int,
+    *,
+    pace: Pace,
+    faults: str,
+    seed: int,
+) -> WorkerEnd:
+    worker = network.workers[partition.worker]
+    switch = network.leaves[network.leaf_of_worker[partition.worker]]
+    return WorkerEnd(
+        worker=partition.worker,
+        workers=partition.workers,
+        vertices=len(partition.vertices),
+        pace=pace,
+        link=worker.opens,
+        faults=faults,
+        addresses=Addresses(worker.station, switch.station),
+        stations=tuple(each.station for each in network.workers),
+        plan=folder / PLAN_FOLDER,
+        session=session,
+        schedule=None,
+        sampling=1.0,
+        seed=seed,
+    )

@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One worker of a job, inside a script of its user."""
+
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from switchgnn.torch.gather import gather_rows
+from switchgnn.torch.job import Job
+from switchgnn.training.gradients import Sums
+from switchgnn.training.layers.whole import distribute
+from switchgnn.training.partition import Partition
+from switchgnn.training.sums.remote_sum import RemoteSum
+
+
+class Worker:
+    """A worker that has joined its job; made by ``join``.
+
+    Args:
+        job: what all workers share.
+        folder: of the job.
+        partition: the worker's part of the graph.
+        remote: the sums over remote neighbours.
+        session: the number of this session on the switches.
+        seed: of dropout.
+
+    Attributes:
+        number: its number, which is its rank.
+        job: what all workers share.
+        folder: of the job.
+        session: the number of this session on the switches.
+        data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
+            within the worker as ``edge_index``, ``train_mask``, ``val_mask``, ``test_mask``, and
+            in ``n_id`` the ids of its vertices in the whole graph.
+        classes: the number of classes.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        folder: Path,
+        partition: Partition,
+        remote: RemoteSum,
+        *,
+        session: int,
+        seed: int,
+    ) -> None:
+        self.job = job
+        self.folder = folder
+        self.number = partition.worker
+        self.classes = partition.classes
+        self.session = session
+        self.data = _data_of(partition)
+        self._partition = partition
+        self._remote = remote
+        self._seed = seed
+        self._sums = Sums()
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        return self._partition.workers
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """Let a model of PyG layers compute on this part what it computes on the whole graph.
+
+        All workers get the weights of worker 0. Call the model with ``data.x`` and
+        ``data.edge_index``, on all workers, the same number of times.
+
+        Args:
+            model: built with GCNConv, SAGEConv (mean, sum) and GINConv layers; changed in place.
+
+        Returns:
+            The same model.
+
+        Raises:
+            UnsupportedLayerError: a layer needs more than one sum of per-source rows.
+        """
+        distribute(model, self._partition, self._remote, seed=self._seed)
+        if self.workers > 1:
+            for tensor in (*model.parameters(), *model.buffers()):
+                dist.broadcast(tensor.detach(), 0)
+        return model
+
+    def mean(self, total: Tensor, count: int | None = None) -> Tensor:
+        """Return this worker's share of a mean over all workers.
+
+        The gradients of all shares add up to that of the mean, and so do the shares.
+
+        Args:
+            total: of one element: a sum over this worker's vertices, or their labels.
+            count: what all workers together divide by; None: the training vertices of the whole
+                graph, times the classes where a vertex may have any number of them.
+        """
+        if count is None:
+            count = self.job.train * (self.classes if self.job.multilabel else 1)
+        return total / count
+
+    def reduce(self, model: nn.Module, loss: Tensor | None = None) -> float:
+        """Replace the gradients of a model by their sums over all workers.
+
+        Args:
+            model: after `backward`, on all workers.
+            loss: this worker's share of the loss; it travels with the gradients.
+
+        Returns:
+            The sum of the shares of all workers; 0 without any.
+        """
+        share = torch.zeros(1) if loss is None else loss.detach().reshape(1)
+        return self._sums.add_gradients(model.parameters(), share)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Return the sums of values over all workers; the same shape and type."""
+        return self._sums.add(values.detach().clone())
+
+    def gather(self, rows: Tensor) -> Tensor | None:
+        """Return the rows of all vertices, in the ids of the input, on worker 0.
+
+        Args:
+            rows: [n, ...], one row per vertex of this worker.
+
+        Returns:
+            [V, ...] on worker 0, None on the others.
+        """
+        return gather_rows(rows, torch.from_numpy(self._partition.vertices), self.job.vertices)
+
+
+def _data_of(partition: Partition) -> Data:
+    return Data(
+        x=torch.from_numpy(partition.features),
+        y=torch.from_numpy(partition.labels),
+        edge_index=torch.from_numpy(partition.edges),
+        train_mask=torch.from_numpy(partition.train),
+        val_mask=torch.from_numpy(partition.validation),
+        test_mask=torch.from_numpy(partition.test),
+        n_id=torch.from_numpy(partition.vertices),
+    )
