@@ -56,18 +56,21 @@ class RightParty(Check):
         found = _NAMED.search(error)
         words = next(filter(None, found.groups())) if found else ""
         named = {int(number) for number in re.findall(r"\d+", words)}
-        if not named & gone or not named <= self._look_gone(gone):
+        if not named or not named - gone <= self._look_gone(gone, worker.number):
             self.scene.violated(
                 "right party",
                 f"{worker.name} gives up, and blames another than workers {sorted(gone)}: {error}",
             )
 
-    def _look_gone(self, gone: set[int]) -> set[int]:
-        """Return who may be named: behind another leaf all workers of one with a gap look gone."""
+    def _look_gone(self, gone: set[int], to: int) -> set[int]:
+        """Return who else looks gone to a worker: all behind another leaf that has a gap.
+
+        A leaf says nothing of its workers before all of them are done, and one that has just
+        ended may have been heard later than the others.
+        """
         leaf = [place[0] for place in self.scene.subject.site.places]
-        if len(set(leaf)) == 1:
-            return gone
-        return {worker for worker in range(len(leaf)) if leaf[worker] in {leaf[w] for w in gone}}
+        gaps = {leaf[worker] for worker in gone} - {leaf[to]}
+        return {worker for worker in range(len(leaf)) if leaf[worker] in gaps}
 
     def _gone(self) -> set[int]:
         """Return the workers that were killed or restarted, or stood still for long."""
