@@ -152,12 +152,13 @@ control Barrier(inout headers_t hdr,
             meta.outcome = WRONG_SESSION;
         } else if (meta.tag[63:32] == 0 || (meta.tag > meta.turn && opens == 0)) {
             meta.outcome = WRONG_TURN;
-            // Before anybody has said anything in a session there is no round.
-            if (tag[79:64] != meta.tag[79:64]) {
-                first = 0;
-                meta.turn = meta.loop.session ++ 64w0;
-            } else if (meta.turn_known == 0) {
+            // Who was the first is of interest where the first round is being opened. Before anybody
+            // has said anything in a session there is no round.
+            if (meta.turn_known == 0 && tag[79:64] == meta.tag[79:64]) {
                 meta.turn = tag;
+            } else {
+                first = (bit<64>) NOBODY;
+                meta.turn = meta.turn_known == 1 ? meta.turn : meta.loop.session ++ 64w0;
             }
             meta.opening = meta.turn[79:32];
         } else if (meta.leaves_below == 0) {

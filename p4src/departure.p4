@@ -40,15 +40,15 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         meta.seal = 1;
     }
 
-    // A feature to the switch above; Level says how many have added to it, and
-    // `is_fetch` stays if it was asked for.
+    // A feature to the switch above, and `is_fetch` stays if it was asked for. Only leaves make one,
+    // of what workers send, so Level does not follow from what a packet says of itself.
     action make_partial() {
         hdr.switchgnn.kind = kind_t.FEATURE;
         hdr.switchgnn.src_id = meta.destination;
         hdr.switchgnn.dst_id = 0;
         hdr.switchgnn.count = meta.sum.count;
         hdr.switchgnn.resend = 0;
-        hdr.switchgnn.level = hdr.switchgnn.level + 1;
+        hdr.switchgnn.level = 1;
         hdr.switchgnn.echo = 0;
         hdr.switchgnn.feature_group = 0;
         hdr.payload.setValid();

@@ -36,6 +36,8 @@ const count_t REFUSAL_INCARNATION = 1;
 const count_t REFUSAL_MAGNITUDE   = 2;
 const count_t REFUSAL_TURN        = 3;
 const count_t REFUSAL_NEXT        = 4;
+// Of a refusal that is nobody's fault.
+const bit<32> NOBODY = 0xffffffff;
 
 enum bit<4> kind_t {
     FEATURE = 1,  // upwards: a feature, or a partial sum of Count of them

@@ -284,7 +284,8 @@ class Barrier:
                 "`switchgnn controller install --new-session`."
             )
         if header.count == Refusal.TURN:
-            first = f", where worker {header.dst_id} was the first" if barrier.round else ""
+            known = header.dst_id < self._workers
+            first = f", where worker {header.dst_id} was the first" if known else ""
             raise RoundMismatchError(
                 f"{_where(_place(header))} is not the next one of the switch, which stands in "
                 f"round {barrier.round}{first}: workers that start anew need a new session, "

@@ -66,6 +66,10 @@ class Refusal(IntEnum):
     NEXT = 4
 
 
+# `Dst_id` of a refusal that is nobody's fault.
+NOBODY = 0xFFFFFFFF
+
+
 def fragments_of(width: int) -> int:
     """Return how many frames a row of ``width`` elements takes."""
     return -(-width // LANES)

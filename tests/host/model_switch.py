@@ -17,6 +17,7 @@ import numpy as np
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
     BODY_AT,
+    NOBODY,
     SESSION_MASK,
     BarrierBody,
     Header,
@@ -149,6 +150,19 @@ class ModelSwitch:
     def _has_its_turn(self, place) -> bool:
         return self.any_turn if self.turn is None else place <= self.turn
 
+    def _opens(self, place) -> bool:
+        """Tell whether somebody may open a round with it, as the first one of a session."""
+        first = self.barrier_place in ((0, 0, 0), place)
+        return self.turn is None and place[1:] == (0, 0) and first
+
+    def _refuse_turn(self, worker, place) -> None:
+        first, stands = NOBODY, self.barrier_place[0]
+        if self.turn is not None:
+            stands = self.turn[0]
+        elif stands:
+            _, first = self.following[self.barrier_place]
+        self._answer([worker], Kind.WAITING, place, set(), Refusal.TURN, first, stands)
+
     def _relay(self, header, frame) -> None:
         worker, _ = self.destination[header.block_id, header.dst_id]
         self._send(worker, header, frame[BODY_AT : BODY_AT + 128])
@@ -220,8 +234,8 @@ class ModelSwitch:
         if body.plan != self.plan or header.session != self.session & SESSION_MASK:
             self._answer([worker], Kind.WAITING, place, set())
             return
-        if not self._has_its_turn(place) and (self.turn is not None or place[1]):
-            self._answer([worker], Kind.WAITING, place, set(), Refusal.TURN)
+        if place[0] == 0 or not (self._has_its_turn(place) or self._opens(place)):
+            self._refuse_turn(worker, place)
             return
         last, number = self.incarnations.get(worker, (0, header.dst_id))
         if number != header.dst_id and (place[1] != 0 or place[0] <= last):
@@ -265,12 +279,19 @@ class ModelSwitch:
             self._answer([worker], Kind.WAITING, place, self.barrier_done)
 
     def _answer(
-        self, workers, kind, place, done, refusal=Refusal.NONE, culprit: int | None = None
+        self,
+        workers,
+        kind,
+        place,
+        done,
+        refusal=Refusal.NONE,
+        culprit: int | None = None,
+        stands: int | None = None,
     ) -> None:
         body = BarrierBody(
             magnitude=self.opened[1],
             plan=self.plan,
-            round=self.opened[0],
+            round=self.opened[0] if stands is None else stands,
             workers=sum(1 << worker for worker in done),
             pulses=self.pulses if kind is Kind.WAITING else None,
         )

@@ -27,14 +27,17 @@ QUIET = {"passes": {}, "completed": {}}
 
 
 class PartOfASumGoesUp(LeafTest):
-    """As the feature of a partial sum, with all that was added, once; the last one's ACK after."""
+    """As the feature of a partial sum, with all that was added, once; the last one's ACK after.
+
+    Its Level is the leaf's, whatever a worker says.
+    """
 
     def runTest(self) -> None:
         self.add_part(900, SOURCES, worker=None)
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             sent = [
                 self.send_feature(101, worker=0),
-                self.send_feature(102, worker=1, Echo=1, Feature_group=3),
+                self.send_feature(102, worker=1, Echo=1, Feature_group=3, Level=5),
             ]
             self.expect(ABOVE, self.part(sent, sent[-1][0]))
             self.expect(2, ack_of(sent[-1][0], accepted=1))

@@ -7,7 +7,7 @@ import itertools
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.host.wire.header import Kind, Refusal
+from switchgnn.host.wire.header import NOBODY, Kind, Refusal
 from tests.ptf.cases.tier import answer_from_above, report
 from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
 from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest
@@ -86,7 +86,7 @@ class NothingBeforeTheFirstOpening(BarrierTest):
                     self.send(port, packet)
             with self.counted(Outcome.WRONG_TURN):
                 packet = self.report(1, block=1)
-                self.expect_refusal(packet, Refusal.TURN, largest=0, round_=0)
+                self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=0)
             self.open(following=(1, 0))
             with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
                 self.check_sum(900, SOURCES)
@@ -104,7 +104,7 @@ class OneOpeningAtATime(BarrierTest):
             for tag in ({"fragment": 1}, {"round_": 0}):
                 with self.counted(Outcome.WRONG_TURN):
                     packet = self.report(1, block=0, **tag)
-                    self.expect_refusal(packet, Refusal.TURN, largest=0, round_=0)
+                    self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=0)
             self.collect(2, round_=3, block=0)
             for tag in ({"round_": 4}, {"round_": 2}, {"round_": 0}, {"round_": 3, "fragment": 1}):
                 with self.counted(Outcome.WRONG_TURN):
@@ -123,7 +123,7 @@ class DoneOutOfTurnIsRefused(BarrierTest):
         for tag in ({"block": 2, "fragment": 1}, {"block": 3}, {"block": 0, "round_": 4}):
             with self.counted(Outcome.WRONG_TURN):
                 packet = self.report(1, **{"round_": 3, **tag})
-                self.expect_refusal(packet, Refusal.TURN, largest=0, round_=3)
+                self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=3)
         self.collect(1, round_=3, block=2)
         self.complete(2, round_=3, block=2)
 

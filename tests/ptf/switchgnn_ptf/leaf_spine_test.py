@@ -63,8 +63,7 @@ class LeafTest(SwitchTest):
         """Return what must go up when ``by`` completes, or asks for, these features' part."""
         total = sum_of(lanes for _, lanes in sent)
         packet = sum_to(ABOVE, 0, total, count=len(sent), completed_by=by)
-        level = by["SwitchGNN"].Level + 1
-        fields = {"Level": level, "Feature_group": 0, "Resend": 0}
+        fields = {"Level": 1, "Feature_group": 0, "Resend": 0}
         return resigned(packet, Kind=Kind.FEATURE, Src_id=name, **fields)
 
 

@@ -103,8 +103,12 @@ def add_what_overflows(compiled: Json) -> None:
 
 def forget_the_level(compiled: Json) -> None:
     """Let a partial sum go up with the level of what completed it."""
-    for operation in _operations(_action(compiled, "SwitchEgress.departure.make_partial"), "+"):
-        operation["op"] = "-"
+    action = _action(compiled, "SwitchEgress.departure.make_partial")
+    action["primitives"] = [
+        step
+        for step in action["primitives"]
+        if step["parameters"][0]["value"] != ["switchgnn", "level"]
+    ]
 
 
 def ask_no_leaf(compiled: Json) -> None:
