@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from torch.distributed.rendezvous import rendezvous
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.innetwork.transport import open_in_network
@@ -112,7 +113,14 @@ def _together(interface: str, size: int, pace: Pace) -> Iterator[None]:
     if interface:
         # Without it gloo takes the address of the machine's name.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
-    dist.init_process_group("gloo", timeout=timedelta(seconds=pace.patience + pace.skew))
+    patience = timedelta(seconds=pace.patience + pace.skew)
+    store, rank, _ = next(iter(rendezvous("env://", timeout=patience)))
+    # Where workers meet again, they must not find where they were the last time.
+    times = store.add(f"switchgnn/{rank}", 1)
+    meeting = dist.PrefixStore(  # type: ignore[attr-defined]
+        f"switchgnn/meeting/{times}", store
+    )
+    dist.init_process_group("gloo", store=meeting, rank=rank, world_size=size, timeout=patience)
     try:
         yield
     finally:

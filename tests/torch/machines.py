@@ -15,7 +15,7 @@ from switchgnn.network.described import (
 )
 from switchgnn.network.file import network_text
 from switchgnn.topologies import Target, socket_address
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.support.commands import nursery
@@ -44,6 +44,8 @@ class Machine:
         self.runs += 1
         log = self.folder / f"error-{self.runs}.txt"
         variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+        # PyTorch Geometric and torchrun leave files there.
+        variables |= temporary_files_in(self.folder)
         there = ("env", f"--chdir={self.folder}", *map(str, words))
         with Child("script", there, log, pipe=True, environment=variables) as child:
             child.stdin.close()

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs on disk: what is written is read, and what is no job, or another one, is refused."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import switchgnn.torch as sg
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.plan.files import read_plan
+from switchgnn.torch.job import check_part
+from switchgnn.training import load_dataset
+from switchgnn.training.data.dataset_file import write_dataset
+from switchgnn.training.partition_files import partition_file, read_partition
+
+
+def data_of(dataset):
+    """The same data set as PyTorch Geometric has it."""
+    return Data(
+        x=torch.from_numpy(dataset.features),
+        y=torch.from_numpy(dataset.labels),
+        edge_index=torch.from_numpy(np.stack(dataset.graph.edges())).long(),
+        train_mask=torch.from_numpy(dataset.train),
+        val_mask=torch.from_numpy(dataset.validation),
+        test_mask=torch.from_numpy(dataset.test),
+    )
+
+
+@pytest.fixture(scope="module")
+def karate():
+    return load_dataset("karate")
+
+
+@pytest.fixture
+def job(tmp_path, karate):
+    return tmp_path / "job", sg.write_job(karate, 2, tmp_path / "job", slots=16)
+
+
+def test_what_is_written_is_read(job, karate):
+    folder, written = job
+    assert sg.read_job(folder) == written
+    assert (written.vertices, written.train) == (karate.vertices, int(karate.train.sum()))
+    assert written.plan == read_plan(folder / "plan").manifest.digest
+    for worker in range(2):
+        check_part(folder, written, worker)
+        assert read_partition(folder / "parts", worker).workers == 2
+
+
+def test_any_source_gives_the_same_job(tmp_path, job, karate):
+    _, expected = job
+    file = tmp_path / "karate.npz"
+    write_dataset(karate, file)
+
+    class OfPyg:
+        name = karate.name
+
+        def __getitem__(self, place):
+            return (data_of(karate),)[place]
+
+    for number, source in enumerate(("karate", file, data_of(karate), OfPyg())):
+        folder = tmp_path / f"job-{number}"
+        assert sg.write_job(source, 2, folder, slots=16, name=karate.name) == expected
+
+
+def test_strategies_and_leaves_are_those_that_were_asked_for(tmp_path, karate):
+    asked = Asked("best", partition="chunk")
+    made = sg.write_job(karate, 4, tmp_path / "job", slots=16, asked=asked, leaves=2, spines=1)
+    assert (made.leaf_of_worker, made.spines) == ((0, 0, 1, 1), 1)
+    assert read_plan(tmp_path / "job" / "plan").manifest.partition.method == "chunk"
+
+
+def test_an_older_job_is_replaced_and_nothing_else(tmp_path, job, karate):
+    folder, first = job
+    assert sg.write_job(karate, 3, folder, slots=16) != first
+    assert sg.read_job(folder).workers == 3
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "plan").mkdir()
+    with pytest.raises(sg.JobError, match="holds plan, which is not part of a job"):
+        sg.write_job(karate, 2, other, slots=16)
+    (tmp_path / "file").touch()
+    with pytest.raises(sg.JobError, match="is a file"):
+        sg.write_job(karate, 2, tmp_path / "file", slots=16)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda told: told | {"version": 2}, "its version is not 1"),
+        (lambda told: told | {"format": "tar"}, "its format is not switchgnn-job"),
+        (lambda told: told | {"workers": "2"}, "workers: expected int, got str"),
+        (lambda told: told | {"workers": 3}, "it has 2 parts"),
+        (lambda told: told | {"run": "rm"}, "unknown field run"),
+        (lambda told: [told], "its format"),
+    ],
+)
+def test_a_damaged_job_is_refused(job, change, sentence):
+    folder, _ = job
+    file = folder / "job.json"
+    file.write_text(json.dumps(change(json.loads(file.read_text()))))
+    with pytest.raises(sg.JobError, match="describes no job, write it again") as refused:
+        sg.read_job(folder)
+    assert sentence in str(refused.value)
+
+
+def test_no_job(tmp_path):
+    with pytest.raises(sg.JobError, match="holds no job: cannot read"):
+        sg.read_job(tmp_path)
+
+
+def test_a_copy_that_differs_is_noticed(tmp_path, job, karate):
+    folder, written = job
+    part = folder / "parts" / partition_file(1)
+    content = part.read_bytes()
+    part.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    check_part(folder, written, 0)
+    with pytest.raises(sg.JobError, match="is another one than the job's"):
+        check_part(folder, written, 1)
+    part.unlink()
+    with pytest.raises(sg.JobError, match="Worker 1 has no part"):
+        check_part(folder, written, 1)
+    other = sg.write_job(karate, 2, tmp_path / "other", slots=8)
+    with pytest.raises(sg.JobError, match=r"The plan in .* is another one"):
+        check_part(folder, other, 0)
+
+
+def test_data_without_labels_is_refused(tmp_path, karate):
+    data = data_of(karate)
+    data.y = None
+    with pytest.raises(sg.JobError, match="The data set mine has no y"):
+        sg.write_job(data, 2, tmp_path / "job", name="mine")
+    with pytest.raises(sg.JobError, match="has no x"):
+        sg.write_job(SimpleNamespace(edge_index=data.edge_index), 2, tmp_path / "job")

@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who may join: the right number of workers, on the network that the job is for."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+import switchgnn.torch as sg
+from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
+from switchgnn.network.described import SwitchTarget
+from switchgnn.network.errors import NetworkError
+from switchgnn.network.file import network_text
+from switchgnn.torch.session import open_session
+from switchgnn.training import load_dataset
+from tests.network.usual import described_leaf_spine, described_star
+from tests.torch.machines import one_machine
+
+
+@pytest.fixture(scope="module")
+def karate():
+    return load_dataset("karate")
+
+
+@pytest.fixture
+def folder(tmp_path, karate, monkeypatch):
+    sg.write_job(karate, 2, tmp_path / "job", slots=16)
+    write(tmp_path, described_star(2))
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    return tmp_path
+
+
+def write(folder, network):
+    (folder / "network.toml").write_text(network_text(network))
+
+
+def refused(folder, kind=sg.JobError):
+    with (
+        pytest.raises(kind) as error,
+        sg.join(folder / "job", network=folder / "network.toml"),
+    ):
+        pytest.fail("it was let in")
+    return str(error.value)
+
+
+def test_a_process_that_is_no_worker(folder, monkeypatch):
+    monkeypatch.delenv("RANK")
+    assert "start the script with torchrun" in refused(folder)
+
+
+def test_another_number_of_workers(folder, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    assert "is for 2 workers, and 3 were started" in refused(folder)
+
+
+def test_another_network(folder):
+    write(folder, described_star(3))
+    assert "is for 2 workers, and the network has 3" in refused(folder)
+    write(folder, described_leaf_spine((0, 1), 1))
+    assert "other leaves and spines" in refused(folder)
+    (folder / "network.toml").unlink()
+    assert "Cannot read the network" in refused(folder, NetworkError)
+
+
+def test_a_switch_that_is_not_there(folder, karate, monkeypatch):
+    """Worker 0 hears so, and no other worker waits for it: here it is alone."""
+    sg.write_job(karate, 1, folder / "job", slots=16)
+    network = described_star(1, grpc=f"unix:{folder}/nobody", target=SwitchTarget.EMBEDDED)
+    link = replace(network.workers[0], interface="", link="udp:127.0.0.1:1:127.0.0.1:2")
+    write(folder, replace(network, workers=(link,)))
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert "nobody" in refused(folder, SwitchUnreachableError)
+
+
+def test_a_plan_for_others_is_not_installed(folder):
+    with pytest.raises(PlanRefusedError, match="is for 2 workers; the network has 3"):
+        open_session(folder / "job" / "plan", described_star(3))
+
+
+SCRIPT = """
+import torch
+import switchgnn.torch as sg
+from switchgnn.errors import SwitchGNNError
+from torch_geometric.nn import GCN
+
+for network in ("network.toml", "network.toml", "far.toml"):
+    try:
+        with sg.join("job", network=network) as worker:
+            total = worker.sum(torch.tensor([1.0 + worker.number, 2.0]))
+            model = worker.wrap(GCN(worker.data.num_features, 4, 2, worker.classes))
+            loss = worker.mean(model(worker.data.x, worker.data.edge_index).sum(), count=10)
+            loss.backward()
+            shared = worker.reduce(model, loss)
+            whole = worker.gather(worker.data.n_id)
+            told = None if whole is None else whole.tolist() == list(range(len(whole)))
+            print("told", worker.session, total.tolist(), f"{shared:.6f}", told, flush=True)
+    except SwitchGNNError as error:
+        print("refused:", error, flush=True)
+"""
+
+
+@pytest.mark.whole
+def test_each_join_has_a_session_of_its_own_in_which_workers_agree(tmp_path, karate):
+    sg.write_job(karate, 2, tmp_path / "job", slots=16)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    with one_machine(2, tmp_path) as machine:
+        text = (tmp_path / "network.toml").read_text()
+        (tmp_path / "far.toml").write_text(text.replace('"unix:', '"unix:/far'))
+        output = machine.torchrun("script.py")
+    by_session = {}
+    # Gloo says something on standard output, too.
+    for session, sums, whole in re.findall(r"told (\d+) (.+) (True|None)\n", output):
+        by_session.setdefault(int(session), []).append((sums, whole))
+    assert len(by_session) == 2
+    for both in by_session.values():
+        sums, whole = zip(*both, strict=True)
+        assert set(whole) == {"True", "None"}
+        assert len(set(sums)) == 1
+        assert sums[0].startswith("[3.0, 4.0]")
+    # Where worker 0 reaches no switch, it says so, and the other one does not wait for a session.
+    refusals = re.findall(r"refused: (.*)\n", output)
+    assert len(refusals) == 2
+    assert "Worker 0 could not open a session on the switches; it says why." in refusals
+    assert any("/far" in line for line in refusals)
