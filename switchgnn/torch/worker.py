@@ -37,6 +37,9 @@ class Worker:
             within the worker as ``edge_index``, ``train_mask``, ``val_mask``, ``test_mask``, and
             in ``n_id`` the ids of its vertices in the whole graph.
         classes: the number of classes.
+        partition: its part of the graph as arrays, and what it knows of the whole graph.
+        remote: the sums over remote neighbours that wrapped models use; its clock says how long
+            they took.
     """
 
     def __init__(
@@ -55,15 +58,15 @@ class Worker:
         self.classes = partition.classes
         self.session = session
         self.data = _data_of(partition)
-        self._partition = partition
-        self._remote = remote
+        self.partition = partition
+        self.remote = remote
         self._seed = seed
         self._sums = Sums()
 
     @property
     def workers(self) -> int:
         """Number of workers."""
-        return self._partition.workers
+        return self.partition.workers
 
     def wrap(self, model: nn.Module) -> nn.Module:
         """Let a model of PyG layers compute on this part what it computes on the whole graph.
@@ -80,7 +83,7 @@ class Worker:
         Raises:
             UnsupportedLayerError: a layer needs more than one sum of per-source rows.
         """
-        distribute(model, self._partition, self._remote, seed=self._seed)
+        distribute(model, self.partition, self.remote, seed=self._seed)
         if self.workers > 1:
             for tensor in (*model.parameters(), *model.buffers()):
                 dist.broadcast(tensor.detach(), 0)
@@ -126,7 +129,7 @@ class Worker:
         Returns:
             [V, ...] on worker 0, None on the others.
         """
-        return gather_rows(rows, torch.from_numpy(self._partition.vertices), self.job.vertices)
+        return gather_rows(rows, torch.from_numpy(self.partition.vertices), self.job.vertices)
 
 
 def _data_of(partition: Partition) -> Data:

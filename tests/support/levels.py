@@ -52,6 +52,7 @@ WHOLE = (
     "softswitch/test_stopping.py",
     "topologies/test_nursery.py",
     "topologies/test_relay.py",
+    "train/test_restart.py",
     "training/bins/test_models.py",
     "training/test_oracle.py",
     "virtual/matrix",

@@ -31,6 +31,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "torch": frozenset(
         {BASE, "network", "planner", "controller", "host", "p4src", "tasks", "training"}
     ),
+    "train": frozenset({BASE, "host", "training", "torch"}),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),
     "experiments": frozenset({BASE, "planner", "host", "p4src", "simulator"}),
 }

@@ -39,18 +39,22 @@ class Machine:
         assert code == 0, f"{output[-2000:]}\n{error[-4000:]}"
         return output
 
-    def try_to_run(self, words, **environment):
+    def try_to_run(self, words):
         """Run a program in the folder; return its exit code, output and error."""
+        with self.child(words) as child:
+            child.stdin.close()
+            output = child.stdout.read()
+            return child.wait(seconds_here(SECONDS)), output, child.log.read_text()
+
+    def child(self, words):
+        """A program in the folder, to be started as a context manager."""
         self.runs += 1
-        log = self.folder / f"error-{self.runs}.txt"
-        variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+        variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         # PyTorch Geometric and torchrun leave files there.
         variables |= temporary_files_in(self.folder)
         there = ("env", f"--chdir={self.folder}", *map(str, words))
-        with Child("script", there, log, pipe=True, environment=variables) as child:
-            child.stdin.close()
-            output = child.stdout.read()
-            return child.wait(seconds_here(SECONDS)), output, log.read_text()
+        log = self.folder / f"error-{self.runs}.txt"
+        return Child("script", there, log, pipe=True, environment=variables)
 
     def torchrun(self, *words):
         """Run a script as all workers; return what they print."""
@@ -58,7 +62,7 @@ class Machine:
 
     def torchrun_words(self, *words):
         """The words of torchrun, which finds a free port by itself."""
-        options = ("--standalone", "--nproc-per-node", self.workers)
+        options = ("--standalone", "--nproc-per-node", str(self.workers))
         return [sys.executable, "-m", "torch.distributed.run", *options, *words]
 
 

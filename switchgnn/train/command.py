@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `python -m switchgnn.train`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from switchgnn.errors import SwitchGNNError
+from switchgnn.torch import Worker
+from switchgnn.train.run import Training, train_as_worker
+from switchgnn.training.layers.models import ModelOptions
+from switchgnn.training.trainer import EpochReport, TrainOptions
+
+_FAILED, _INTERRUPTED = 2, 130
+
+
+def train(
+    job: Annotated[Path, typer.Argument(help="Folder of the job.", show_default=False)],
+    *,
+    network: Annotated[Path, typer.Option(help="The network file.")] = Path("network.toml"),
+    model: Annotated[str, typer.Option(help="gcn, sage, gin, or your own: FILE.py:NAME.")] = "gcn",
+    layers: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 2,
+    hidden: Annotated[int, typer.Option(min=1, help="Hidden units.")] = 16,
+    dropout: Annotated[
+        float, typer.Option(min=0.0, max=0.99, help="Share of units that are dropped.")
+    ] = 0.5,
+    lr: Annotated[float, typer.Option(min=0.0, help="Learning rate of Adam.")] = 0.01,
+    weight_decay: Annotated[float, typer.Option(min=0.0, help="Of Adam.")] = 5e-4,
+    epochs: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
+    evaluate_every: Annotated[int, typer.Option(min=1, help="Epochs.")] = 10,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Save there after each evaluation, and go on from there.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of weights and dropout.")] = 0,
+    faults: Annotated[str, typer.Option(help="As `switchgnn train` takes it.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Worker 0 prints one object.")] = False,
+) -> None:
+    """Train as the worker of a job whose number torchrun says."""
+
+    def tell(worker: Worker, report: EpochReport) -> None:
+        if worker.number == 0 and not as_json:
+            typer.echo(_line(report, epochs))
+
+    told = train_as_worker(
+        Training(
+            job=job,
+            network=network,
+            model=ModelOptions(model=model, layers=layers, hidden=hidden, dropout=dropout),
+            options=TrainOptions(
+                epochs=epochs,
+                learning_rate=lr,
+                weight_decay=weight_decay,
+                input_dropout=dropout,
+                seed=seed,
+                evaluate_every=evaluate_every,
+                checkpoint=checkpoint,
+            ),
+            faults=faults,
+        ),
+        tell,
+    )
+    if as_json and told["worker"] == 0:
+        typer.echo(json.dumps(told))
+
+
+def main() -> None:
+    """Run it; what goes wrong is a sentence and exit code 2."""
+    application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    application.command()(train)
+    try:
+        application()
+    except SwitchGNNError as error:
+        typer.echo(f"Error: {error}", err=True)
+        sys.exit(_FAILED)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+
+
+def _line(report: EpochReport, epochs: int) -> str:
+    text = (
+        f"epoch {report.epoch} of {epochs}: loss {report.loss:.5f}, {report.seconds * 1e3:.0f} ms"
+    )
+    if report.accuracy is None or report.accuracy.test is None:
+        return text
+    return f"{text}, test {report.accuracy.test:.1%}"
