@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn network`: write down where switches and workers are, and check it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from switchgnn.full_disk import why_not_written
+from switchgnn.network.described import DescribedNetwork, SwitchTarget
+from switchgnn.network.draft import draft_star, place_worker
+from switchgnn.network.errors import NetworkError
+from switchgnn.network.file import network_text, read_network
+from switchgnn.network.interfaces import interface_named, interfaces
+from switchgnn.planner.arrays.whole_file import whole_file
+
+app = typer.Typer(
+    help="Write down where switches and workers are, for all commands that take --network.",
+    no_args_is_help=True,
+)
+
+NetworkFile = Annotated[Path, typer.Option(metavar="FILE", help="The network file.")]
+_USUAL = Path("network.toml")
+
+
+@app.command(epilog="Example: switchgnn network init --interface enp1s0 --interface enp2s0")
+def init(
+    interface: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="An interface of this machine that leads to a worker; repeat it, worker 0 first. "
+            "By default all that are up.",
+        ),
+    ] = None,
+    grpc: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where the switch serves P4Runtime.")
+    ] = "127.0.0.1:9559",
+    target: Annotated[SwitchTarget, typer.Option(help="What the switch is.")] = (
+        SwitchTarget.EMBEDDED
+    ),
+    out: NetworkFile = _USUAL,
+) -> None:
+    """At the switch: write a star with a port and a worker for each of its interfaces."""
+    if out.exists():
+        raise NetworkError(f"{out} exists already: remove it, or name another file with --out.")
+    if interface:
+        chosen = [interface_named(name) for name in interface]
+    else:
+        chosen = [each for each in interfaces() if each.up]
+    network = draft_star(chosen, grpc=grpc, target=target)
+    _write(network, out)
+    typer.echo(
+        f"Wrote {out}: {_words(network)}. Now say on each worker's machine where it is: "
+        f"switchgnn network worker 0 --interface eth0 --network {out}"
+    )
+
+
+@app.command(epilog="Example: switchgnn network worker 2 --interface enp1s0")
+def worker(
+    number: Annotated[int, typer.Argument(min=0, help="Of the worker.", show_default=False)],
+    *,
+    interface: Annotated[
+        str, typer.Option(metavar="NAME", help="Its interface to the switch, of this machine.")
+    ],
+    gloo: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The interface over which workers meet and add gradients, if it is another one.",
+        ),
+    ] = "",
+    network: NetworkFile = _USUAL,
+) -> None:
+    """At a worker: write its interface and addresses into the network file."""
+    if gloo:
+        interface_named(gloo)
+    placed = place_worker(read_network(network), number, interface_named(interface), gloo=gloo)
+    _write(placed, network)
+    here = placed.workers[number]
+    typer.echo(f"Worker {number} is {here.mac}, {here.ip}, on {here.interface}.")
+
+
+@app.command(epilog="Example: switchgnn network check --network network.toml")
+def check(network: NetworkFile = _USUAL) -> None:
+    """Check a network file, and say what it describes."""
+    typer.echo(f"{network}: {_words(read_network(network))}.")
+
+
+def _words(network: DescribedNetwork) -> str:
+    workers = f"{len(network.workers)} workers"
+    if not network.cables:
+        (switch,) = network.switches
+        return f"{workers} around switch {switch.name}, P4Runtime at {switch.grpc}"
+    return f"{workers}, {len(network.leaves)} leaves, {len(network.spines)} spines"
+
+
+def _write(network: DescribedNetwork, path: Path) -> None:
+    try:
+        with whole_file(path) as file:
+            file.write(network_text(network).encode())
+    except OSError as error:
+        raise NetworkError(f"Cannot write {path}: {why_not_written(error, path)}.") from error
+    # What was written is what others will read: addresses that two workers share, for one.
+    read_network(path)
