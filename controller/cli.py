@@ -35,7 +35,13 @@ from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
-app = typer.Typer(help="Control switches over P4Runtime.", no_args_is_help=True)
+app = typer.Typer(
+    help="Install, show, clear and watch tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", show_default=False)]
 Addresses = Annotated[

@@ -12,6 +12,8 @@ from switchgnn.full_disk import WriteError, is_full
 if TYPE_CHECKING:
     import typer
 
+# Also where it is `python -m switchgnn`; what shells complete goes by it.
+_NAME = "switchgnn"
 _FAILED = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
@@ -24,7 +26,7 @@ def main() -> None:
     """
     # Importing takes most of a second: Ctrl-C meanwhile is no error to be traced.
     try:
-        _application()()
+        _application()(prog_name=_NAME)
     except SwitchGNNError as error:
         _print_error(error)
         sys.exit(_FAILED)

@@ -31,6 +31,10 @@ _INTERRUPTED = 130
 _RESULTS = Path("results/figures")
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
 def figures(
     names: Annotated[
         list[str] | None, typer.Argument(help="As figure15; default: all but example.")

@@ -45,7 +45,10 @@ from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spin
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.presets import PAPER, slots_of_memory
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+
+@app.command()
 def plan(
     graph: Annotated[
         str | None,

@@ -57,6 +57,10 @@ from switchgnn.topologies import Fabric, choose, usual_window
 _WRONG = 1
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
 def run(
     graph: Annotated[
         str,

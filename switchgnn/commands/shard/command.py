@@ -12,7 +12,10 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.ptscotch import RANK_PROGRAM
 from switchgnn.planner.partition.shards import shard_file, write_shards
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+
+@app.command()
 def shard(
     graph: Annotated[str, typer.Argument(help="As `switchgnn plan` takes it.")],
     ranks: Annotated[int, typer.Option(min=1, help="Processes that partition: a shard each.")],

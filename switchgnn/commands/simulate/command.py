@@ -31,6 +31,10 @@ _DEFAULT_LEAF_SPINE = LeafSpineOptions()
 _MICRO, _GIGA = 1e-6, 1e9
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
 def simulate(
     plan: Annotated[
         Path | None, typer.Option(help="Folder with a plan, in place of GRAPH and what follows.")

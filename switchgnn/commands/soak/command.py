@@ -35,6 +35,10 @@ _SEEDS = 2**32
 _MINUTES = 1.0
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
 def soak(
     minutes: Annotated[
         float | None, typer.Option(min=0, help="Begin no run after so long; default: 1.")

@@ -81,6 +81,10 @@ class PipelineOption(str, Enum):
     SEQUENTIAL = "sequential"
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
 def train(
     context: typer.Context,
     data: Annotated[
