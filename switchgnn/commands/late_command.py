@@ -54,7 +54,7 @@ class Late:
 class _Standing(TyperCommand):
     """Stands in the list of commands; its callback returns the application that it stands for."""
 
-    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:  # noqa: ANN401  as it is in each version
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:  # noqa: ANN401
         """Begin the command itself in place of this one."""
         if self.callback is None:
             raise TypeError(f"{self.name} stands for nothing")

@@ -51,11 +51,11 @@ class Finding:
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-@app.command()
+@app.command(epilog="Example: switchgnn doctor --json")
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what is installed, what is missing, and which commands install it.
+    """Say what is installed, what is missing, and what mends it.
 
     Exit code 0 when everything required is here, 2 otherwise.
     """
