@@ -69,7 +69,7 @@ def plan(
             metavar="N",
             rich_help_panel=DATA,
             show_default=False,
-            help="Who share the vertices.",
+            help="Number of workers.",
         ),
     ] = None,
     features: Annotated[

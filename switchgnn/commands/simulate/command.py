@@ -73,7 +73,7 @@ def simulate(
             metavar="N",
             rich_help_panel=DATA,
             show_default=False,
-            help="Who share the vertices.",
+            help="Number of workers.",
         ),
     ] = None,
     layers: Annotated[

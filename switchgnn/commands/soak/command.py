@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.shared.nursery import fork_nursery
-from switchgnn.commands.shared.panels import OUTPUT, TIME
+from switchgnn.commands.shared.panels import OUTPUT, VIRTUAL_TIME
 from switchgnn.commands.shared.sentences import counted, ran_as
 from switchgnn.commands.shared.topology import (
     BackendOption,
@@ -71,7 +71,7 @@ def soak(
         bool,
         typer.Option(
             "--simulated",
-            rich_help_panel=TIME,
+            rich_help_panel=VIRTUAL_TIME,
             help="Hosts, switches and controller in this process, in virtual time. With --seed "
             "and neither --exchanges nor --minutes that scenario alone.",
         ),
@@ -81,7 +81,7 @@ def soak(
         typer.Option(
             min=1,
             metavar="N",
-            rich_help_panel=TIME,
+            rich_help_panel=VIRTUAL_TIME,
             show_default=False,
             help="With --simulated: end behind so many.",
         ),
@@ -90,7 +90,7 @@ def soak(
         str | None,
         typer.Option(
             metavar="WHICH",
-            rich_help_panel=TIME,
+            rich_help_panel=VIRTUAL_TIME,
             show_default=False,
             help="With --simulated: the only scenario: its file, JSON or TOML, or JSON.",
         ),
@@ -99,7 +99,7 @@ def soak(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            rich_help_panel=TIME,
+            rich_help_panel=VIRTUAL_TIME,
             show_default=False,
             help="With --simulated: make what fails small, and draw it there.",
         ),

@@ -156,9 +156,7 @@ def train(
     ] = None,
     workers: Annotated[
         int,
-        typer.Option(
-            min=1, max=128, metavar="N", rich_help_panel=DATA, help="Who share the vertices."
-        ),
+        typer.Option(min=1, max=128, metavar="N", rich_help_panel=DATA, help="Number of workers."),
     ] = 4,
     seed: Annotated[
         int,
