@@ -38,12 +38,12 @@ def test_an_error_does_nothing_to_the_terminal(monkeypatch, capsys):
     assert capsys.readouterr().err == "Error: field ?]0;title? is\nnot ?2J known: [red]é[/red]\n"
 
 
-def test_ctrl_c_at_once(tmp_path):
-    """The signal comes as soon as the import of the commands has begun."""
-    (tmp_path / "typer.py").write_text(
-        f"import os\nos.kill(os.getpid(), {int(signal.SIGINT)})\nfor _ in range(10**9): pass\n"
+def ends_with(tmp_path, module, content, *words):
+    """The exit code and error of a program for which a module is another one."""
+    (tmp_path / f"{module}.py").write_text(content)
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['switchgnn', *{words!r}]"
     )
-    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['switchgnn', 'run']"
     done = subprocess.run(
         [sys.executable, "-c", f"{program}\nfrom switchgnn.commands import main\nmain()"],
         capture_output=True,
@@ -51,4 +51,35 @@ def test_ctrl_c_at_once(tmp_path):
         check=False,
         timeout=seconds_here(60),
     )
-    assert (done.returncode, done.stderr) == (INTERRUPTED, "")
+    return done.returncode, done.stderr
+
+
+WAIT = "for _ in range(10**9): pass"
+
+
+def test_ctrl_c_at_once(tmp_path):
+    """The signal comes as soon as the import of the commands has begun."""
+    content = f"import os\nos.kill(os.getpid(), {int(signal.SIGINT)})\n{WAIT}\n"
+    assert ends_with(tmp_path, "typer", content, "run") == (INTERRUPTED, "")
+
+
+@pytest.mark.parametrize("command", ["doctor", "plan"])
+@pytest.mark.parametrize("string", [False, True], ids=["plain", "from-a-string"])
+def test_ctrl_c_while_a_command_imports(tmp_path, command, string):
+    """Dataclasses are made from strings: Python then would end itself by the signal."""
+    content = f"import os\nos.kill(os.getpid(), {int(signal.SIGINT)})\n{WAIT}\n"
+    given = f"exec({content!r})\n" if string else content
+    assert ends_with(tmp_path, "numpy", given, command) == (INTERRUPTED, "")
+
+
+def test_what_is_there_before_an_interrupt_is_caught_is_little():
+    """Ctrl-C is traced meanwhile."""
+    program = (
+        "import sys; before = set(sys.modules); import switchgnn.commands.main; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    ours = {"switchgnn", "switchgnn.commands", "switchgnn.commands.main", "switchgnn.errors"}
+    assert set(done.stdout.split()) == ours
