@@ -4,6 +4,7 @@
 
 import difflib
 import inspect
+import reprlib
 import typing
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,8 +23,8 @@ _ITSELF = ("config", "help")
 # What an option takes, what that is in TOML, and what it is called.
 _KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
     (bool, (bool,), "true or false"),
-    (int, (int,), "whole number"),
-    (float, (int, float), "number"),
+    (int, (int,), "a whole number"),
+    (float, (int, float), "a number"),
 )
 
 
@@ -91,7 +92,9 @@ def _refuse_unknown(
         if key not in options:
             near = difflib.get_close_matches(key.replace("_", "-").lower(), options, n=1)
             hint = f"did you mean {near[0]}?" if near else "--help lists those that there are."
-            raise ConfigError(f"--config {file}: {key!r} is no option of this command; {hint}")
+            raise ConfigError(
+                f"--config {file}: {reprlib.repr(key)} is no option of this command; {hint}"
+            )
 
 
 def _value(
@@ -104,15 +107,19 @@ def _value(
     """
     kinds, words = _kinds(context, option)
     if option.multiple and not isinstance(value, list):
-        raise ConfigError(f"--config {file}: {key} may be repeated, so it is a list of {words}s.")
+        raise ConfigError(f"--config {file}: {key} may be repeated: write a list.")
     for each in value if option.multiple and isinstance(value, list) else [value]:
         # To Python a bool is an int.
         if not isinstance(each, kinds) or (isinstance(each, bool) and bool not in kinds):
-            raise ConfigError(f"--config {file}: {key} = {each!r}, but it is a {words}.")
+            raise ConfigError(
+                f"--config {file}: {key} = {reprlib.repr(each)}, which must be {words}."
+            )
     try:
         option.process_value(context, value)
     except typer.BadParameter as error:
-        raise ConfigError(f"--config {file}: {key} = {value!r}: {error.message}") from error
+        raise ConfigError(
+            f"--config {file}: {key} = {reprlib.repr(value)}: {error.message}"
+        ) from error
     return value
 
 
@@ -127,4 +134,4 @@ def _kinds(context: typer.Context, option: TyperOption) -> tuple[tuple[type, ...
     for kind, taken, words in _KINDS:
         if kind in found:
             return taken, words
-    return (str,), "string"
+    return (str,), "a string"
