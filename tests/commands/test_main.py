@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the program ends when it has not even begun."""
 
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from switchgnn.errors import SwitchGNNError
 from tests.support.speed import seconds_here
 
 INTERRUPTED = 130
+ROOT = Path(__file__).parents[2]
 
 
 def test_an_interrupt_while_it_imports_is_not_traced(monkeypatch, capsys):
@@ -38,14 +41,14 @@ def test_an_error_does_nothing_to_the_terminal(monkeypatch, capsys):
     assert capsys.readouterr().err == "Error: field ?]0;title? is\nnot ?2J known: [red]é[/red]\n"
 
 
-def ends_with(tmp_path, module, content, *words):
+def ends_with(folder, module, content, *words):
     """The exit code and error of a program for which a module is another one."""
-    (tmp_path / f"{module}.py").write_text(content)
-    program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['switchgnn', *{words!r}]"
-    )
+    (folder / f"{module}.py").write_text(content)
+    known = os.pathsep.join((str(folder), str(ROOT)))
     done = subprocess.run(
-        [sys.executable, "-c", f"{program}\nfrom switchgnn.commands import main\nmain()"],
+        [sys.executable, "-m", "switchgnn", *words],
+        env={**os.environ, "PYTHONPATH": known},
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
