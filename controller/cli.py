@@ -35,43 +35,117 @@ from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
-app = typer.Typer(help="Control switches over P4Runtime.", no_args_is_help=True)
+app = typer.Typer(
+    help="Install, show, clear and watch tables.",
+    epilog="Example: switchgnn controller show --address 127.0.0.1:9559",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
-PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", show_default=False)]
+_SWITCHES, _PLAN, _TLS, _OUTPUT = "Switches", "Plan", "TLS", "Output"
+PlanFolder = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="Folder of the plan.", show_default=False)
+]
 Addresses = Annotated[
     list[str],
-    typer.Option("--address", metavar="unix:PATH|HOST:PORT", help="Of a switch; repeatable."),
+    typer.Option(
+        "--address",
+        metavar="ADDRESS",
+        rich_help_panel=_SWITCHES,
+        help="Of a switch, unix:PATH or HOST:PORT; repeatable.",
+    ),
 ]
-DeviceId = Annotated[int, typer.Option(help="The switches' device id.")]
-ElectionId = Annotated[int, typer.Option(help="The controller with the highest is obeyed.")]
-EcnThreshold = Annotated[int, typer.Option(min=0, help="Packets in a queue that mark more.")]
+DeviceId = Annotated[
+    int, typer.Option(metavar="N", rich_help_panel=_SWITCHES, help="The switches' device id.")
+]
+ElectionId = Annotated[
+    int,
+    typer.Option(
+        metavar="N", rich_help_panel=_SWITCHES, help="The controller with the highest is obeyed."
+    ),
+]
 Leaves = Annotated[
-    int, typer.Option(min=0, help="How many of the switches, the first ones, are leaves; 0: none.")
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        rich_help_panel=_SWITCHES,
+        help="How many of the switches, the first ones, are leaves; 0: none.",
+    ),
 ]
 Spines = Annotated[
-    int, typer.Option(min=1, help="How many, the others, are spines (with --leaves).")
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        rich_help_panel=_SWITCHES,
+        help="How many, the others, are spines; with --leaves.",
+    ),
+]
+Deadline = Annotated[
+    float,
+    typer.Option(
+        min=0.1, metavar="SECONDS", rich_help_panel=_SWITCHES, help="To wait for an answer."
+    ),
+]
+EcnThreshold = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        rich_help_panel=_PLAN,
+        help="Packets in a queue from which on they are marked.",
+    ),
 ]
 LargestFeature = Annotated[
     float | None,
     typer.Option(
         min=0.0,
-        help="The largest magnitude that a worker may report; by default any of which no sum "
-        "overflows float32.",
+        metavar="NUMBER",
+        rich_help_panel=_PLAN,
+        show_default="any of which no sum overflows float32",
+        help="The largest magnitude that a worker may report.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Deadline = Annotated[float, typer.Option(min=0.1, help="Seconds to wait for a switch to answer.")]
 Check = Annotated[
     bool | None,
     typer.Option(
         "--check/--no-check",
-        help="Check the plan before it is installed.  [default: if others may have changed it]",
-        show_default=False,
+        rich_help_panel=_PLAN,
+        show_default="if others may have changed it",
+        help="Check the plan before it is installed.",
     ),
 ]
-TlsRoot = Annotated[Path | None, typer.Option(help="Certificate (PEM) to trust; turns TLS on.")]
-TlsCertificate = Annotated[Path | None, typer.Option(help="This controller's certificate (PEM).")]
-TlsKey = Annotated[Path | None, typer.Option(help="Key (PEM) of that certificate.")]
+TlsRoot = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=_TLS,
+        show_default=False,
+        help="Certificate (PEM) to trust; turns TLS on.",
+    ),
+]
+TlsCertificate = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=_TLS,
+        show_default=False,
+        help="This controller's certificate (PEM).",
+    ),
+]
+TlsKey = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=_TLS,
+        show_default=False,
+        help="Key (PEM) of that certificate.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", rich_help_panel=_OUTPUT, help="Print JSON.")]
 
 
 @dataclass(frozen=True)
@@ -99,7 +173,7 @@ def _tls(root: Path | None, certificate: Path | None, key: Path | None) -> TlsOp
     return TlsOptions(root, certificate, key)
 
 
-@app.command()
+@app.command(epilog="Example: switchgnn controller install karate-plan --address 127.0.0.1:9559")
 def install(
     plan: PlanFolder,
     *,
@@ -110,7 +184,8 @@ def install(
     election_id: ElectionId = 1,
     ecn_threshold: EcnThreshold = DEFAULT_ECN_THRESHOLD,
     new_session: Annotated[
-        bool, typer.Option("--new-session", help="For workers that start anew.")
+        bool,
+        typer.Option("--new-session", rich_help_panel=_PLAN, help="For workers that start anew."),
     ] = False,
     largest_feature: LargestFeature = None,
     check: Check = None,
@@ -148,15 +223,26 @@ def install(
     typer.echo(f"Session {report.session}.")
 
 
-@app.command()
+@app.command(epilog="Example: switchgnn controller show --entries fanout --limit 10")
 def show(
     *,
     address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
     device_id: DeviceId = 0,
     entries: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="Print this table's entries instead.")
+        str | None,
+        typer.Option(
+            metavar="TABLE",
+            rich_help_panel=_OUTPUT,
+            show_default=False,
+            help="Print this table's entries instead.",
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The most entries to print.")] = 100,
+    limit: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", rich_help_panel=_OUTPUT, help="The most entries to print."
+        ),
+    ] = 100,
     as_json: AsJson = False,
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
@@ -184,7 +270,7 @@ def show(
         typer.echo(json.dumps(found, indent=2))
 
 
-@app.command()
+@app.command(epilog="Example: switchgnn controller clear --address 127.0.0.1:9559")
 def clear(
     *,
     address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
@@ -207,7 +293,7 @@ def clear(
         )
 
 
-@app.command()
+@app.command(epilog="Example: switchgnn controller watch karate-plan --interval 0.5")
 def watch(
     plan: PlanFolder,
     *,
@@ -218,13 +304,19 @@ def watch(
     election_id: ElectionId = 1,
     ecn_threshold: EcnThreshold = DEFAULT_ECN_THRESHOLD,
     largest_feature: LargestFeature = None,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 1.0,
+    interval: Annotated[
+        float,
+        typer.Option(min=0.1, metavar="SECONDS", rich_help_panel=_SWITCHES, help="Between looks."),
+    ] = 1.0,
     check: Check = None,
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
     tls_key: TlsKey = None,
 ) -> None:
-    """Keep a plan installed, also when switches restart, until Ctrl-C; print what moves."""
+    """Keep a plan installed, also when switches restart, until Ctrl-C.
+
+    Prints what moves.
+    """
     connection = _Connection(device_id, election_id, _tls(tls_root, tls_certificate, tls_key))
     with trusted_plan(plan, _warn, check=check) as folder:
         loaded = load_plan(folder)

@@ -21,7 +21,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAKEFILE = (ROOT / "Makefile").read_text()
 HOOKS = ROOT / ".pre-commit-config.yaml"
 WORKFLOW = ROOT / ".github/workflows/ci.yml"
-REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)(>=|==|<)([A-Za-z0-9.]+)(?:,<[0-9.]+)?")
+REQUIREMENT = re.compile(
+    r"([A-Za-z0-9_.-]+)(>=|==|<)([A-Za-z0-9.]+)(?:,<[0-9.]+)?(?:; python_version < '[0-9.]+')?"
+)
 # Tests run with one version, `torch==...`; that the lowest works was tried by hand.
 ONE_VERSION = "torch"
 

@@ -33,7 +33,7 @@ class BackgroundTraffic:
         site = self._fabric.site
         workers = site.workers
         if self._flows and not self._fabric.workers_have_hosts:
-            raise FabricError("Background traffic needs hosts of their own: take FABRIC=mininet.")
+            raise FabricError("Background traffic needs hosts of their own: take --fabric mininet.")
         with self._stack:
             for worker in range(workers if self._flows else 0):
                 child = self._fabric.worker_child(worker, _PROGRAM, name="background")

@@ -60,17 +60,19 @@ def choose(target: str, fabric: str, backend: Backend | None = None) -> Choice:
     if target == Target.BMV2 and backend is not None and asks_for_code:
         raise FabricError(
             f"BMv2 interprets the program, so there is no --backend {backend.value}: leave it "
-            "out, or take TARGET=embedded."
+            "out, or take --target embedded."
         )
     if target == Target.BMV2 and fabric == FabricKind.LOOPBACK:
-        raise FabricError("BMv2 attaches to network interfaces, so it needs FABRIC=mininet.")
+        raise FabricError("BMv2 attaches to network interfaces, so it needs --fabric mininet.")
     if fabric == FabricKind.MININET and no_mininet:
-        raise FabricError(f"{no_mininet}; or take FABRIC=loopback.")
+        raise FabricError(f"{no_mininet}; or take --fabric loopback.")
     if target == Target.BMV2 and no_bmv2:
-        raise FabricError(f"{no_bmv2}: install p4lang/behavioral-model, or TARGET=embedded.")
+        raise FabricError(
+            f"{no_bmv2}: `switchgnn doctor` says how to get it; or take --target embedded."
+        )
     if target == Target.BMV2 and no_mininet:
         raise FabricError(
-            f"BMv2 attaches to network interfaces, so it needs FABRIC=mininet, but {no_mininet}."
+            f"BMv2 attaches to network interfaces, so it needs --fabric mininet, but {no_mininet}."
         )
     chosen_fabric = _chosen_fabric(fabric, no_mininet)
     chosen_target = _chosen_target(target, chosen_fabric, no_bmv2, asks_for_code=asks_for_code)

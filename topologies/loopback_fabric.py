@@ -31,11 +31,11 @@ class LoopbackFabric(Fabric):
     ) -> None:
         if site.target is not Target.EMBEDDED:
             raise FabricError(
-                "BMv2 attaches to network interfaces: take FABRIC=mininet, "
-                "or TARGET=embedded for the loopback fabric."
+                "BMv2 attaches to network interfaces: take --fabric mininet, "
+                "or --target embedded for the loopback fabric."
             )
         if site.bandwidth is not None:
-            raise FabricError("The loopback fabric cannot limit bandwidth: take FABRIC=mininet.")
+            raise FabricError("The loopback fabric cannot limit bandwidth: take --fabric mininet.")
         super().__init__(site, folder, cable_faults, nursery)
         self._switches: list[Child] = []
         self._switch_ends: list[str] = []

@@ -63,7 +63,7 @@ class MininetFabric(Fabric):
     ) -> None:
         reason = mininet_missing()
         if reason is not None:
-            raise FabricError(f"{reason}; or take FABRIC=loopback.")
+            raise FabricError(f"{reason}; or take --fabric loopback.")
         super().__init__(site, folder, cable_faults, nursery)
         self._net: Any = None
         self._room: Any = None

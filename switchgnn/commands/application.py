@@ -7,34 +7,38 @@ from typing import Annotated
 import typer
 
 from switchgnn import __version__
-from switchgnn.commands.doctor.command import doctor
-from switchgnn.commands.figures.command import figures
-from switchgnn.commands.plan.command import plan
-from switchgnn.commands.run.command import run
-from switchgnn.commands.shard.command import shard
-from switchgnn.commands.simulate.command import simulate
-from switchgnn.commands.soak.command import soak
-from switchgnn.commands.train.command import train
-from switchgnn.commands.worker.command import worker
-from switchgnn.controller.cli import app as controller
+from switchgnn.commands.late_command import Late
+
+_RUN, _PLAN, _SWITCHES, _HERE = "Run", "Plan and simulate", "Switches", "This machine"
+
+# The list of commands. Each is a module with a `typer.Typer` named `app`.
+COMMANDS = (
+    Late("train", _RUN, "Train a GNN, its neighbour sums made in the switch."),
+    Late("run", _RUN, "Exchange features through the switch and check every sum."),
+    Late("soak", _RUN, "Exchange over random graphs with random faults, again and again."),
+    Late("plan", _PLAN, "Partition a graph, form blocks, and say what that costs."),
+    Late("shard", _PLAN, "Write a graph as shards, for `mpirun` elsewhere."),
+    Late("simulate", _PLAN, "Simulate one exchange of a layer in ns-3."),
+    Late("figures", _PLAN, "Redraw the paper's figures from simulations."),
+    Late(
+        "controller",
+        _SWITCHES,
+        "Install, show, clear and watch tables.",
+        "switchgnn.controller.cli",
+    ),
+    Late("doctor", _HERE, "Say what is installed, what is missing, and what mends it."),
+)
 
 app = typer.Typer(
     name="switchgnn",
     help="Full-graph GNN neighbour sums, multicast and aggregated in a P4 switch.",
+    epilog="Example: switchgnn train --data karate --workers 2 --epochs 3",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run)
-app.command()(soak)
-app.command()(train)
-app.command()(plan)
-app.command()(simulate)
-app.command()(figures)
-app.add_typer(controller, name="controller", help="Install, show, clear and watch tables.")
-app.command()(shard)
-app.command()(doctor)
-app.command(hidden=True)(worker)
+for _each in COMMANDS:
+    _each.add_to(app)
 
 
 def _print_version(asked: bool) -> None:

@@ -7,3 +7,7 @@ from switchgnn.errors import SwitchGNNError
 
 class PlotError(SwitchGNNError):
     """A plot could not be made."""
+
+
+class ConfigError(SwitchGNNError):
+    """A file with options cannot be read, or has what is no option."""

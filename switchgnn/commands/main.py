@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the subcommands and turns errors into a sentence and exit code 2."""
+"""Runs the subcommands and turns errors into a sentence and exit code 2.
 
-import os
+What is imported here is there before Ctrl-C ends the program without a traceback, so it is little.
+"""
+
 import sys
-from typing import TYPE_CHECKING
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.full_disk import WriteError, is_full
 
+TYPE_CHECKING = False  # that of `typing`, which takes a while
 if TYPE_CHECKING:
     import typer
 
+# Also where it is `python -m switchgnn`; what shells complete goes by it.
+_NAME = "switchgnn"
 _FAILED = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
@@ -22,25 +25,48 @@ def main() -> None:
     Typer itself reports wrong usage, also with exit code 2. An exit code of 1 says that sums are
     wrong, so a full disk must not end in a traceback.
     """
-    # Importing takes most of a second: Ctrl-C meanwhile is no error to be traced.
     try:
-        _application()()
+        _application()(prog_name=_NAME)
     except SwitchGNNError as error:
         _print_error(error)
         sys.exit(_FAILED)
     except OSError as error:
-        if not is_full(error):
-            raise
+        _end_if_full(error)
+        raise
+    except KeyboardInterrupt:
+        _forget_interrupt()
+        sys.exit(_INTERRUPTED)
+    except SystemExit as end:
+        # Typer takes the interrupt of a command that it runs for an exit.
+        if end.code == _INTERRUPTED:
+            _forget_interrupt()
+        raise
+
+
+def _forget_interrupt() -> None:
+    """Keep Python from ending itself by SIGINT, whatever the exit code is.
+
+    It does so if the last code that was run from a string was interrupted, and dataclasses are made
+    from strings: `run_eval_code_obj` in https://github.com/python/cpython, Python/pythonrun.c
+    """
+    exec("")  # noqa: S102  the last one is this
+
+
+def _end_if_full(error: OSError) -> None:
+    """End with a sentence if a disk is full."""
+    from switchgnn.full_disk import WriteError, is_full  # noqa: PLC0415  see above
+
+    if is_full(error):
         _forget_output()
         what = error.filename or "what is printed"
         _print_error(WriteError(f"Cannot write {what}: {error.strerror}; make room there."))
         sys.exit(_FAILED)
-    except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
 
 
 def _forget_output() -> None:
     """Keep Python from trying once more at its end, which would change the exit code."""
+    import os  # noqa: PLC0415  see above
+
     try:
         sys.stdout.flush()
     except OSError:
@@ -50,7 +76,7 @@ def _forget_output() -> None:
 
 
 def _print_error(error: SwitchGNNError) -> None:
-    from rich.console import Console  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415  see above
 
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     # A sentence may quote a file from elsewhere, and a terminal obeys what is no letter.

@@ -69,7 +69,7 @@ def test_marks_slow_the_workers_down(mininet_combination):
 def test_loopback_has_no_room_for_tcp():
     result = switchgnn("run", "--fabric", "loopback", "--target", "embedded", "--background", "1")
     assert result.returncode == 2
-    assert "take FABRIC=mininet" in result.stderr
+    assert "take --fabric mininet" in result.stderr
 
 
 def read(node):

@@ -154,4 +154,4 @@ def test_wrong_usage(arguments):
 
 def test_bmv2_on_loopback_is_refused():
     message = refused("run", "--target", "bmv2", "--fabric", "loopback")
-    assert "TARGET=embedded" in message or "mininet" in message
+    assert "--target embedded" in message or "mininet" in message

@@ -18,13 +18,14 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
+from switchgnn.commands.application import COMMANDS
 from switchgnn.commands.train.nursery import ENVIRONMENT
 from switchgnn.topologies.nursery import Nursery
 from tests.support.leftovers import lasting
 from tests.support.speed import seconds_here
 
 _PRELOAD = (
-    "switchgnn.commands.application",
+    *(command.module for command in COMMANDS),
     "switchgnn.softswitch.command",
     "switchgnn.commands.worker.command",
 )

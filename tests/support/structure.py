@@ -172,6 +172,8 @@ def against_the_order(tree: Tree) -> list[str]:
 def part_of(name: str) -> str:
     """The part that a module belongs to, as ORDER calls it."""
     steps = name.split(".")
+    if name == f"{PACKAGE}.__main__":
+        return "commands"  # where Python wants it, but all it does is to run them
     return steps[1] if steps[0] == PACKAGE and len(steps) > 1 and _is_part(steps) else steps[0]
 
 
@@ -198,7 +200,12 @@ def full_folders(root: Path, parts: Iterable[str]) -> list[str]:
         for folder in sorted(folders):
             if folder.is_symlink() or folder.name == "__pycache__":
                 continue
-            files = sum(path.is_file() and not path.is_symlink() for path in folder.iterdir())
+            files = sum(_is_read(path) for path in folder.iterdir())
             if files > MOST_FILES:
                 found.append(f"{folder.relative_to(root)} has {files} files")
     return found
+
+
+def _is_read(path: Path) -> bool:
+    """Whether it is a file of this folder that somebody reads; `py.typed` is an empty mark."""
+    return path.is_file() and not path.is_symlink() and path.name != "py.typed"

@@ -40,7 +40,7 @@ def test_what_is_missing_is_named(machine):
         with pytest.raises(FabricError, match="simple_switch_grpc is not on the PATH"):
             choose("bmv2", "auto")
     elif not mininet:
-        with pytest.raises(FabricError, match="needs FABRIC=mininet, but Mininet"):
+        with pytest.raises(FabricError, match="needs --fabric mininet, but Mininet"):
             choose("bmv2", "auto")
     else:
         assert choose("bmv2", "auto").target.value == "bmv2"

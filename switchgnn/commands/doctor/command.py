@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from switchgnn.commands.doctor.installation import find_installation
 from switchgnn.errors import SwitchGNNError
 from switchgnn.native_compiler import find_compiler
 from switchgnn.p4src import load_program
@@ -48,10 +49,14 @@ class Finding:
     mend: str
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: switchgnn doctor --json")
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what is installed, what is missing, and which commands install it.
+    """Say what is installed, what is missing, and what mends it.
 
     Exit code 0 when everything required is here, 2 otherwise.
     """
@@ -60,34 +65,34 @@ def doctor(
         typer.echo(json.dumps([asdict(finding) for finding in findings]))
     else:
         Console().print(_table(findings))
+        for line in _mends(findings):
+            Console(highlight=False, markup=False, soft_wrap=True).print(line)
     if any(finding.required and finding.found is None for finding in findings):
         raise typer.Exit(_MISSING_REQUIRED)
 
 
 def examine() -> list[Finding]:
     """Look for everything that some part of the project uses."""
-    bmv2 = "build and install p4lang/PI, then p4lang/behavioral-model"
+    here = find_installation()
     return [
         Finding("Python", "everything", True, platform.python_version(), "install Python 3.10+"),
         Finding("compiled P4 program", "both switches", True, _program(), "make p4"),
-        *(
-            Finding(name, use, True, _package(name), "pip install -e .")
-            for name, use in _PACKAGES.items()
-        ),
+        *(Finding(name, use, True, _package(name), here.mend()) for name, use in _PACKAGES.items()),
         Finding(
             "fast protobuf", "installing tables", False, _protobuf(), "pip install -U protobuf"
         ),
+        *(
+            Finding(name, use, False, _package(name), here.mend(extra))
+            for name, (use, extra) in _OPTIONAL.items()
+        ),
         Finding("root", "Mininet, packet tests on veth", False, _root(), "sudo"),
         _program_finding("mnexec", "Mininet", "apt-get install mininet"),
-        Finding(
-            *("mininet", "Mininet", False, _package("mininet")),
-            "pip install -e '.[mininet]'",
-        ),
+        Finding(*("mininet", "Mininet", False, _package("mininet")), here.mend("mininet")),
         _program_finding("ethtool", "Mininet", "apt-get install ethtool"),
         _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
-        Finding(*("mpi4py", _PARALLEL, False, _package("mpi4py")), "pip install -e '.[ptscotch]'"),
+        Finding(*("mpi4py", _PARALLEL, False, _package("mpi4py")), here.mend("ptscotch")),
         Finding(*("libptscotch", _PARALLEL, False, _ptscotch()), "apt-get install libptscotch-7.0"),
-        Finding(*("ns3", _SIMULATE, False, _ns3()), "pip install -e '.[simulate]'"),
+        Finding(*("ns3", _SIMULATE, False, _ns3()), here.mend("simulate")),
         Finding(*("C++ compiler", _COMPILED, False, find_compiler()), "apt-get install g++"),
         Finding(
             *("embedded switch", "everything without BMv2", False, backend_of_auto()),
@@ -97,20 +102,40 @@ def examine() -> list[Finding]:
             *("AF_XDP sockets", "ports of the embedded switch, as 1=xdp:eth0", False, xdp_ports()),
             "a kernel with CONFIG_XDP_SOCKETS, root, and a C++ compiler",
         ),
-        _program_finding("simple_switch_grpc", "the bmv2 switch", bmv2),
-        _program_finding("p4c-bm2-ss", "changing the P4 program", "build and install p4lang/p4c"),
+        _program_finding("simple_switch_grpc", "the bmv2 switch", _MEND_BMV2),
+        _program_finding("p4c-bm2-ss", "changing the P4 program", _MEND_P4C),
     ]
 
 
+_MEND_BMV2 = (
+    "apt-get install p4lang-bmv2 (packages of p4lang: see the README of p4lang/behavioral-model); "
+    "or build p4lang/PI, then p4lang/behavioral-model"
+)
+_MEND_P4C = (
+    "apt-get install p4lang-p4c (packages of p4lang: see the README of p4lang/p4c), or take it "
+    "from the image p4lang/p4c; or build p4lang/p4c"
+)
 _PACKAGES = {
     "numpy": "everything",
     "scipy": "the reference",
+    "numba": "the planner, on large graphs",
     "pymetis": "the planner",
     "scikit-learn": "the digits graph",
     "networkx": "the karate graph and random graphs",
+    "msgspec": "files and tasks",
+    "greenlet": "switchgnn soak --simulated",
     "grpcio": "P4Runtime",
     "finsy": "P4Runtime stubs",
     "scapy": "packet layers, tests",
+}
+# What each is for, and the extra that has it.
+_OPTIONAL = {
+    "torch": ("switchgnn train", "training"),
+    "torch_geometric": ("switchgnn train", "training"),
+    "ogb": ("switchgnn train --data ogbn-products", "ogb"),
+    "tensorboard": ("switchgnn train --tensorboard", "tensorboard"),
+    "matplotlib": ("--plots, and switchgnn figures", "plots"),
+    "mtkahypar": ("--strategy best: fewer packets", "hypergraph"),
 }
 
 
@@ -160,14 +185,17 @@ def _root() -> str | None:
 
 def _table(findings: list[Finding]) -> Table:
     table = Table()
-    for name in ("", "what", "needed for", "found", "to mend it"):
+    for name in ("", "what", "needed for", "found"):
         table.add_column(name, overflow="fold")
     for finding in findings:
-        if finding.found is not None:
-            mark, found, mend = "[green]ok[/]", finding.found, ""
-        else:
-            mark = "[red]missing[/]" if finding.required else "[yellow]absent[/]"
-            found, mend = "", finding.mend
-        # The brackets of an extra, as in 'switchgnn[training]', are not markup.
-        table.add_row(mark, finding.name, finding.needed_for, *map(escape, (found, mend)))
+        missing = "[red]missing[/]" if finding.required else "[yellow]absent[/]"
+        mark = missing if finding.found is None else "[green]ok[/]"
+        table.add_row(mark, finding.name, finding.needed_for, escape(finding.found or ""))
     return table
+
+
+def _mends(findings: list[Finding]) -> list[str]:
+    """Return a line for each thing that is not here; a cell of a table would break commands."""
+    absent = [finding for finding in findings if finding.found is None]
+    lines = [f"  {finding.name}: {finding.mend}" for finding in absent]
+    return ["To mend it:", *lines] if lines else ["Everything is here."]

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from switchgnn.commands.shared.interruption import Interruption
+from switchgnn.commands.shared.panels import OUTPUT
 from switchgnn.experiments import (
     ExperimentError,
     Outcome,
@@ -31,33 +32,57 @@ _INTERRUPTED = 130
 _RESULTS = Path("results/figures")
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: switchgnn figures figure15 --scale small --out figures")
 def figures(
     names: Annotated[
-        list[str] | None, typer.Argument(help="As figure15; default: all but example.")
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            show_default="all of the paper",
+            help="As figure15, or example, which is quick.",
+        ),
     ] = None,
-    scale: Annotated[str, typer.Option(help="small: minutes; full: the paper's sizes.")] = "small",
-    out: Annotated[
-        Path | None, typer.Option(help=f"Folder for all files; default: {_RESULTS}/SCALE.")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Simulations at a time; default: one per core.")
-    ] = None,
+    scale: Annotated[
+        str, typer.Option(metavar="NAME", help="small: minutes; full: the paper's sizes.")
+    ] = "small",
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Draws of graph and orders; default: the scale's."),
+        typer.Option(
+            min=1, metavar="N", show_default="the scale's", help="Draws of graph and orders."
+        ),
     ] = None,
     graph: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=GRAPH",
+            show_default=False,
             help="Your own in place of a generated one, as Reddit=reddit.npz; repeatable.",
         ),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", show_default="one per core", help="Simulations at a time."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=OUTPUT,
+            show_default=f"{_RESULTS}/SCALE",
+            help="For all files.",
+        ),
+    ] = None,
 ) -> None:
-    """Redraw the paper's figures: simulate each point, write CSV, pictures and a table.
+    """Redraw the paper's figures from simulations.
 
-    A point that has a result of the same parameters and versions is not simulated again:
-    after Ctrl-C, or with more figures, the same command goes on.
+    Simulates each point, and writes CSV, pictures and a table. A point that has
+    a result of the same parameters and versions is not simulated again: after
+    Ctrl-C, or with more figures, the same command goes on.
     """
     check_matplotlib()
     described = with_graphs(load_figures(names or []), parse_graphs(graph or []))

@@ -25,6 +25,7 @@ from switchgnn.commands.plan.display import (
 )
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.plots import draw_plan_plots
+from switchgnn.commands.shared.panels import DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
@@ -32,6 +33,7 @@ from switchgnn.commands.shared.strategies import (
     OrderOption,
     PartitionOption,
     SendOption,
+    SlotsOption,
     StrategyOption,
 )
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
@@ -45,64 +47,129 @@ from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spin
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.presets import PAPER, slots_of_memory
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+
+@app.command(epilog="Example: switchgnn plan karate --workers 3 --slots 64 --out karate-plan")
 def plan(
     graph: Annotated[
         str | None,
         typer.Argument(
+            metavar="GRAPH",
+            show_default=False,
             help="digits, karate, random:VERTICES:EDGES:SEED, reddit-like:SCALE:SEED, "
-            "yelp-like:..., products-like:..., or a file."
+            "yelp-like:SCALE:SEED, products-like:SCALE:SEED, or a file.",
         ),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, max=128, help="Number of workers.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder to write the plan to.")] = None,
-    strategy: StrategyOption = PAPER,
-    slots: Annotated[
+    workers: Annotated[
         int | None,
-        typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
-    ] = None,
-    memory: Annotated[
-        str | None, typer.Option(help="Instead of --slots, as 10MB: 128 bytes are a slot.")
+        typer.Option(
+            min=1,
+            max=128,
+            metavar="N",
+            rich_help_panel=DATA,
+            show_default=False,
+            help="Number of workers.",
+        ),
     ] = None,
     features: Annotated[
         int | None,
-        typer.Option(min=1, help="Numbers per feature, for the bytes; default: the graph's."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            rich_help_panel=DATA,
+            show_default="the graph's",
+            help="Numbers per feature, for the bytes.",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For partition, blocks and order.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", rich_help_panel=DATA, help="For partition, blocks and order."
+        ),
+    ] = 0,
+    directions: Annotated[
+        str,
+        typer.Option(
+            metavar="WHICH",
+            rich_help_panel=DATA,
+            help="forward, or both: training sums gradients backward.",
+        ),
+    ] = "forward",
+    strategy: StrategyOption = PAPER,
     partition: PartitionOption = None,
     blocks: BlocksOption = None,
     send: SendOption = None,
     order: OrderOption = None,
     assignment: AssignmentOption = None,
-    directions: Annotated[
-        str, typer.Option(help="forward, or both: training sums gradients backward.")
-    ] = "forward",
-    link_rate: Annotated[
-        float | None,
-        typer.Option(help="Packets per second on a worker's link, for `best` to weigh."),
-    ] = None,
-    recirculation_rate: Annotated[
-        float | None, typer.Option(help="Passes per second of the switch, for `best` to weigh.")
+    slots: SlotsOption = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            rich_help_panel=PLAN,
+            show_default=False,
+            help="Instead of --slots, as 10MB: 128 bytes are a slot.",
+        ),
     ] = None,
     leaves: PlanLeavesOption = None,
     spines: SpinesOption = None,
+    link_rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATE",
+            rich_help_panel=NETWORK,
+            show_default=False,
+            help="Packets per second on a worker's link, for --strategy best to weigh.",
+        ),
+    ] = None,
+    recirculation_rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATE",
+            rich_help_panel=NETWORK,
+            show_default=False,
+            help="Passes per second of the switch, for --strategy best to weigh.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+            help="To write the plan to.",
+        ),
+    ] = None,
     plots: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for the paper's figures 1, 7, 9 and 18 of this graph, and for slots and "
-            "queue over time."
+            metavar="FOLDER",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+            help="For the paper's figures 1, 7, 9 and 18 of this graph, and for slots and queue "
+            "over time.",
         ),
     ] = None,
     check: Annotated[
-        Path | None, typer.Option(help="Check the plan in this folder, and make none.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+            help="Check the plan in it, and make none.",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", rich_help_panel=OUTPUT, help="Print the report as JSON."),
+    ] = False,
 ) -> None:
-    """Partition GRAPH over workers, form blocks, order them, and say what that costs.
+    """Partition a graph, form blocks, and say what that costs.
 
-    The switch's tables are installed from the folder OUT with `switchgnn controller
-    install`; each worker reads its own part of it. With --check, a plan on disk is
-    compared with GRAPH, edge by edge.
+    The switch's tables are installed from the folder of --out with
+    `switchgnn controller install`; each worker reads its own part of it. With
+    --check, a plan on disk is compared with GRAPH, edge by edge.
     """
     if check is not None:
         _check(check, graph, as_json=as_json)

@@ -22,9 +22,13 @@ from rich.progress import (
 from rich.table import Table
 
 from switchgnn.commands.run import RunOptions, RunReport, run_job
+from switchgnn.commands.shared.config_file import ConfigOption
+from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
+from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.nursery import fork_nursery
+from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT
 from switchgnn.commands.shared.releases import too_many_releases
 from switchgnn.commands.shared.sentences import counted, ran_as, strategies_line
 from switchgnn.commands.shared.strategies import (
@@ -33,13 +37,17 @@ from switchgnn.commands.shared.strategies import (
     OrderOption,
     PartitionOption,
     SendOption,
+    SlotsOption,
     StrategyOption,
 )
 from switchgnn.commands.shared.topology import (
     BackendOption,
+    BandwidthOption,
+    FabricChoice,
     FabricOption,
     LeavesOption,
     SpinesOption,
+    TargetChoice,
     TargetOption,
     Topology,
     TopologyOption,
@@ -57,87 +65,134 @@ from switchgnn.topologies import Fabric, choose, usual_window
 _WRONG = 1
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(
+    epilog="Example: switchgnn run --graph karate --workers 3 --rounds 2 --fabric loopback"
+)
 def run(
+    config: ConfigOption = None,
     graph: Annotated[
         str,
-        typer.Option(help="digits, karate, random:VERTICES:EDGES:SEED, or a file."),
+        typer.Option(
+            metavar="GRAPH",
+            rich_help_panel=DATA,
+            help="digits, karate, random:VERTICES:EDGES:SEED, or a file.",
+        ),
     ] = "digits",
-    workers: Annotated[int, typer.Option(min=1, max=128, help="Number of workers.")] = 4,
+    workers: Annotated[
+        int,
+        typer.Option(min=1, max=128, metavar="N", rich_help_panel=DATA, help="Number of workers."),
+    ] = 4,
     features: Annotated[
         int | None,
-        typer.Option(min=1, help="Feature width; default: the graph's own, or 32."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            rich_help_panel=DATA,
+            show_default="the graph's own, or 32",
+            help="Numbers per feature.",
+        ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Number of exchanges.")] = 3,
-    topology: TopologyOption = Topology.STAR,
-    leaves: LeavesOption = None,
-    spines: SpinesOption = None,
-    target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
-    fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
-    backend: BackendOption = None,
-    slots: Annotated[
-        int | None,
-        typer.Option(min=2, help="Aggregators that a block may use; default: all of the switch."),
-    ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=DATA, help="Number of exchanges.")
+    ] = 3,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", rich_help_panel=DATA, help="For the planner and made-up features."
+        ),
+    ] = 0,
     strategy: StrategyOption = PAPER,
     partition: PartitionOption = None,
     blocks: BlocksOption = None,
     send: SendOption = None,
     order: OrderOption = None,
     assignment: AssignmentOption = None,
-    bandwidth: Annotated[
-        float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
-    ] = None,
+    slots: SlotsOption = None,
+    topology: TopologyOption = Topology.STAR,
+    leaves: LeavesOption = None,
+    spines: SpinesOption = None,
+    target: TargetChoice = TargetOption.AUTO,
+    fabric: FabricChoice = FabricOption.AUTO,
+    backend: BackendOption = None,
+    bandwidth: BandwidthOption = None,
     window: WindowOption = None,
     patience: Annotated[
         float,
         typer.Option(
-            min=0.1, help="Seconds of silence, or without progress, until a worker gives up."
+            min=0.1,
+            metavar="SECONDS",
+            rich_help_panel=NETWORK,
+            help="Of silence, or without progress, until a worker gives up.",
         ),
     ] = 20.0,
-    ecn_threshold: Annotated[
-        int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
-    ] = DEFAULT_ECN_THRESHOLD,
-    congestion_control: Annotated[
-        bool, typer.Option(help="Send more slowly when packets come marked.")
-    ] = True,
-    background: Annotated[
-        int, typer.Option(min=0, help="TCP flows from each worker to the next (Mininet only).")
-    ] = 0,
-    faults: Annotated[
-        str,
-        typer.Option(
-            help="Faults on links and cables, like loss=0.01,w3.up.loss=0.1,cables.loss=0,seed=7."
-        ),
-    ] = "",
     grpc_port: Annotated[
         int,
         typer.Option(
             min=0,
             max=65535,
+            metavar="PORT",
+            rich_help_panel=NETWORK,
             help="TCP port of the switch's P4Runtime, for all users; 0: a socket for you alone.",
         ),
     ] = 0,
     tls: Annotated[
         Path | None,
-        typer.Option(help="Folder with ca, switch, switch-key, controller, controller-key .pem."),
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=NETWORK,
+            show_default=False,
+            help="With ca, switch, switch-key, controller, controller-key .pem.",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For the planner and made-up features.")] = 0,
     keep: Annotated[
-        bool, typer.Option(help="Keep the switch running afterwards, until Ctrl-C.")
+        bool,
+        typer.Option(
+            rich_help_panel=NETWORK,
+            show_default=False,
+            help="Keep the switch running afterwards, until Ctrl-C.",
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    ecn_threshold: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            rich_help_panel=CONGESTION,
+            help="Packets in a queue from which on they are marked.",
+        ),
+    ] = DEFAULT_ECN_THRESHOLD,
+    no_congestion_control: NoControlOption = False,
+    congestion_control: ControlOption = False,
+    background: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            rich_help_panel=CONGESTION,
+            help="TCP flows from each worker to the next; with --fabric mininet.",
+        ),
+    ] = 0,
+    faults: FaultsOption = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
+    ] = False,
 ) -> None:
-    """Exchange features through the switch and compare every sum with a reference.
+    """Exchange features through the switch and check every sum.
 
-    Partitions the graph over the workers, plans blocks and order, starts a switch
-    with the P4 program, installs the tables over P4Runtime, and sends every
-    boundary vertex's feature through it, block by block. Exit code 0 when every
-    sum is exact, 1 when one is not, 2 when the run could not be done.
+    Partitions the graph over the workers, plans blocks and order, starts a
+    switch with the P4 program, installs the tables over P4Runtime, and sends
+    every boundary vertex's feature through it, block by block. Exit code 0 when
+    every sum equals that of a reference, 1 when one does not, 2 when the run
+    could not be done.
     """
     leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
     if window is None:
         shaped = bandwidth is not None or background > 0
         window = usual_window(choose(target.value, fabric.value, backend).target, shaped=shaped)
+    heeding = heeds_marks(control=congestion_control, no_control=no_congestion_control)
     options = RunOptions(
         graph=graph,
         workers=workers,
@@ -151,7 +206,7 @@ def run(
         seed=seed,
         grpc_port=grpc_port,
         ecn_threshold=ecn_threshold,
-        pace=Pace(window=window, patience=patience, congestion_control=congestion_control),
+        pace=Pace(window=window, patience=patience, congestion_control=heeding),
         background=background,
         faults=faults,
         tls=tls,

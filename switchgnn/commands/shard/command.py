@@ -12,15 +12,30 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.ptscotch import RANK_PROGRAM
 from switchgnn.planner.partition.shards import shard_file, write_shards
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+
+@app.command(epilog="Example: switchgnn shard karate --ranks 2 --out karate-shards")
 def shard(
-    graph: Annotated[str, typer.Argument(help="As `switchgnn plan` takes it.")],
-    ranks: Annotated[int, typer.Option(min=1, help="Processes that partition: a shard each.")],
-    out: Annotated[Path, typer.Option(help="Folder to write the shards to.")],
+    graph: Annotated[
+        str,
+        typer.Argument(metavar="GRAPH", show_default=False, help="As `switchgnn plan` takes it."),
+    ],
+    ranks: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", show_default=False, help="Processes that partition: a shard each."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", show_default=False, help="To write the shards to."),
+    ],
 ) -> None:
-    """Write GRAPH as shards, each with the rows of some vertices, for `mpirun` elsewhere.
+    """Write a graph as shards, for `mpirun` elsewhere.
 
-    `switchgnn plan --partition ptscotch:RANKS` does this itself when one machine is enough.
+    Each has the rows of some vertices. `switchgnn plan --partition ptscotch:N`
+    does this itself when one machine is enough.
     """
     steps = Steps()
     with steps:

@@ -2,37 +2,99 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options that choose strategies: the same for `plan`, `run`, `train` and `simulate`."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from switchgnn.commands.shared.panels import PLAN
 from switchgnn.planner.chosen import KNOWN
 from switchgnn.planner.presets import PRESETS
 
-_INSTEAD = "in place of the strategy's choice"
+_INSTEAD = "In place of the strategy's choice."
 
 
 def _any_of(part: str) -> str:
-    return f"{', '.join(KNOWN[part])}; {_INSTEAD}."
+    return f"{', '.join(KNOWN[part])}. {_INSTEAD}"
+
+
+def _names(names: Iterable[str]) -> Callable[[], list[str]]:
+    """Return what a shell completes with."""
+    known = list(names)
+
+    def complete() -> list[str]:
+        return known
+
+    return complete
 
 
 StrategyOption = Annotated[
-    str, typer.Option(help=f"Chooses all that follows; one of: {', '.join(PRESETS)}.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=PLAN,
+        autocompletion=_names(PRESETS),
+        help=f"Chooses all that follows; one of: {', '.join(PRESETS)}.",
+    ),
 ]
 PartitionOption = Annotated[
     str | None,
     typer.Option(
+        metavar="NAME",
+        rich_help_panel=PLAN,
+        show_default=False,
+        autocompletion=_names(KNOWN["partition"]),
         help=f"Who holds which vertex: {_any_of('partition')} On several leaves also "
-        "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch:RANKS."
+        "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch:RANKS.",
     ),
 ]
-BlocksOption = Annotated[str | None, typer.Option(help=f"How blocks form: {_any_of('blocks')}")]
-SendOption = Annotated[str | None, typer.Option(help=f"What workers send: {_any_of('send')}")]
+BlocksOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=PLAN,
+        show_default=False,
+        autocompletion=_names(KNOWN["blocks"]),
+        help=f"How blocks form: {_any_of('blocks')}",
+    ),
+]
+SendOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=PLAN,
+        show_default=False,
+        autocompletion=_names(KNOWN["send"]),
+        help=f"What workers send: {_any_of('send')}",
+    ),
+]
 OrderOption = Annotated[
-    str | None, typer.Option(help=f"In which order they send: {_any_of('order')}")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=PLAN,
+        show_default=False,
+        autocompletion=_names(KNOWN["order"]),
+        help=f"In which order they send: {_any_of('order')}",
+    ),
 ]
 AssignmentOption = Annotated[
     Path | None,
-    typer.Option(help="In place of a partition: a file with the worker of each vertex, by line."),
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=PLAN,
+        show_default=False,
+        help="In place of a partition: the worker of each vertex, by line.",
+    ),
+]
+SlotsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        metavar="N",
+        rich_help_panel=PLAN,
+        show_default="all of the switch",
+        help="Aggregators that a block may use.",
+    ),
 ]

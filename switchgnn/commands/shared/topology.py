@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.commands.shared.panels import NETWORK
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend
@@ -37,34 +38,79 @@ class FabricOption(str, Enum):
     LOOPBACK = "loopback"
 
 
+TopologyOption = Annotated[
+    Topology, typer.Option(rich_help_panel=NETWORK, help="One switch, or leaves below spines.")
+]
+LeavesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        rich_help_panel=NETWORK,
+        show_default=str(_LEAVES),
+        help="Switches that the workers are attached to, of a leaf-spine.",
+    ),
+]
+PlanLeavesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        rich_help_panel=NETWORK,
+        show_default="one, and no spines",
+        help="Switches that the workers are attached to.",
+    ),
+]
+SpinesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        rich_help_panel=NETWORK,
+        show_default=str(_SPINES),
+        help="Switches above the leaves.",
+    ),
+]
+TargetChoice = Annotated[
+    TargetOption,
+    typer.Option(
+        "--target", rich_help_panel=NETWORK, help="The switch; auto: the best that is here."
+    ),
+]
+FabricChoice = Annotated[
+    FabricOption,
+    typer.Option(
+        "--fabric", rich_help_panel=NETWORK, help="The network; auto: the best that is here."
+    ),
+]
 BackendOption = Annotated[
     Backend | None,
     typer.Option(
+        rich_help_panel=NETWORK,
+        show_default="$SWITCHGNN_BACKEND, or auto",
         help="What the embedded switch runs the program as: C++, Python, or C++ if there is a "
-        "compiler; default: $SWITCHGNN_BACKEND, or auto."
+        "compiler.",
+    ),
+]
+BandwidthOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0.1,
+        metavar="MBIT/S",
+        rich_help_panel=NETWORK,
+        show_default="no limit",
+        help="Of each link; with --fabric mininet.",
     ),
 ]
 WindowOption = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Features in flight per worker; default: 128 on the embedded switch and links of any "
-        "speed, otherwise 16.",
+        metavar="N",
+        rich_help_panel=NETWORK,
+        show_default="128 on the embedded switch and links of any speed, else 16",
+        help="Features in flight per worker.",
     ),
-]
-TopologyOption = Annotated[Topology, typer.Option(help="One switch, or leaves below spines.")]
-LeavesOption = Annotated[
-    int | None,
-    typer.Option(min=1, help=f"Switches that the workers are attached to; default: {_LEAVES}."),
-]
-PlanLeavesOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Switches that the workers are attached to; default: one, and no spines."
-    ),
-]
-SpinesOption = Annotated[
-    int | None, typer.Option(min=1, help=f"Switches above the leaves; default: {_SPINES}.")
 ]
 
 

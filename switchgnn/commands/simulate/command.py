@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 
 from switchgnn.byte_sizes import parse_bytes
+from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
+from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
@@ -31,36 +33,92 @@ _DEFAULT_LEAF_SPINE = LeafSpineOptions()
 _MICRO, _GIGA = 1e-6, 1e9
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: switchgnn simulate --graph karate --workers 4 --system paper")
 def simulate(
     plan: Annotated[
-        Path | None, typer.Option(help="Folder with a plan, in place of GRAPH and what follows.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=DATA,
+            show_default=False,
+            help="With a plan, in place of --graph, --workers and --memory.",
+        ),
     ] = None,
     check: Annotated[
         bool | None,
         typer.Option(
             "--check/--no-check",
-            help="Check the plan first.  [default: if others may have changed it]",
-            show_default=False,
+            rich_help_panel=DATA,
+            show_default="if others may have changed it",
+            help="Check that plan first.",
         ),
     ] = None,
-    graph: Annotated[str | None, typer.Option(help="As `switchgnn plan` takes it.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, max=128, help="Number of workers.")] = None,
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GRAPH",
+            rich_help_panel=DATA,
+            show_default=False,
+            help="As `switchgnn plan` takes it.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=128,
+            metavar="N",
+            rich_help_panel=DATA,
+            show_default=False,
+            help="Number of workers.",
+        ),
+    ] = None,
+    layers: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", rich_help_panel=DATA, help="Exchanges in an epoch."),
+    ] = 4,
+    features: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=DATA, help="Numbers per feature.")
+    ] = 128,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            rich_help_panel=DATA,
+            help="For partition, blocks, order and background.",
+        ),
+    ] = 0,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=PLAN,
+            show_default=False,
+            help=f"{', '.join(SYSTEMS)}; with a plan: {' or '.join(HOSTS_ALONE)} on its partition.",
+        ),
+    ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(help="Of the switch, as 10MB: 128 bytes are a slot; default: the program's."),
+        typer.Option(
+            metavar="SIZE",
+            rich_help_panel=PLAN,
+            show_default="the program's",
+            help="Of the switch, as 10MB: 128 bytes are a slot.",
+        ),
     ] = None,
     slot_features: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="A slot holds a whole feature of this many numbers, 4 bytes each, as the paper "
-            "counts; default: a slot holds a fragment.",
-        ),
-    ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            help=f"{', '.join(SYSTEMS)}; with a plan: {' or '.join(HOSTS_ALONE)} on its partition."
+            metavar="N",
+            rich_help_panel=PLAN,
+            show_default="a slot holds a fragment",
+            help="A slot holds a whole feature of so many numbers, 4 bytes each, as the paper "
+            "counts.",
         ),
     ] = None,
     partition: PartitionOption = None,
@@ -69,76 +127,128 @@ def simulate(
     order: OrderOption = None,
     assignment: AssignmentOption = None,
     bin_size: Annotated[
-        int | None, typer.Option(min=1, help=f"Vertices of a bin of g3; default: {BIN_SIZE:,}.")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            rich_help_panel=PLAN,
+            show_default=f"{BIN_SIZE:,}",
+            help="Vertices of a bin of g3.",
+        ),
     ] = None,
-    topology: Annotated[str, typer.Option(help="star or leaf-spine.")] = _STAR,
+    topology: Annotated[
+        str, typer.Option(metavar="NAME", rich_help_panel=NETWORK, help="star or leaf-spine.")
+    ] = _STAR,
     leaves: Annotated[
         int | None,
-        typer.Option(min=1, help=f"Switches with workers; default: {_DEFAULT_LEAF_SPINE.leaves}."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            rich_help_panel=NETWORK,
+            show_default=str(_DEFAULT_LEAF_SPINE.leaves),
+            help="Switches with workers.",
+        ),
     ] = None,
     spines: Annotated[
         int | None,
         typer.Option(
-            min=1, help=f"Switches between leaves; default: {_DEFAULT_LEAF_SPINE.spines}."
+            min=1,
+            metavar="N",
+            rich_help_panel=NETWORK,
+            show_default=str(_DEFAULT_LEAF_SPINE.spines),
+            help="Switches between leaves.",
         ),
     ] = None,
     completion: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
+            rich_help_panel=NETWORK,
+            show_default=_DEFAULT_LEAF_SPINE.completion,
             help="Of a leaf-spine: which switches complete sums that cross it. spine: as the P4 "
-            "program does, the default; leaf: the destination's, a variant that the P4 program "
-            "does not implement."
+            "program does; leaf: the destination's, a variant that it does not implement.",
         ),
     ] = None,
-    layers: Annotated[int, typer.Option(min=1, help="Exchanges in an epoch.")] = 4,
-    features: Annotated[int, typer.Option(min=1, help="Numbers per feature.")] = 128,
     bandwidth: Annotated[
-        float, typer.Option(help="Mbit/s of each link in each direction.")
-    ] = _DEFAULT.bandwidth,
-    delay: Annotated[float, typer.Option(help="Microseconds on each link.")] = _DEFAULT.delay,
-    overhead: Annotated[
-        int, typer.Option(help="Bytes that a frame takes on a link beside those that are counted.")
-    ] = _DEFAULT.overhead,
-    buffer: Annotated[
-        str | None,
+        float,
         typer.Option(
-            help="Of each queue of the switch, as 500kB: what does not fit is lost; or no limit."
+            metavar="MBIT/S", rich_help_panel=NETWORK, help="Of each link in each direction."
         ),
-    ] = None,
-    ecn_threshold: Annotated[
-        int, typer.Option(min=0, help="Queue length in packets from which packets are marked.")
-    ] = _DEFAULT.ecn_threshold or 0,
+    ] = _DEFAULT.bandwidth,
+    delay: Annotated[
+        float,
+        typer.Option(metavar="NUMBER", rich_help_panel=NETWORK, help="Microseconds on each link."),
+    ] = _DEFAULT.delay,
+    overhead: Annotated[
+        int,
+        typer.Option(
+            metavar="BYTES",
+            rich_help_panel=NETWORK,
+            help="That a frame takes on a link beside those that are counted.",
+        ),
+    ] = _DEFAULT.overhead,
     window: Annotated[
-        int, typer.Option(min=1, help="Features in flight per worker.")
+        int,
+        typer.Option(
+            min=1, metavar="N", rich_help_panel=NETWORK, help="Features in flight per worker."
+        ),
     ] = _DEFAULT.window,
-    congestion_control: Annotated[
-        bool, typer.Option(help="Begin slowly, and send more slowly when packets come marked.")
-    ] = True,
-    recirculation_rate: Annotated[
-        float | None,
-        typer.Option(help="Passes per second of the switch's loop; default: no limit."),
-    ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(
-            help="Microseconds, at least, until what does not come is asked for; default: ten "
-            "round trips of an empty network."
+            metavar="NUMBER",
+            rich_help_panel=NETWORK,
+            show_default="ten round trips of an empty network",
+            help="Microseconds, at least, until what does not come is asked for.",
         ),
     ] = None,
+    recirculation_rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATE",
+            rich_help_panel=NETWORK,
+            show_default="no limit",
+            help="Passes per second of the switch's loop.",
+        ),
+    ] = None,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            rich_help_panel=CONGESTION,
+            show_default="no limit",
+            help="Of each queue of the switch, as 500kB: what does not fit is lost.",
+        ),
+    ] = None,
+    ecn_threshold: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            rich_help_panel=CONGESTION,
+            help="Packets in a queue from which on they are marked.",
+        ),
+    ] = _DEFAULT.ecn_threshold or 0,
+    no_congestion_control: NoControlOption = False,
+    congestion_control: ControlOption = False,
     background_load: Annotated[
         float,
-        typer.Option(help="Flows between the workers: their mean share of each link's rate."),
+        typer.Option(
+            metavar="SHARE",
+            rich_help_panel=CONGESTION,
+            help="Flows between the workers: their mean share of each link's rate.",
+        ),
     ] = _DEFAULT.background_load,
-    seed: Annotated[
-        int, typer.Option(min=0, help="For partition, blocks, order and background.")
-    ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
+    ] = False,
 ) -> None:
-    """Simulate one exchange of a layer in ns-3, and say what an epoch takes.
+    """Simulate one exchange of a layer in ns-3.
 
-    Simulates the plan in the folder PLAN; or else makes what SYSTEM has for GRAPH: bns-gcn
-    (hosts send copies), g3 (the same with its partition and bins), strawman (slots first come,
-    first served), paper or best (plans).
+    Says what an epoch takes. Simulates the plan in the folder of --plan; or else
+    makes what --system has for --graph: bns-gcn (hosts send copies), g3 (the
+    same with its partition and bins), strawman (slots first come, first served),
+    paper or best (plans).
     """
     if plan is not None and not (graph is None and workers is None and memory is None):
         raise typer.BadParameter("a plan has its own graph, workers and memory")
@@ -162,7 +272,9 @@ def simulate(
             buffer=None if buffer is None else parse_bytes("--buffer", buffer),
             ecn_threshold=ecn_threshold,
             window=window,
-            congestion_control=congestion_control,
+            congestion_control=heeds_marks(
+                control=congestion_control, no_control=no_congestion_control
+            ),
             recirculation_rate=recirculation_rate,
             timeout=timeout,
             background_load=background_load,

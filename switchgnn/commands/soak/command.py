@@ -14,12 +14,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.shared.nursery import fork_nursery
+from switchgnn.commands.shared.panels import OUTPUT, VIRTUAL_TIME
 from switchgnn.commands.shared.sentences import counted, ran_as
 from switchgnn.commands.shared.topology import (
     BackendOption,
+    FabricChoice,
     FabricOption,
     LeavesOption,
     SpinesOption,
+    TargetChoice,
     TargetOption,
     Topology,
     TopologyOption,
@@ -35,45 +38,82 @@ _SEEDS = 2**32
 _MINUTES = 1.0
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: switchgnn soak --simulated --exchanges 3 --seed 7")
 def soak(
     minutes: Annotated[
-        float | None, typer.Option(min=0, help="Begin no run after so long; default: 1.")
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="NUMBER",
+            show_default=f"{_MINUTES:g}",
+            help="Begin no run after so long.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            show_default="another each time",
+            help="All runs follow from it.",
+        ),
     ] = None,
     topology: TopologyOption = Topology.STAR,
     leaves: LeavesOption = None,
     spines: SpinesOption = None,
-    target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
-    fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
+    target: TargetChoice = TargetOption.AUTO,
+    fabric: FabricChoice = FabricOption.AUTO,
     backend: BackendOption = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="All runs follow from it; default: another each time.")
-    ] = None,
     simulated: Annotated[
         bool,
         typer.Option(
             "--simulated",
+            rich_help_panel=VIRTUAL_TIME,
             help="Hosts, switches and controller in this process, in virtual time. With --seed "
             "and neither --exchanges nor --minutes that scenario alone.",
         ),
     ] = False,
     exchanges: Annotated[
-        int | None, typer.Option(min=1, help="With --simulated: end behind so many.")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            rich_help_panel=VIRTUAL_TIME,
+            show_default=False,
+            help="With --simulated: end behind so many.",
+        ),
     ] = None,
     scenario: Annotated[
         str | None,
-        typer.Option(help="With --simulated: the only scenario: its file, JSON or TOML, or JSON."),
+        typer.Option(
+            metavar="WHICH",
+            rich_help_panel=VIRTUAL_TIME,
+            show_default=False,
+            help="With --simulated: the only scenario: its file, JSON or TOML, or JSON.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="With --simulated: make what fails small, and draw it in this folder."),
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=VIRTUAL_TIME,
+            show_default=False,
+            help="With --simulated: make what fails small, and draw it there.",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
+    ] = False,
 ) -> None:
-    """Exchange over random graphs on links with random faults, again and again.
+    """Exchange over random graphs with random faults, again and again.
 
-    Each run draws its workers, graph, slots, features and faults, and compares every
-    sum with a reference. Ctrl-C ends it early; the summary comes in any case. Exit
-    code 0 when every sum was exact, 1 when one was not, 2 when a run could not be done.
+    Each run draws its workers, graph, slots, features and faults, and compares
+    every sum with a reference. Ctrl-C ends it early; the summary comes in any
+    case. Exit code 0 when every sum was exact, 1 when one was not, 2 when a run
+    could not be done.
     """
     chosen = random.SystemRandom().randrange(_SEEDS) if seed is None else seed
     numbers = find_leaves_and_spines(topology, leaves, spines)

@@ -11,8 +11,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from switchgnn.commands.shared.config_file import ConfigOption
+from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
+from switchgnn.commands.shared.panels import DATA, EXCHANGE, MODEL, OUTPUT, TRAINING
 from switchgnn.commands.shared.sentences import ran_as, strategies_line
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
@@ -20,13 +23,17 @@ from switchgnn.commands.shared.strategies import (
     OrderOption,
     PartitionOption,
     SendOption,
+    SlotsOption,
     StrategyOption,
 )
 from switchgnn.commands.shared.topology import (
     BackendOption,
+    BandwidthOption,
+    FabricChoice,
     FabricOption,
     LeavesOption,
     SpinesOption,
+    TargetChoice,
     TargetOption,
     Topology,
     TopologyOption,
@@ -54,13 +61,14 @@ from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spin
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies import choose, usual_window
 
-_CHOICES = "|".join(each.name for each in TRANSPORTS)
-_TRANSPORT_HELP = (
-    "What carries the sums; repeat it to compare. "
-    + "; ".join(f"{each.name}: {each.help}" for each in TRANSPORTS)
-    + f". Default: {DEFAULT.name}."
-)
 _SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
+# Paragraphs of a help are lines of it.
+_TRANSPORT_HELP = "\n\n".join(
+    (
+        "What carries the sums; repeat it to compare:",
+        *(f"{each.name}: {each.help}" for each in TRANSPORTS),
+    )
+)
 
 
 def _known_transports(names: list[str] | None) -> list[str] | None:
@@ -81,95 +89,254 @@ class PipelineOption(str, Enum):
     SEQUENTIAL = "sequential"
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def _named_data() -> list[str]:
+    return ["digits", "karate", "cora", "citeseer", "pubmed", "reddit", "yelp", "ogbn-products"]
+
+
+def _named_models() -> list[str]:
+    return ["gcn", "sage", "gin"]
+
+
+def _named_transports() -> list[str]:
+    return [each.name for each in TRANSPORTS]
+
+
+@app.command(epilog="Example: switchgnn train --data karate --workers 2 --epochs 3")
 def train(
     context: typer.Context,
+    config: ConfigOption = None,
     data: Annotated[
         str,
         typer.Option(
+            metavar="NAME",
+            rich_help_panel=DATA,
+            autocompletion=_named_data,
             help="digits, karate, cora, citeseer, pubmed, reddit, yelp, ogbn-products, "
-            "digits:NEIGHBOURS or random:VERTICES:EDGES:SEED."
+            "digits:NEIGHBOURS or random:VERTICES:EDGES:SEED.",
         ),
     ] = "digits",
     root: Annotated[
-        Path | None, typer.Option(help="Folder of the data set, such as raw Planetoid files.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=DATA,
+            show_default=False,
+            help="Of the data set, such as raw Planetoid files.",
+        ),
     ] = None,
     edges: Annotated[
-        Path | None, typer.Option(help="Your own graph: an edge list; with the next two.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=DATA,
+            show_default=False,
+            help="Your own graph: an edge list; with the next two.",
+        ),
     ] = None,
     node_features: Annotated[
-        Path | None, typer.Option(help="Its features: .npy, .csv or .json.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=DATA,
+            show_default=False,
+            help="Its features: .npy, .csv or .json.",
+        ),
     ] = None,
-    labels: Annotated[Path | None, typer.Option(help="Its labels: .csv, .npy or text.")] = None,
-    model: Annotated[str, typer.Option(help="gcn, sage, gin, or your own: FILE.py:NAME.")] = "gcn",
-    layers: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 2,
-    hidden: Annotated[int, typer.Option(min=1, help="Hidden units.")] = 16,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=DATA,
+            show_default=False,
+            help="Its labels: .csv, .npy or text.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(min=1, max=128, metavar="N", rich_help_panel=DATA, help="Number of workers."),
+    ] = 4,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            rich_help_panel=DATA,
+            help="Of splits, weights, dropout and the plan.",
+        ),
+    ] = 0,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=MODEL,
+            autocompletion=_named_models,
+            help="gcn, sage, gin, or your own: FILE.py:NAME.",
+        ),
+    ] = "gcn",
+    layers: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="Number of layers.")
+    ] = 2,
+    hidden: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="Hidden units.")
+    ] = 16,
     dropout: Annotated[
-        float, typer.Option(min=0.0, max=0.99, help="Share of hidden units that are dropped.")
+        float,
+        typer.Option(
+            min=0.0,
+            max=0.99,
+            metavar="SHARE",
+            rich_help_panel=MODEL,
+            help="Of hidden units that are dropped.",
+        ),
     ] = 0.5,
     input_dropout: Annotated[
         float | None,
-        typer.Option(min=0.0, max=0.99, help="Of the features; default: as --dropout."),
+        typer.Option(
+            min=0.0,
+            max=0.99,
+            metavar="SHARE",
+            rich_help_panel=MODEL,
+            show_default="as --dropout",
+            help="Of features that are dropped.",
+        ),
     ] = None,
-    lr: Annotated[float, typer.Option(min=0.0, help="Learning rate of Adam.")] = 0.01,
-    weight_decay: Annotated[float, typer.Option(min=0.0)] = 5e-4,
     paper: Annotated[
-        bool, typer.Option(help="The paper's model: gcn, 4 layers, 128 units, rate 0.01.")
+        bool,
+        typer.Option(
+            rich_help_panel=MODEL,
+            show_default=False,
+            help="The paper's model: gcn, 4 layers, 128 units.",
+        ),
     ] = False,
-    epochs: Annotated[int, typer.Option(min=1)] = 100,
-    evaluate_every: Annotated[int, typer.Option(min=1, help="Epochs.")] = 10,
+    epochs: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=TRAINING, help="Number of epochs.")
+    ] = 100,
+    lr: Annotated[
+        float,
+        typer.Option(
+            min=0.0, metavar="RATE", rich_help_panel=TRAINING, help="Learning rate of Adam."
+        ),
+    ] = 0.01,
+    weight_decay: Annotated[
+        float, typer.Option(min=0.0, metavar="RATE", rich_help_panel=TRAINING, help="Of Adam.")
+    ] = 5e-4,
+    evaluate_every: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="EPOCHS", rich_help_panel=TRAINING, help="How often to evaluate."
+        ),
+    ] = 10,
     patience: Annotated[
-        int, typer.Option(min=0, help="Stop after so many evaluations without a gain; 0: never.")
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            rich_help_panel=TRAINING,
+            help="Stop after so many evaluations without a gain; 0: never.",
+        ),
     ] = 0,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Save there, and go on from there.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=TRAINING,
+            show_default=False,
+            help="Save there, and go on from there.",
+        ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=128, help="Number of workers.")] = 4,
     transport: Annotated[
         list[str] | None,
-        typer.Option(metavar=_CHOICES, help=_TRANSPORT_HELP, callback=_known_transports),
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=EXCHANGE,
+            show_default=DEFAULT.name,
+            help=_TRANSPORT_HELP,
+            callback=_known_transports,
+            autocompletion=_named_transports,
+        ),
     ] = None,
     sampling: Annotated[
-        float, typer.Option(min=0.0001, max=1.0, help=f"BNS-GCN's p, for the transport {_SAMPLED}.")
+        float,
+        typer.Option(
+            min=0.0001,
+            max=1.0,
+            metavar="P",
+            rich_help_panel=EXCHANGE,
+            help=f"BNS-GCN's p, for the transport {_SAMPLED}.",
+        ),
     ] = 1.0,
+    bin_memory: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="BYTES",
+            rich_help_panel=EXCHANGE,
+            help=f"That two bins take, for the transport {G3.name}.",
+        ),
+    ] = 1_000_000,
+    pipeline: Annotated[
+        PipelineOption,
+        typer.Option(
+            metavar="WHAT",
+            rich_help_panel=EXCHANGE,
+            help=f"Overlaps with the transport {G3.name}: "
+            f"{', '.join(each.value for each in PipelineOption)}.",
+        ),
+    ] = PipelineOption.BOTH,
     strategy: StrategyOption = PAPER,
     partition: PartitionOption = None,
     blocks: BlocksOption = None,
     send: SendOption = None,
     order: OrderOption = None,
     assignment: AssignmentOption = None,
-    bin_memory: Annotated[
-        int, typer.Option(min=1, help=f"Bytes that two bins take, for the transport {G3.name}.")
-    ] = 1_000_000,
-    pipeline: Annotated[
-        PipelineOption, typer.Option(help=f"What overlaps with the transport {G3.name}.")
-    ] = PipelineOption.BOTH,
+    slots: SlotsOption = None,
     topology: TopologyOption = Topology.STAR,
     leaves: LeavesOption = None,
     spines: SpinesOption = None,
-    target: Annotated[TargetOption, typer.Option(help="The switch.")] = TargetOption.AUTO,
-    fabric: Annotated[FabricOption, typer.Option(help="The network.")] = FabricOption.AUTO,
+    target: TargetChoice = TargetOption.AUTO,
+    fabric: FabricChoice = FabricOption.AUTO,
     backend: BackendOption = None,
-    slots: Annotated[int | None, typer.Option(min=2, help="Aggregators per block.")] = None,
-    bandwidth: Annotated[
-        float | None, typer.Option(min=0.1, help="Mbit/s per link (Mininet only).")
-    ] = None,
+    bandwidth: BandwidthOption = None,
     window: WindowOption = None,
-    faults: Annotated[str, typer.Option(help="As for `switchgnn run`.")] = "",
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-    plots: Annotated[Path | None, typer.Option(help="Folder for plots, as PNG and SVG.")] = None,
-    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard events.")] = None,
+    faults: FaultsOption = "",
+    plots: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+            help="For plots, as PNG and SVG.",
+        ),
+    ] = None,
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+            help="For TensorBoard events.",
+        ),
+    ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON line per epoch, and one at the end.")
+        bool,
+        typer.Option(
+            "--json",
+            rich_help_panel=OUTPUT,
+            help="One JSON line per epoch, and one at the end.",
+        ),
     ] = False,
 ) -> None:
-    """Train a GNN on the whole graph, its neighbour sums made in the switch.
+    """Train a GNN, its neighbour sums made in the switch.
 
-    Every worker holds a part of the graph. Each layer adds up local neighbours with
-    PyTorch Geometric and remote ones through the transport, forward and backward, so
-    the losses are those of one machine. With several --transport the same training
-    runs over each, and a table compares them. Over transports other than switch, of the
-    strategies only --partition and --assignment count; g3 has a partition of its own by
-    default.
+    Every worker holds a part of the graph. Each layer adds up local neighbours
+    with PyTorch Geometric and remote ones through the transport, forward and
+    backward, so the losses are those of one machine. With several --transport
+    the same training runs over each, and a table compares them. Over transports
+    other than switch, of the strategies only --partition and --assignment count;
+    g3 has a partition of its own by default.
     """
     nursery = context.with_resource(training_nursery())
     # What needs PyTorch; other commands do without it.

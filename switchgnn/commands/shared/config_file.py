@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`--config`: options of a command from a TOML file; those on the command line count more."""
+
+import difflib
+import inspect
+import reprlib
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from typer.core import TyperOption
+
+from switchgnn.commands.errors import ConfigError
+from switchgnn.regular_file import open_regular
+
+# Options of a command are a page of text.
+_MOST_BYTES = 65536
+_ITSELF = ("config", "help")
+# What an option takes, what that is in TOML, and what it is called.
+_KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
+    (bool, (bool,), "true or false"),
+    (int, (int,), "a whole number"),
+    (float, (int, float), "a number"),
+)
+
+
+def _read_config(context: typer.Context, file: Path | None) -> Path | None:
+    """Let the options of a file be the defaults of a command, which then looks there itself."""
+    if file is not None and not context.resilient_parsing:
+        options = _options(context)
+        table = _table(file)
+        _refuse_unknown(file, table, options)
+        context.default_map = {
+            options[key].name or key: _value(context, file, key, options[key], value)
+            for key, value in table.items()
+        }
+    return file
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        callback=_read_config,
+        is_eager=True,
+        show_default=False,
+        help="TOML with options, as workers = 4; those given here count more.",
+    ),
+]
+
+
+def _table(file: Path) -> dict[str, Any]:
+    """Read a file.
+
+    Raises:
+        ConfigError: it is not there, too long, or no TOML.
+    """
+    try:
+        with open_regular(file) as opened:
+            content = opened.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"Cannot read --config {file}: {error.strerror}.") from error
+    if len(content) > _MOST_BYTES:
+        raise ConfigError(f"--config {file} has more than {_MOST_BYTES:,} bytes: write options.")
+    try:
+        found = msgspec.toml.decode(content, type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ConfigError(f"--config {file} is no TOML: {error}.") from error
+    return found
+
+
+def _options(context: typer.Context) -> dict[str, TyperOption]:
+    """Return the options of the command, by their names without dashes."""
+    return {
+        name.removeprefix("--"): option
+        for option in context.command.params
+        if isinstance(option, TyperOption)
+        for name in option.opts
+        if name.startswith("--") and name.removeprefix("--") not in _ITSELF
+    }
+
+
+def _refuse_unknown(
+    file: Path, table: Mapping[str, Any], options: Mapping[str, TyperOption]
+) -> None:
+    for key in table:
+        if key not in options:
+            near = difflib.get_close_matches(key.replace("_", "-").lower(), options, n=1)
+            hint = f"did you mean {near[0]}?" if near else "--help lists those that there are."
+            raise ConfigError(
+                f"--config {file}: {reprlib.repr(key)} is no option of this command; {hint}"
+            )
+
+
+def _value(
+    context: typer.Context, file: Path, key: str, option: TyperOption, value: object
+) -> object:
+    """Return the value of a key.
+
+    Raises:
+        ConfigError: it has another type than the option, or the option refuses it.
+    """
+    kinds, words = _kinds(context, option)
+    if option.multiple and not isinstance(value, list):
+        raise ConfigError(f"--config {file}: {key} may be repeated: write a list.")
+    for each in value if option.multiple and isinstance(value, list) else [value]:
+        # To Python a bool is an int.
+        if not isinstance(each, kinds) or (isinstance(each, bool) and bool not in kinds):
+            raise ConfigError(
+                f"--config {file}: {key} = {reprlib.repr(each)}, which must be {words}."
+            )
+    try:
+        option.process_value(context, value)
+    except typer.BadParameter as error:
+        raise ConfigError(
+            f"--config {file}: {key} = {reprlib.repr(value)}: {error.message}"
+        ) from error
+    return value
+
+
+def _kinds(context: typer.Context, option: TyperOption) -> tuple[tuple[type, ...], str]:
+    """Return what values of an option are in TOML: types, and a word for them."""
+    function = context.command.callback
+    hints = typing.get_type_hints(inspect.unwrap(function)) if function else {}
+    hint = hints[option.name or ""]
+    # `list[str] | None` has the argument `list[str]`, and that `str`.
+    found = {hint, *typing.get_args(hint)}
+    found |= {inner for each in found for inner in typing.get_args(each)}
+    for kind, taken, words in _KINDS:
+        if kind in found:
+            return taken, words
+    return (str,), "a string"
