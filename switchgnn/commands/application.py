@@ -26,6 +26,7 @@ COMMANDS = (
         "Install, show, clear and watch tables.",
         "switchgnn.controller.cli",
     ),
+    Late("network", _SWITCHES, "Write down where switches and workers are."),
     Late("doctor", _HERE, "Say what is installed, what is missing, and what mends it."),
 )
 

@@ -16,7 +16,8 @@ from switchgnn.network.interfaces import interface_named, interfaces
 from switchgnn.planner.arrays.whole_file import whole_file
 
 app = typer.Typer(
-    help="Write down where switches and workers are, for all commands that take --network.",
+    help="Write down where switches and workers are.",
+    epilog="Example: switchgnn network init --interface enp1s0 --interface enp2s0",
     no_args_is_help=True,
 )
 
