@@ -10,7 +10,6 @@ import numpy as np
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.torch.errors import JobError
 from switchgnn.training.data.dataset import Dataset, dataset_from_graph
-from switchgnn.training.data.dataset_file import read_dataset
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.data.split import Split
 
@@ -22,8 +21,7 @@ def dataset_of(source: Any, *, name: str = "data") -> Dataset:  # noqa: ANN401 -
 
     Args:
         source: a ``Data`` of PyTorch Geometric with features, labels and masks; a PyG or OGB data
-            set with one of them; the path of a file that SwitchGNN wrote; or a name that
-            `switchgnn train --data` takes.
+            set with one of them; or a name, or a file, that `switchgnn train --data` takes.
         name: what messages call a ``Data``.
 
     Raises:
@@ -32,10 +30,8 @@ def dataset_of(source: Any, *, name: str = "data") -> Dataset:  # noqa: ANN401 -
     """
     if isinstance(source, Dataset):
         return source
-    if isinstance(source, Path):
-        return read_dataset(source)
-    if isinstance(source, str):
-        return load_dataset(source)
+    if isinstance(source, str | Path):
+        return load_dataset(str(source))
     if not hasattr(source, "edge_index") and hasattr(source, "__getitem__"):
         name = getattr(source, "name", None) or type(source).__name__.lower()
         source = source[0]

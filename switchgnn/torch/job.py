@@ -5,6 +5,7 @@
 import hashlib
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -77,12 +78,13 @@ def write_job(
     spines: int = 1,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
+    writing: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Job:
     """Plan a training and write down what its workers need; readers see all of it or nothing.
 
     Args:
-        data: a ``Data`` of PyTorch Geometric, a PyG or OGB data set, a file of SwitchGNN, or a
-            name, as `dataset_of` takes it.
+        data: a ``Data`` of PyTorch Geometric, a PyG or OGB data set, a name or a file, as
+            `dataset_of` takes it.
         workers: their number.
         folder: new, empty, or an older job, which is replaced as a whole.
         name: what messages and reports call a ``Data``.
@@ -92,6 +94,7 @@ def write_job(
         spines: how many switches are above the leaves.
         seed: of the partition, the blocks and the order.
         progress: called with a few words at the start of each step.
+        writing: makes what is entered while files are written.
 
     Returns:
         What was written.
@@ -101,6 +104,8 @@ def write_job(
         DatasetError: the data does not belong together.
         PlannerError: no plan for these options.
     """
+    target = Path(folder).resolve()
+    _check_target(target)
     dataset = dataset_of(data, name=name)
     asked = asked or Asked(PAPER)
     program = load_program()
@@ -116,10 +121,8 @@ def write_job(
         assignment=asked.load_assignment(),
         progress=progress,
     )
-    target = Path(folder).resolve()
-    _check_target(target)
     try:
-        with replacing(target) as new:
+        with writing(), replacing(target) as new:
             write_plan(plan, new / PLAN_FOLDER)
             write_partitions(dataset, plan.assignment, new / PARTS_FOLDER)
             job = Job(

@@ -24,6 +24,7 @@ from switchgnn.commands.plan.display import (
     ways_table,
 )
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
+from switchgnn.commands.plan.parts import write_job_of
 from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.panels import DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.commands.shared.steps import Steps
@@ -151,6 +152,24 @@ def plan(
             "over time.",
         ),
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            rich_help_panel=DATA,
+            show_default=False,
+            help="In place of GRAPH, with --parts: what `switchgnn train --data` takes, or a file "
+            "of such a data set.",
+        ),
+    ] = None,
+    parts: Annotated[
+        bool,
+        typer.Option(
+            "--parts",
+            rich_help_panel=OUTPUT,
+            help="Write a job to --out: the plan, and each worker's part of --data.",
+        ),
+    ] = False,
     check: Annotated[
         Path | None,
         typer.Option(
@@ -174,22 +193,41 @@ def plan(
     if check is not None:
         _check(check, graph, as_json=as_json)
         return
-    if graph is None or workers is None:
+    if graph is None and not parts:
         raise typer.BadParameter("give a GRAPH and --workers, or a folder to --check")
+    if workers is None:
+        raise typer.BadParameter("give --workers")
     leaf_spine = find_plan_leaf_spine(workers, leaves, spines)
+    asked = Asked(
+        strategy,
+        partition_for_leaf_spine(partition, leaf_spine),
+        blocks,
+        send,
+        order,
+        assignment,
+    ).checked()
+    if graph is None:
+        if data is None or out is None:
+            raise typer.BadParameter("--parts needs --data and --out")
+        told = write_job_of(
+            data,
+            workers,
+            out,
+            asked=asked,
+            slots=_slots(slots, memory),
+            leaf_spine=leaf_spine,
+            seed=seed,
+        )
+        typer.echo(told.as_json() if as_json else told.sentence(out))
+        return
+    if parts or data is not None:
+        raise typer.BadParameter("--parts and --data take the place of GRAPH")
     options = PlanOptions(
         graph=graph,
         workers=workers,
         slots=_slots(slots, memory),
         features=features,
-        asked=Asked(
-            strategy,
-            partition_for_leaf_spine(partition, leaf_spine),
-            blocks,
-            send,
-            order,
-            assignment,
-        ).checked(),
+        asked=asked,
         directions=directions,
         seed=seed,
         link_rate=link_rate,

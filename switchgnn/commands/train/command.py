@@ -115,7 +115,7 @@ def train(
             rich_help_panel=DATA,
             autocompletion=_named_data,
             help="digits, karate, cora, citeseer, pubmed, reddit, yelp, ogbn-products, "
-            "digits:NEIGHBOURS or random:VERTICES:EDGES:SEED.",
+            "digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, or a file .npz.",
         ),
     ] = "digits",
     root: Annotated[

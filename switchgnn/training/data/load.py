@@ -17,6 +17,7 @@ from switchgnn.training.errors import DatasetError
 # The folder in which data sets are searched and to which they are downloaded.
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
+_ARCHIVE = ".npz"
 
 _Loader = Callable[[str, Path, int], Dataset]
 
@@ -32,7 +33,8 @@ def load_dataset(
 
     Args:
         name: one of DATASETS, in upper or lower case; or the digits with more or fewer
-            neighbours, ``digits:NEIGHBOURS``, or a random graph, ``random:VERTICES:EDGES:SEED``.
+            neighbours, ``digits:NEIGHBOURS``, or a random graph, ``random:VERTICES:EDGES:SEED``;
+            or a file ``.npz`` of the planner's form, with features and labels.
         root: the folder with the files, or to download them to; None is data/ in the current
             folder. Digits and karate need none.
         seed: the seed of the split, if the data set comes without one.
@@ -47,6 +49,8 @@ def load_dataset(
         PlannerError: a Planetoid file or the name of a random graph is not valid.
     """
     key = name.lower()
+    if key.endswith(_ARCHIVE):
+        return planner_graphs.load_graph_file(Path(name), seed)
     if key.startswith(PREFIX):
         return planner_graphs.load_random_dataset(key, seed)
     if key.startswith(DIGITS_PREFIX):
@@ -54,7 +58,7 @@ def load_dataset(
     if key not in DATASETS:
         raise DatasetError(
             f"no data set {name}; there are {', '.join(DATASETS)}, digits:NEIGHBOURS, "
-            "and random:VERTICES:EDGES:SEED"
+            "random:VERTICES:EDGES:SEED, and files .npz"
         )
     data = DATASETS[key](key, DEFAULT_ROOT if root is None else Path(root), seed)
     if normalize_features is None:

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.planner.graphs import bundled, planetoid
+from switchgnn.planner.graphs.npz_file import load_npz
 from switchgnn.planner.graphs.random_graph import load_random
 from switchgnn.training.data.dataset import Dataset, dataset_from_graph
 from switchgnn.training.data.split import split_of_codes, split_vertices
+from switchgnn.training.errors import DatasetError
 
 # Of random graphs.
 FEATURES = 32
@@ -45,6 +47,31 @@ def load_karate(seed: int) -> Dataset:
     features = np.eye(graph.vertices, dtype=np.float32)
     split = split_vertices(graph.labels, seed)
     return dataset_from_graph(graph, features=features, labels=graph.labels, split=split)
+
+
+def load_graph_file(path: Path, seed: int) -> Dataset:
+    """Return the data set in an archive of the planner's form, with a random split.
+
+    Args:
+        path: an ``.npz`` with the arrays indptr, indices, features and labels, as ``load_npz``
+            takes it.
+        seed: of the split.
+
+    Returns:
+        The data set.
+
+    Raises:
+        PlannerError: the file cannot be read, or holds something else.
+        DatasetError: it has no features or no labels.
+    """
+    graph = load_npz(path)
+    if graph.features is None or graph.labels is None:
+        missing = "features" if graph.features is None else "labels"
+        raise DatasetError(
+            f"{path} has no array {missing}: training needs indptr, indices, features and labels"
+        )
+    split = split_vertices(graph.labels, seed)
+    return dataset_from_graph(graph, features=graph.features, labels=graph.labels, split=split)
 
 
 def find_planetoid(name: str, root: Path) -> Path | None:
