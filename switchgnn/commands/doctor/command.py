@@ -8,7 +8,8 @@ import os
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,9 +17,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from switchgnn.commands.doctor.finding import Finding
 from switchgnn.commands.doctor.installation import find_installation
+from switchgnn.commands.doctor.network_findings import examine_network
 from switchgnn.errors import SwitchGNNError
 from switchgnn.native_compiler import find_compiler
+from switchgnn.network.file import read_network
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.simulator.wheel import find_wheel
@@ -30,37 +34,27 @@ _SIMULATE = "switchgnn simulate"
 _COMPILED = "switchgnn simulate, and native code in the embedded switch and hosts"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The result of looking for one requirement.
-
-    Attributes:
-        name: what was looked for.
-        needed_for: what it is used for.
-        required: whether nothing runs without it.
-        found: its version or place, or None.
-        mend: the command that installs it.
-    """
-
-    name: str
-    needed_for: str
-    required: bool
-    found: str | None
-    mend: str
-
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn doctor --json")
 def doctor(
+    network: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            help="Look at the network of this file instead, as it is seen from here: switches, "
+            "MTU, offloads, rights.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what is installed, what is missing, and what mends it.
 
     Exit code 0 when everything required is here, 2 otherwise.
     """
-    findings = examine()
+    findings = examine() if network is None else examine_network(read_network(network))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings]))
     else:
