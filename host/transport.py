@@ -40,6 +40,7 @@ class WorkerEnd:
         sampling: the share of rows that travel.
         seed: what is sampled with.
         clock: what time it is where the link is.
+        recording: the file that keeps what passes the link, or None.
     """
 
     worker: int
@@ -56,6 +57,7 @@ class WorkerEnd:
     sampling: float
     seed: int
     clock: Clock = SYSTEM_CLOCK
+    recording: Path | None = None
 
     def open_link(self, protocol: int) -> Link:
         """Open the link for an IPv4 protocol.
@@ -63,8 +65,9 @@ class WorkerEnd:
         Raises:
             FaultError: the faults cannot be read.
             LinkError: the link cannot be opened.
+            WriteError: the file that is to keep its frames cannot be written.
         """
-        return open_worker_link(self.link, self.faults, self.worker, protocol)
+        return open_worker_link(self.link, self.faults, self.worker, protocol, self.recording)
 
     def plan_folder(self) -> Path:
         """Return the plan folder.

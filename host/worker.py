@@ -51,6 +51,7 @@ class WorkerTask:
             scale float64[R].
         pace: bounds on sending and waiting.
         faults: what to inject on its link, as ``--faults`` takes it.
+        recording: the file that keeps what passes its link, or None.
     """
 
     plan: Path
@@ -63,6 +64,7 @@ class WorkerTask:
     output: Path
     pace: Pace
     faults: str = ""
+    recording: Path | None = None
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -98,7 +100,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     steps = task.rounds * max(1, blocks * fragments)
     progress = _Progress(events, steps)
     fixed, sums, scales = [], [], []
-    with open_worker_link(task.link, task.faults, task.worker) as link:
+    with open_worker_link(task.link, task.faults, task.worker, recording=task.recording) as link:
         exchange = InNetworkExchange(
             manifest,
             part,

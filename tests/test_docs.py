@@ -11,6 +11,7 @@ import pytest
 
 from switchgnn.simulator.compile import what_is_missing
 from tests.support.documents import ENVIRONMENT, run_command
+from tests.support.levels import tshark_missing
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -36,6 +37,7 @@ COMMANDS = [
 
 
 NO_SIMULATIONS = what_is_missing()
+NO_TSHARK = tshark_missing()
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,11 @@ def folder(tmp_path_factory):
 def test_command(command, folder):
     if command.startswith(("switchgnn simulate", "switchgnn figures")) and NO_SIMULATIONS:
         pytest.skip(NO_SIMULATIONS)
+    if command.startswith("tshark "):
+        if NO_TSHARK:
+            pytest.skip(NO_TSHARK)
+        # As in a checkout.
+        (folder / "deploy").exists() or (folder / "deploy").symlink_to(ROOT / "deploy")
     if command.startswith("make "):
         # As many epochs as the default has would take most of the time of this file.
         command = f"{command} --directory {ROOT} EPOCHS=2"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses switch and fabric: the best that the machine has."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -90,6 +91,7 @@ def build_fabric(
     *,
     cable_faults: str = "",
     nursery: Nursery | None = None,
+    cable_recordings: Mapping[str, Path] | None = None,
 ) -> Fabric:
     """Return the fabric, not yet started.
 
@@ -99,6 +101,7 @@ def build_fabric(
         folder: for the logs of its processes.
         cable_faults: as ``Fabric`` takes them.
         nursery: as ``Fabric`` takes it.
+        cable_recordings: as ``Fabric`` takes them.
 
     Returns:
         A fabric in Mininet or over loopback.
@@ -107,7 +110,7 @@ def build_fabric(
         FabricError: the fabric cannot build such a site, or the machine lacks what it needs.
     """
     made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
-    return made(site, folder, cable_faults, nursery)
+    return made(site, folder, cable_faults, nursery, cable_recordings)
 
 
 def _chosen_fabric(asked: str, no_mininet: str | None) -> FabricKind:

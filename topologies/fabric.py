@@ -40,21 +40,30 @@ class Fabric(ABC):
         site: what to build.
         folder: for the logs of its processes, and their temporary files.
         cable_faults: what ``switchgnn run --faults`` takes, if it is for cables between switches;
-            only then are there relays on them.
+            only then, or if they are recorded, are there relays on them.
         nursery: forks embedded switches and workers; None: they are started as any program.
+        cable_recordings: the file of each cable that keeps what passes, as ``begin_recording`` has
+            made it, by the name of the cable; None: none.
 
     Attributes:
         relay: carries the cables of a running fabric, or None.
     """
 
     def __init__(
-        self, site: Site, folder: Path, cable_faults: str = "", nursery: Nursery | None = None
+        self,
+        site: Site,
+        folder: Path,
+        cable_faults: str = "",
+        nursery: Nursery | None = None,
+        cable_recordings: Mapping[str, Path] | None = None,
     ) -> None:
         self.site = site
         self._nursery = nursery
         self.folder = folder
         self.relay: FaultyCables | None = None
         self._cable_faults = cable_faults if site.cables else ""
+        self._cable_recordings = dict(cable_recordings or {}) if site.cables else {}
+        self._relays = bool(self._cable_faults or self._cable_recordings)
 
     @property
     def star(self) -> Star:
@@ -98,7 +107,8 @@ class Fabric(ABC):
     def cable_injected(self) -> dict[str, int]:
         """Return how many frames met a fault on a cable between switches, by kind."""
         injected: dict[str, int] = {}
-        for cable in self.relay.counts().values() if self.relay else ():
+        faulty = self.relay.counts().values() if self.relay and self._cable_faults else ()
+        for cable in faulty:
             for counts in cable["faults"].values():
                 for name, number in counts.items():
                     injected[name] = injected.get(name, 0) + number

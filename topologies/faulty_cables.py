@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cables between switches that lose, repeat, reorder and corrupt: the relay as a process."""
+"""Cables between switches that go through the relay, for faults or to be recorded: its process."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ class FaultyCables:
         faults: what ``switchgnn run --faults`` takes.
         folder: for its log.
         place: turns a command into one that runs where the ends of the cables are.
+        recordings: the file of each cable that keeps what passes, by its name; or none at all.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class FaultyCables:
         folder: Path,
         *,
         place: Callable[[Sequence[str]], list[str]] = list,
+        recordings: Mapping[str, Path] | None = None,
     ) -> None:
         command = [*_PROGRAM, *(word for cable in cables for word in cable)]
         self._child = Child(
@@ -54,6 +56,7 @@ class FaultyCables:
             environment=temporary_files_in(folder),
         )
         self._faults = faults
+        self._recordings = {name: str(path) for name, path in (recordings or {}).items()}
 
     def start(self) -> None:
         """Start the relay and wait until it carries frames.
@@ -63,6 +66,8 @@ class FaultyCables:
         """
         self._child.start()
         self._read()
+        if self._recordings:
+            self._ask(f"record {json.dumps(self._recordings)}")
         self.disturb(self._faults)
 
     def disturb(self, faults: str) -> None:

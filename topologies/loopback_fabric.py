@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A site over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from switchgnn.topologies.child import Child
@@ -20,14 +20,19 @@ class LoopbackFabric(Fabric):
     """Embedded switches and the workers as processes; a datagram is a frame.
 
     Args:
-        site, folder, cable_faults, nursery: as ``Fabric`` takes them.
+        site, folder, cable_faults, nursery, cable_recordings: as ``Fabric`` takes them.
 
     Raises:
         FabricError: the site has BMv2, or links with a limited bandwidth.
     """
 
     def __init__(
-        self, site: Site, folder: Path, cable_faults: str = "", nursery: Nursery | None = None
+        self,
+        site: Site,
+        folder: Path,
+        cable_faults: str = "",
+        nursery: Nursery | None = None,
+        cable_recordings: Mapping[str, Path] | None = None,
     ) -> None:
         if site.target is not Target.EMBEDDED:
             raise FabricError(
@@ -36,7 +41,7 @@ class LoopbackFabric(Fabric):
             )
         if site.bandwidth is not None:
             raise FabricError("The loopback fabric cannot limit bandwidth: take --fabric mininet.")
-        super().__init__(site, folder, cable_faults, nursery)
+        super().__init__(site, folder, cable_faults, nursery, cable_recordings)
         self._switches: list[Child] = []
         self._switch_ends: list[str] = []
         self._worker_ends: list[str] = []
@@ -85,12 +90,14 @@ class LoopbackFabric(Fabric):
         relayed = []
         for number, (name, lower, upper) in enumerate(site.cables):
             below, above, *ends = free[2 * workers + 4 * number :][:4]
-            far, near = ends if self._cable_faults else (above, below)
+            far, near = ends if self._relays else (above, below)
             links[lower.switch][lower.port] = _udp(below, far)
             links[upper.switch][upper.port] = _udp(above, near)
             relayed.append(RelayedCable(name, _udp(far, below), _udp(near, above)))
-        if self._cable_faults:
-            self.relay = FaultyCables(relayed, self._cable_faults, self.folder)
+        if self._relays:
+            self.relay = FaultyCables(
+                relayed, self._cable_faults, self.folder, recordings=self._cable_recordings
+            )
         return links
 
     def worker_link(self, worker: int) -> str:

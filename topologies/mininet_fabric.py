@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -52,19 +52,24 @@ class MininetFabric(Fabric):
     and a frame of a worker cannot be one for this machine. P4Runtime comes in by Unix sockets.
 
     Args:
-        site, folder, cable_faults, nursery: as ``Fabric`` takes them.
+        site, folder, cable_faults, nursery, cable_recordings: as ``Fabric`` takes them.
 
     Raises:
         FabricError: Mininet cannot be used here.
     """
 
     def __init__(
-        self, site: Site, folder: Path, cable_faults: str = "", nursery: Nursery | None = None
+        self,
+        site: Site,
+        folder: Path,
+        cable_faults: str = "",
+        nursery: Nursery | None = None,
+        cable_recordings: Mapping[str, Path] | None = None,
     ) -> None:
         reason = mininet_missing()
         if reason is not None:
             raise FabricError(f"{reason}; or take --fabric loopback.")
-        super().__init__(site, folder, cable_faults, nursery)
+        super().__init__(site, folder, cable_faults, nursery, cable_recordings)
         self._net: Any = None
         self._room: Any = None
         self._upper_room: Any = None
@@ -215,7 +220,7 @@ class MininetFabric(Fabric):
             _quiet(link.intf2.name, self._room.pid)
         if site.cables:
             self._upper_room = net.addHost(f"u{tag}", cls=Node, ip=None)
-            (self._add_relayed_cables if self._cable_faults else self._add_cables)(tag)
+            (self._add_relayed_cables if self._relays else self._add_cables)(tag)
         net.build()
         for worker, (host, station) in enumerate(zip(self._hosts, stations, strict=True)):
             host.setMAC(station.mac)
@@ -256,7 +261,11 @@ class MininetFabric(Fabric):
             relayed.append(RelayedCable(cable.name, *(f"eth:{name}" for name in inner)))
         enter = [_MNEXEC, "-a", str(host.pid)]
         self.relay = FaultyCables(
-            relayed, self._cable_faults, self.folder, place=lambda command: [*enter, *command]
+            relayed,
+            self._cable_faults,
+            self.folder,
+            place=lambda command: [*enter, *command],
+            recordings=self._cable_recordings,
         )
 
     def _add_link(self, one: tuple[Any, str], other: tuple[Any, str], *, shape_both: bool) -> None:

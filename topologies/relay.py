@@ -4,8 +4,9 @@
 
 It carries frames between the two ends of each cable, an ``eth:INTERFACE`` or a
 ``udp:HOST:PORT:PEER_HOST:PEER_PORT``. It says ``ready`` and answers each line that it reads:
-``faults TEXT`` sets what ``switchgnn run --faults`` takes and says ``set``; ``count`` prints as a
-line of JSON what has happened since. It ends with its input.
+``faults TEXT`` sets what ``switchgnn run --faults`` takes and says ``set``; ``record FILES``, JSON
+with the file of each cable, has what passes kept there and says ``recording``; ``count`` prints as
+a line of JSON what has happened since. It ends with its input.
 
 Faults meet what workers exchange, as on their links: other frames pass.
 """
@@ -17,10 +18,12 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from switchgnn.host.wire.faults import Faults, FaultyDirection
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES
+from switchgnn.host.wire.recording import Recording
 from switchgnn.softswitch.ports import Port, open_ports, parse_port
 
 # For experiments, RFC 3692: the switch's packets, and those of exchanges without it.
@@ -41,6 +44,8 @@ class _Way:
     def __init__(self, cable: str, direction: str, source: Port, target: Port) -> None:
         self._cable, self._direction = cable, direction
         self._source, self._target = source, target
+        self._taken: Recording | None = None
+        self._given: Recording | None = None
         self.due: float | None = None
         self.disturb(Faults())
 
@@ -50,6 +55,10 @@ class _Way:
             self.release()
         self._faulty = FaultyDirection(faults, self._cable, self._direction)
         self.taken = self.given = self.frames = 0
+
+    def record(self, *, taken: Recording | None = None, given: Recording | None = None) -> None:
+        """Keep the frames from now on, as they come or as they go on."""
+        self._taken, self._given = taken, given
 
     def carry(self) -> None:
         """Take the frames that have come, up to a turn, and give what becomes of them."""
@@ -63,6 +72,8 @@ class _Way:
                 continue
             self.taken += len(frame)
             self.frames += 1
+            if self._taken is not None:
+                self._taken.add((frame,))
             for each in self._faulty.disturb(frame) if _exchanged(frame) else (frame,):
                 self._give(each)
         self.due = time.monotonic() + _QUIET_SECONDS if self._faulty.holds else None
@@ -78,6 +89,8 @@ class _Way:
         return asdict(self._faulty.counts)
 
     def _give(self, frame: bytes) -> None:
+        if self._given is not None:
+            self._given.add((frame,))
         while True:
             try:
                 if self._target.send(frame):
@@ -102,6 +115,11 @@ class _Cable:
     def disturb(self, faults: Faults) -> None:
         for way in (self.up, self.down):
             way.disturb(faults)
+
+    def record(self, recording: Recording) -> None:
+        """Keep what the upper switch sends and sees."""
+        self.up.record(given=recording)
+        self.down.record(taken=recording)
 
     def counts(self) -> dict[str, Any]:
         """Return what the upper switch would count, and the faults of either way."""
@@ -152,6 +170,11 @@ class _Relay:
                 for cable in self._cables:
                     cable.disturb(faults)
                 _say("set")
+            elif command == "record":
+                files = json.loads(argument)
+                for cable in self._cables:
+                    cable.record(Recording(Path(files[cable.name])))
+                _say("recording")
             elif command == "count":
                 _say(json.dumps({cable.name: cable.counts() for cable in self._cables}))
         return bool(said)

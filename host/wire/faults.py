@@ -12,10 +12,12 @@ import re
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
 from switchgnn.host.wire.link import Link, Traffic, open_link
+from switchgnn.host.wire.recording import Recording, RecordingLink
 
 DIRECTIONS = ("up", "down")
 WORKERS, CABLES = "workers", "cables"
@@ -182,7 +184,13 @@ class FaultyLink(Link):
         self._link.close()
 
 
-def open_worker_link(description: str, faults: str, worker: int, protocol: int = PROTOCOL) -> Link:
+def open_worker_link(
+    description: str,
+    faults: str,
+    worker: int,
+    protocol: int = PROTOCOL,
+    recording: Path | None = None,
+) -> Link:
     """Open the link of a worker, with what is to go wrong on it.
 
     Args:
@@ -190,6 +198,8 @@ def open_worker_link(description: str, faults: str, worker: int, protocol: int =
         faults: as ``Faults.parse`` takes them; empty for none.
         worker: whose link it is.
         protocol: the IPv4 protocol that is to be received from an interface.
+        recording: the file that keeps its frames, as ``begin_recording`` has made it; None: no
+            file. Of faults it has what the switch sees of them.
 
     Returns:
         The open link.
@@ -197,9 +207,12 @@ def open_worker_link(description: str, faults: str, worker: int, protocol: int =
     Raises:
         FaultError: the faults cannot be read.
         LinkError: the description is malformed, or the link cannot be opened.
+        WriteError: the file cannot be written.
     """
     parsed = Faults.parse(faults)
     link = open_link(description, protocol)
+    if recording is not None:
+        link = RecordingLink(link, Recording(recording))
     return FaultyLink(link, parsed, worker) if parsed.rates else link
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scapy layers: what the packets mean, for people and for tests.
 
-Nothing that runs imports this module. Scapy is GPL-2.0; see the README.
+Nothing that runs an exchange imports this module. Scapy is GPL-2.0; see the README.
 """
 
 import zlib

@@ -58,6 +58,7 @@ class TrainTask:
         sampling: the share of rows that are sent, for ``host``.
         faults: what to inject on its link, as ``--faults`` takes it.
         bins: the size of bins and what overlaps, for ``g3``.
+        recording: the file that keeps what passes its link, or None.
         meeting: a file through which workers of one machine meet; None: at MASTER_ADDR and
             MASTER_PORT, where worker 0 listens on all interfaces.
     """
@@ -77,6 +78,7 @@ class TrainTask:
     sampling: float = 1.0
     faults: str = ""
     bins: BinOptions = field(default_factory=BinOptions)
+    recording: Path | None = None
     meeting: Path | None = None
 
     def to_json(self) -> str:
@@ -200,4 +202,5 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
         schedule=task.schedule,
         sampling=task.sampling,
         seed=task.options.seed,
+        recording=task.recording,
     )

@@ -16,6 +16,7 @@ SOAK = f"{E2E}/test_soak.py"
 RUN = f"{E2E}/test_run.py"
 BACKGROUND = f"{E2E}/test_background.py"
 BAD_INPUT = f"{E2E}/test_bad_input.py"
+CAPTURE = f"{E2E}/test_capture.py"
 PTF = "tests/ptf/test_ptf.py"
 LAYERS = "tests/training/layers/test_layers.py"
 INTERRUPTION = "tests/commands/shared/test_interruption.py"
@@ -383,6 +384,34 @@ MISTAKES = (
         "    present = {path.name for path in target.iterdir()}\n",
         "    present = set[str]()\n",
         (f"{BAD_INPUT}::test_a_folder_that_is_no_plan_is_not_overwritten",),
+    ),
+    # --- packets that are kept, and their story
+    Mistake(
+        "batches_are_not_recorded",
+        CAPTURE,
+        "of the frames that arrive together only those behind the first ones are kept",
+        "host/wire/recording.py",
+        "range(batch.first, batch.count)",
+        "range(batch.first + 1, batch.count)",
+        (f"{CAPTURE}::test_every_frame_is_in_the_files",),
+    ),
+    Mistake(
+        "files_mixed_up",
+        CAPTURE,
+        "all workers write into the file of the first one",
+        "switchgnn/commands/shared/recordings.py",
+        "        return self.workers[worker] if",
+        "        return self.workers[0] if",
+        (f"{CAPTURE}::test_every_frame_is_in_the_files",),
+    ),
+    Mistake(
+        "repetitions_count",
+        CAPTURE,
+        "the story takes a feature that comes again for another one",
+        "switchgnn/capture/chapter.py",
+        "        if feature in self._seen:",
+        "        if not feature:",
+        (f"{CAPTURE}::test_the_story_is_the_plan[embedded-loopback-loss=0.05,seed=3]",),
     ),
     # --- the P4 program, packet by packet
     Mistake(

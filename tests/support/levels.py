@@ -4,6 +4,7 @@
 
 import hashlib
 import os
+import shutil
 from collections import Counter
 
 import pytest
@@ -199,6 +200,12 @@ def summary(passed):
     yield line_of("fabric loopback", passed, "loopback", None)
     yield line_of("fabric mininet", passed, "mininet", no_mininet)
     yield f"partition ptscotch: {f'absent: {no_ptscotch}' if no_ptscotch else 'here'}"
+    yield line_of("dissector tshark", passed, "wireshark", tshark_missing())
+
+
+def tshark_missing():
+    """Why Wireshark's dissector cannot be tried here, or None."""
+    return None if shutil.which("tshark") else "tshark is not on the PATH (apt-get install tshark)"
 
 
 def left_out(config, counts):

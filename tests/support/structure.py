@@ -33,6 +33,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     ),
     "train": frozenset({BASE, "host", "training", "torch"}),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),
+    "capture": frozenset({BASE, "network", "host"}),
     "experiments": frozenset({BASE, "planner", "host", "p4src", "simulator"}),
 }
 # These two stand above all parts; the soft switch is used through topologies.

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
+from switchgnn.capture.files import CaptureFiles
+from switchgnn.host.wire.recording import begin_recording
 from switchgnn.topologies import FabricError
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
 from switchgnn.topologies.free_ports import free_udp_addresses
@@ -19,11 +21,11 @@ SECONDS = 5.0
 class Wire:
     """A socket where each switch would be, and the relay between them."""
 
-    def __init__(self, stack, folder, faults):
+    def __init__(self, stack, folder, faults, recordings=None):
         self.ends = free_udp_addresses(4)
         lower, far, near, upper = self.ends
         cable = RelayedCable("l0s0", udp(far, lower), udp(near, upper))
-        self.relay = FaultyCables([cable], faults, folder)
+        self.relay = FaultyCables([cable], faults, folder, recordings=recordings)
         stack.callback(self.relay.stop)
         self.relay.start()
         self.lower = stack.enter_context(end(lower, far))
@@ -81,7 +83,7 @@ def packets(number=FRAMES, protocol=253):
 @pytest.fixture
 def wire(tmp_path):
     with ExitStack() as stack:
-        yield lambda faults: Wire(stack, tmp_path, faults)
+        yield lambda faults, **more: Wire(stack, tmp_path, faults, **more)
 
 
 def test_without_rates_it_only_counts(wire):
@@ -93,6 +95,19 @@ def test_without_rates_it_only_counts(wire):
     assert counts["up"] == FRAMES * size + len(LAST)
     assert counts["down"] == 3 * size + len(LAST)
     assert set(counts["faults"]["up"].values()) == {0}
+
+
+def test_a_recording_has_what_the_upper_switch_sees(wire, tmp_path):
+    path = tmp_path / "l 0\u2028s0.pcap"
+    begin_recording(path)
+    faults = "cables.up.loss=0.5,cables.down.loss=0.5,seed=1"
+    made = wire(faults, recordings={"l0s0": path})
+    up, down = made.pass_up(packets()), made.pass_down(packets())
+    assert 0 < len(up) < FRAMES and 0 < len(down) < FRAMES
+    with CaptureFiles([str(path)]) as opened:
+        found = [captured.frame for captured in opened]
+    assert opened.damages == []
+    assert found == [*up, LAST, *packets(), LAST]
 
 
 def test_each_way_has_its_own_faults(wire):

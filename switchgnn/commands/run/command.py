@@ -29,8 +29,9 @@ from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT
+from switchgnn.commands.shared.recordings import PcapOption
 from switchgnn.commands.shared.releases import too_many_releases
-from switchgnn.commands.shared.sentences import counted, ran_as, strategies_line
+from switchgnn.commands.shared.sentences import captured_line, counted, ran_as, strategies_line
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -176,6 +177,7 @@ def run(
         ),
     ] = 0,
     faults: FaultsOption = "",
+    pcap: PcapOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
     ] = False,
@@ -219,6 +221,7 @@ def run(
             assignment,
         ).checked(),
         leaf_spine=leaf_spine,
+        pcap=pcap,
     )
     console = Console(stderr=True)
     if grpc_port and tls is None:
@@ -334,6 +337,8 @@ def _print_report(console: Console, report: RunReport) -> None:
         console.print(counted("Repairs", report.repairs), soft_wrap=True)
     if suspicion := too_many_releases([worker.releases for worker in report.per_worker]):
         console.print(suspicion, soft_wrap=True)
+    if report.pcap:
+        console.print(captured_line(list(map(Path, report.pcap))), soft_wrap=True, highlight=False)
     within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
     if report.exact:
         console.print(

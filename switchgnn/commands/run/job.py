@@ -5,6 +5,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.run.reference import RoundResult, Verdict, judge
 from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
+from switchgnn.commands.shared.recordings import Recordings, recordings_in
 from switchgnn.commands.shared.releases import naming_who_releases, releases_between
 from switchgnn.commands.shared.site import faults_on_cables, make_site, shares_of
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
@@ -83,6 +85,9 @@ def run_job(
     cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
     choice = choose(options.target, options.fabric, options.backend)
     with private_folder("switchgnn-") as folder, ExitStack() as stack:
+        recordings = stack.enter_context(
+            recordings_in(options.pcap, options.workers, options.leaf_spine)
+        )
         prepared = _prepare(options, folder, step)
         site = make_site(
             options.workers,
@@ -99,12 +104,18 @@ def run_job(
         compile_for_hosts()
         step("starting the switch" if options.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
-            choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery
+            choice.fabric,
+            site,
+            folder,
+            cable_faults=cable_faults,
+            nursery=nursery,
+            cable_recordings=recordings.cables,
         ) as fabric:
-            measured = _install_and_exchange(options, prepared, fabric, folder, step)
+            measured = _install_and_exchange(options, prepared, fabric, recordings, step)
             step(COMPARING, 0, 0)
             verdicts = _verify(options, prepared, folder)
             report = make_report(options, choice, ahead, prepared, measured, verdicts)
+            report = replace(report, pcap=tuple(map(str, recordings.files)))
             if hold is not None:
                 hold(fabric)
     return report
@@ -154,7 +165,11 @@ def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
 
 
 def _install_and_exchange(
-    options: RunOptions, prepared: Prepared, fabric: Fabric, folder: Path, step: StepListener
+    options: RunOptions,
+    prepared: Prepared,
+    fabric: Fabric,
+    recordings: Recordings,
+    step: StepListener,
 ) -> Measured:
     tls = fabric.site.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
@@ -172,7 +187,7 @@ def _install_and_exchange(
             progress=lambda _address, done, total: step("installing", done, total),
         )
         install_seconds = time.perf_counter() - started
-        tasks = _tasks(options, prepared, fabric, folder, report.session)
+        tasks = _tasks(options, prepared, fabric, recordings, report.session)
         with BackgroundTraffic(fabric, options.background) as background:
             before = [read_counters(client) for client in clients]
             wire_before, cables_before = fabric.wire_bytes(), fabric.cable_bytes()
@@ -234,12 +249,12 @@ def _wire_bytes(
 
 
 def _tasks(
-    options: RunOptions, prepared: Prepared, fabric: Fabric, folder: Path, session: int
+    options: RunOptions, prepared: Prepared, fabric: Fabric, recordings: Recordings, session: int
 ) -> list[WorkerTask]:
     assignment = read_assignment(prepared.plan)
     tasks = []
     for worker in range(fabric.site.workers):
-        path = folder / f"features-{worker}.npy"
+        path = fabric.folder / f"features-{worker}.npy"
         with writing(path):
             np.save(path, prepared.features[assignment == worker])
         tasks.append(
@@ -251,9 +266,10 @@ def _tasks(
                 addresses=fabric.site.addresses(worker),
                 features=path,
                 rounds=options.rounds,
-                output=_output(folder, worker),
+                output=_output(fabric.folder, worker),
                 pace=options.pace,
                 faults=options.faults,
+                recording=recordings.of_worker(worker),
             )
         )
     return tasks

@@ -35,6 +35,7 @@ class RunOptions:
         faults: what to inject on links and cables, as ``Faults.parse`` takes it.
         tls: the folder with certificates for P4Runtime, or None for plain gRPC.
         asked: the strategies to plan with.
+        pcap: the folder for a file of each link's packets, or None.
     """
 
     graph: str
@@ -56,3 +57,4 @@ class RunOptions:
     leaf_spine: LeafSpine | None = None
     sockets: Path | None = None
     backend: Backend | None = None
+    pcap: Path | None = None

@@ -74,6 +74,7 @@ class RunReport:
         repairs: how often the workers repaired or ignored something, by kind.
         per_worker: one report each.
         leaf_spine: the links between leaves and spines; None for a star.
+        pcap: the files that keep the packets of the links; none if nobody asked.
     """
 
     target: str
@@ -122,6 +123,7 @@ class RunReport:
     repairs: dict[str, int]
     per_worker: tuple[WorkerReport, ...]
     leaf_spine: LeafSpineReport | None = None
+    pcap: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data, for JSON."""

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentences that reports of several commands have in common."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 
@@ -63,3 +65,10 @@ def counted(title: str, counts: dict[str, int]) -> str:
     """Return the counts that are not 0 as a sentence."""
     words = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items() if number)
     return f"{title}: {', '.join(words) or 'none'}."
+
+
+def captured_line(files: Sequence[Path]) -> str:
+    """Say where the packets of a run are."""
+    size = sum(each.stat().st_size for each in files if each.exists())
+    links = f"{len(files)} link{'s' if len(files) > 1 else ''}"
+    return f"Packets of {links}: {files[0].parent}, {size:,} bytes; none was left out."

@@ -16,7 +16,8 @@ from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.panels import DATA, EXCHANGE, MODEL, OUTPUT, TRAINING
-from switchgnn.commands.shared.sentences import ran_as, strategies_line
+from switchgnn.commands.shared.recordings import PcapOption, Recordings, recordings_in
+from switchgnn.commands.shared.sentences import captured_line, ran_as, strategies_line
 from switchgnn.commands.shared.strategies import (
     AssignmentOption,
     BlocksOption,
@@ -54,9 +55,10 @@ from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.errors import TransportError
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import DEFAULT, G3, TRANSPORTS, transport_kind
+from switchgnn.host.registry import DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import Asked
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies import choose, usual_window
@@ -320,6 +322,7 @@ def train(
             help="For TensorBoard events.",
         ),
     ] = None,
+    pcap: PcapOption = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -360,6 +363,7 @@ def train(
             f"--sampling is for --transport {_SAMPLED} alone: the others are exact."
         )
     end_like_interrupted()
+    recordings = _recordings(context, pcap, chosen, workers, leaf_spine)
     own = (edges, node_features, labels)
     if edges is not None and node_features is not None and labels is not None:
         dataset = load_files(edges, node_features, labels, seed=seed)
@@ -385,7 +389,7 @@ def train(
         window = usual_window(switch, shaped=bandwidth is not None)
     pace = Pace(skew=SKEW) if window is None else Pace(window=window, skew=SKEW)
     reports = []
-    for each in chosen:
+    for each, kept in zip(chosen, recordings, strict=True):
         job = TrainJob(
             task=default_task(
                 transport=each.name,
@@ -405,6 +409,7 @@ def train(
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
             asked=asked,
             leaf_spine=leaf_spine,
+            recordings=kept,
         )
         with ExitStack() as stack:
             shown = stack.enter_context(
@@ -419,7 +424,30 @@ def train(
             typer.echo(json.dumps({"event": "finished", **report.to_dict()}))
     drawn = [] if plots is None else draw_plots(reports, plots)
     if not as_json:
-        _show(reports, drawn)
+        _show(reports, drawn, recordings)
+
+
+def _recordings(
+    context: typer.Context,
+    pcap: Path | None,
+    chosen: list[TransportKind],
+    workers: int,
+    leaf_spine: LeafSpine | None,
+) -> list[Recordings]:
+    """Make the files of --pcap, of each transport in a folder of its own if there are several."""
+    if pcap is not None and not any(each.networked for each in chosen):
+        raise SwitchGNNError("--pcap keeps the packets of links, and --transport local has none.")
+    return [
+        context.with_resource(
+            recordings_in(
+                pcap if each.networked else None,
+                workers,
+                leaf_spine,
+                inside=each.name if len(chosen) > 1 else "",
+            )
+        )
+        for each in chosen
+    ]
 
 
 def _all_of(listeners: list[EpochListener]) -> EpochListener:
@@ -430,7 +458,7 @@ def _all_of(listeners: list[EpochListener]) -> EpochListener:
     return listen
 
 
-def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
+def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Recordings]) -> None:
     console = Console()
     first = reports[0]
     console.print(
@@ -456,6 +484,9 @@ def _show(reports: list[TrainReport], drawn: list[Path]) -> None:
             console.print(leaf_spine_table(report.leaf_spine, what, "counted, with gradients"))
     for path in drawn:
         console.print(f"Drawn: {path}", soft_wrap=True, highlight=False)
+    for kept in recordings:
+        if kept.files:
+            console.print(captured_line(kept.files), soft_wrap=True, highlight=False)
     closing = closing_line(reports)
     if closing is not None:
         console.print(closing, soft_wrap=True, highlight=False)

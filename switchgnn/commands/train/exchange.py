@@ -106,6 +106,7 @@ def _task(job: TrainJob, worker: int, fabric: Fabric, session: int) -> TrainTask
         session=session,
         schedule=schedule_file_of(folder, worker) if job.transport.write_schedules else None,
         stations=tuple(map(site.station, range(site.workers))),
+        recording=job.recordings.of_worker(worker),
         meeting=folder / "meeting",
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from switchgnn.commands.shared.recordings import Recordings
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.wire.addresses import Addresses
@@ -31,6 +32,7 @@ class TrainJob:
             and files are filled in later.
         workers: their number.
         slots: the aggregators that a block may use.
+        recordings: the files that keep the packets of the links, if any do.
         leaf_spine: the leaves that the workers are attached to, and the spines; None: a star
             around one switch.
         target, fabric: a choice or ``auto``.
@@ -53,6 +55,7 @@ class TrainJob:
     asked: Asked = field(default_factory=Asked)
     leaf_spine: LeafSpine | None = None
     backend: Backend | None = None
+    recordings: Recordings = field(default_factory=Recordings)
 
     @property
     def transport(self) -> TransportKind:

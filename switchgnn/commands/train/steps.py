@@ -84,7 +84,12 @@ def run_training(
         compile_for_hosts()
         step("starting the switch" if job.leaf_spine is None else "starting the switches", 0, 0)
         with build_fabric(
-            choice.fabric, site, folder, cable_faults=cable_faults, nursery=nursery
+            choice.fabric,
+            site,
+            folder,
+            cable_faults=cable_faults,
+            nursery=nursery,
+            cable_recordings=job.recordings.cables,
         ) as fabric:
             recorder = Recorder(job.workers, on_epoch)
             measured = install_and_train(job, fabric, prepared.parts, recorder, step)

@@ -1,0 +1,335 @@
+-- SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+-- SPDX-License-Identifier: Apache-2.0
+
+-- SwitchGNN packets in Wireshark and tshark: docs/packets.md says how to use it, and
+-- docs/protocol.md and docs/transports.md what the fields mean.
+--
+-- IPv4 protocols 253 and 254 are for anybody's experiments. A packet is taken for one of ours if
+-- its checksum is right, or if version, kind and length are those of ours; others are left alone.
+
+local TO_SWITCH, BETWEEN_HOSTS = 253, 254
+local VERSION = 2
+local HEADER_BYTES, CHECKED_BYTES = 26, 22
+local FRAGMENT_BYTES, BARRIER_BYTES, WAITING_BYTES = 128, 28, 44
+local LANES, WORKER_BYTES = 32, 16
+
+local FEATURE, SUM, DONE, ADVANCE, WAITING = 1, 2, 3, 4, 5
+local ACK, RECALL, MISSING, FETCH, NOTICE = 6, 7, 8, 9, 10
+local KINDS = {
+    [FEATURE] = "feature", [SUM] = "sum", [DONE] = "done", [ADVANCE] = "advance",
+    [WAITING] = "waiting", [ACK] = "ack", [RECALL] = "recall", [MISSING] = "missing",
+    [FETCH] = "fetch", [NOTICE] = "notice",
+}
+local REFUSALS = {
+    [0] = "none", [1] = "incarnation", [2] = "magnitude", [3] = "turn", [4] = "next",
+}
+local BODY_BYTES = {
+    [FEATURE] = FRAGMENT_BYTES, [SUM] = FRAGMENT_BYTES, [DONE] = BARRIER_BYTES,
+    [ADVANCE] = BARRIER_BYTES, [WAITING] = WAITING_BYTES, [ACK] = 0, [RECALL] = 0,
+    [MISSING] = 0, [FETCH] = 0, [NOTICE] = 0,
+}
+local DIRECT_BODY_BYTES = { [FEATURE] = FRAGMENT_BYTES, [DONE] = 0, [ACK] = 0, [RECALL] = 0 }
+
+local switchgnn = Proto("switchgnn", "SwitchGNN")
+local YES_NO = { "set", "not set" }
+
+local f = {
+    src_id = ProtoField.uint32("switchgnn.src_id", "Src_id"),
+    dst_id = ProtoField.uint32("switchgnn.dst_id", "Dst_id"),
+    block_id = ProtoField.uint16("switchgnn.block_id", "Block_id"),
+    count = ProtoField.uint16("switchgnn.count", "Count"),
+    is_ack = ProtoField.bool("switchgnn.is_ack", "Is_ACK", 8, YES_NO, 0x80),
+    is_fetch = ProtoField.bool("switchgnn.is_fetch", "Is_Fetch", 8, YES_NO, 0x40),
+    ecn = ProtoField.bool("switchgnn.ecn", "ECN", 8, YES_NO, 0x20),
+    resend = ProtoField.bool("switchgnn.resend", "Resend", 8, YES_NO, 0x10),
+    kind = ProtoField.uint8("switchgnn.kind", "Kind", base.DEC, KINDS, 0x0f),
+    version = ProtoField.uint8("switchgnn.version", "Version", base.DEC, nil, 0xf0),
+    level = ProtoField.uint8("switchgnn.level", "Level", base.DEC, nil, 0x0e),
+    echo = ProtoField.bool("switchgnn.echo", "Echo", 8, YES_NO, 0x01),
+    fragment = ProtoField.uint16("switchgnn.fragment", "Fragment"),
+    feature_group = ProtoField.uint16("switchgnn.feature_group", "Feature_group"),
+    session = ProtoField.uint8("switchgnn.session", "Session"),
+    round = ProtoField.uint24("switchgnn.round", "Round"),
+    checksum = ProtoField.uint32("switchgnn.checksum", "Checksum", base.HEX),
+    lane = ProtoField.int32("switchgnn.lane", "Lane"),
+    magnitude = ProtoField.float("switchgnn.magnitude", "Magnitude"),
+    plan = ProtoField.uint32("switchgnn.plan", "Plan", base.HEX),
+    seen_round = ProtoField.uint32("switchgnn.seen_round", "Round that the switch has seen"),
+    workers = ProtoField.bytes("switchgnn.workers", "Workers"),
+    worker = ProtoField.uint8("switchgnn.worker", "Worker"),
+    pulses = ProtoField.bytes("switchgnn.pulses", "Pulses"),
+    pulse = ProtoField.uint8("switchgnn.pulse", "Pulse of worker"),
+    refusal = ProtoField.uint16("switchgnn.refusal", "Refused because of", base.DEC, REFUSALS),
+    -- What the same bytes mean between hosts.
+    number = ProtoField.uint32("switchgnn.direct.number", "Number of the frame"),
+    tag = ProtoField.uint32("switchgnn.direct.tag", "Mark of the schedule, or bits", base.HEX),
+    from = ProtoField.uint8("switchgnn.direct.from", "Sending worker"),
+    to = ProtoField.uint8("switchgnn.direct.to", "Receiving worker"),
+    direct_round = ProtoField.uint32("switchgnn.direct.round", "Round"),
+    direct_lane = ProtoField.float("switchgnn.direct.lane", "Lane"),
+    -- Of the whole packet.
+    direct = ProtoField.bool("switchgnn.direct", "Between hosts"),
+    problem = ProtoField.string("switchgnn.problem", "Why it is not sound"),
+    summary = ProtoField.string("switchgnn.summary", "Summary"),
+}
+switchgnn.fields = f
+local unsound = ProtoExpert.new(
+    "switchgnn.unsound", "Not sound", expert.group.CHECKSUM, expert.severity.ERROR)
+switchgnn.experts = { unsound }
+switchgnn.prefs.verify = Pref.bool("Verify checksums", true, "Costs time with many packets")
+
+-- Operations on bits have other names in each version of Lua.
+local function operations()
+    local found = rawget(_G, "bit32") or rawget(_G, "bit")
+    if found then
+        return found.bxor, found.band, found.rshift
+    end
+    local compile = load or loadstring
+    return compile("return function(a, b) return a ~ b end")(),
+        compile("return function(a, b) return a & b end")(),
+        compile("return function(a, b) return a >> b end")()
+end
+local xor, band, rshift = operations()
+
+local CRC = {}
+for byte = 0, 255 do
+    local value = byte
+    for _ = 1, 8 do
+        local low = band(value, 1)
+        value = band(rshift(value, 1), 0x7fffffff)
+        if low == 1 then
+            value = xor(value, 0xedb88320)
+        end
+    end
+    CRC[byte] = value
+end
+
+local function crc32(text)
+    local value = 0xffffffff
+    for place = 1, #text do
+        local index = band(xor(value, text:byte(place)), 0xff)
+        value = xor(band(rshift(value, 8), 0x00ffffff), CRC[index])
+    end
+    -- One of the libraries counts from -2^31.
+    return xor(value, 0xffffffff) % 4294967296
+end
+
+local function raw(range)
+    return range:bytes():raw()
+end
+
+-- The checksum that a packet with a body of this length should have; nil if it was cut.
+local function right_checksum(buffer, body_bytes)
+    if buffer:len() < HEADER_BYTES + body_bytes then
+        return nil
+    end
+    local text = raw(buffer(0, CHECKED_BYTES))
+    if body_bytes > 0 then
+        text = text .. raw(buffer(HEADER_BYTES, body_bytes))
+    end
+    return crc32(text)
+end
+
+local function is_ours(buffer, direct)
+    if buffer:len() < HEADER_BYTES then
+        return false
+    end
+    local kind, version = band(buffer(12, 1):uint(), 0x0f), rshift(buffer(13, 1):uint(), 4)
+    local bytes = (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind]
+    local all = buffer:reported_len() - HEADER_BYTES
+    if version == VERSION and bytes == all then
+        return true
+    end
+    return right_checksum(buffer, all) == buffer(22, 4):uint()
+end
+
+local function problem_of(buffer, direct)
+    local kind, version = band(buffer(12, 1):uint(), 0x0f), rshift(buffer(13, 1):uint(), 4)
+    if version ~= VERSION then
+        return string.format("version %d, not %d", version, VERSION)
+    end
+    local bytes = (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind]
+    if bytes == nil then
+        return string.format("kind %s is not known here", KINDS[kind] or kind)
+    end
+    local there = buffer:reported_len() - HEADER_BYTES
+    if there < bytes then
+        return string.format("short: %d bytes of a body of %d", there, bytes)
+    end
+    if not switchgnn.prefs.verify then
+        return nil
+    end
+    local found, right = buffer(22, 4):uint(), right_checksum(buffer, bytes)
+    if right ~= nil and found ~= right then
+        return string.format("checksum 0x%08x, should be 0x%08x", found, right)
+    end
+    return nil
+end
+
+-- Workers whose bits are set in 16 bytes; worker 0 has the last bit.
+local function workers_in(range)
+    local text, found = raw(range), {}
+    for worker = 0, WORKER_BYTES * 8 - 1 do
+        local byte = text:byte(WORKER_BYTES - math.floor(worker / 8))
+        if band(rshift(byte, worker % 8), 1) == 1 then
+            found[#found + 1] = worker
+        end
+    end
+    return found
+end
+
+local function listed(workers)
+    return #workers > 0 and table.concat(workers, ",") or "none"
+end
+
+local function add_workers(tree, field, each_field, range)
+    local workers = workers_in(range)
+    local below = tree:add(field, range)
+    below:append_text(" (" .. listed(workers) .. ")")
+    for _, worker in ipairs(workers) do
+        below:add(each_field, range, worker):set_generated()
+    end
+    return listed(workers)
+end
+
+local function number_text(value)
+    return value ~= value and "nan" or string.format("%g", value)
+end
+
+-- Adds the body of DONE, ADVANCE and WAITING; returns what the summary says of it.
+local function add_barrier(tree, buffer, kind)
+    tree:add(f.magnitude, buffer(26, 4))
+    tree:add(f.plan, buffer(30, 4))
+    tree:add(f.seen_round, buffer(34, 4))
+    local words = string.format(
+        "magnitude %s plan %08x at round %d workers %s", number_text(buffer(26, 4):float()),
+        buffer(30, 4):uint(), buffer(34, 4):uint(),
+        add_workers(tree, f.workers, f.worker, buffer(38, WORKER_BYTES)))
+    if kind ~= WAITING then
+        return words
+    end
+    words = words .. " pulses " .. add_workers(tree, f.pulses, f.pulse, buffer(54, WORKER_BYTES))
+    local count = buffer(10, 2):uint()
+    if count ~= 0 then
+        words = words .. " refused: " .. (REFUSALS[count] or count)
+    end
+    return words
+end
+
+local function add_header(tree, buffer)
+    local kind = band(buffer(12, 1):uint(), 0x0f)
+    tree:add(f.src_id, buffer(0, 4))
+    tree:add(f.dst_id, buffer(4, 4))
+    tree:add(f.block_id, buffer(8, 2))
+    tree:add(f.count, buffer(10, 2))
+    if kind == WAITING then
+        tree:add(f.refusal, buffer(10, 2))
+    end
+    for _, field in ipairs({ f.is_ack, f.is_fetch, f.ecn, f.resend, f.kind }) do
+        tree:add(field, buffer(12, 1))
+    end
+    for _, field in ipairs({ f.version, f.level, f.echo }) do
+        tree:add(field, buffer(13, 1))
+    end
+    tree:add(f.fragment, buffer(14, 2))
+    tree:add(f.feature_group, buffer(16, 2))
+    tree:add(f.session, buffer(18, 1))
+    tree:add(f.round, buffer(19, 3))
+    tree:add(f.checksum, buffer(22, 4))
+end
+
+local function add_direct(tree, buffer)
+    tree:add(f.number, buffer(0, 4))
+    tree:add(f.tag, buffer(4, 4))
+    tree:add(f.from, buffer(8, 1))
+    tree:add(f.to, buffer(9, 1))
+    tree:add(f.direct_round, buffer(18, 4))
+end
+
+local function header_words(buffer)
+    local kind = band(buffer(12, 1):uint(), 0x0f)
+    return string.format(
+        "%s session %d round %d block %d fragment %d group %d src %d dst %d count %d level %d",
+        KINDS[kind] or kind, buffer(18, 1):uint(), buffer(19, 3):uint(), buffer(8, 2):uint(),
+        buffer(14, 2):uint(), buffer(16, 2):uint(), buffer(0, 4):uint(), buffer(4, 4):uint(),
+        buffer(10, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 7))
+end
+
+local function direct_words(buffer)
+    local kind = band(buffer(12, 1):uint(), 0x0f)
+    return string.format(
+        "direct %s round %d number %d tag 0x%08x from %d to %d count %d fragment %d group %d",
+        KINDS[kind] or kind, buffer(18, 4):uint(), buffer(0, 4):uint(), buffer(4, 4):uint(),
+        buffer(8, 1):uint(), buffer(9, 1):uint(), buffer(10, 2):uint(), buffer(14, 2):uint(),
+        buffer(16, 2):uint())
+end
+
+local function flag_words(buffer)
+    local flags, names = buffer(12, 1):uint(), {}
+    for place, name in ipairs({ "ack", "fetch", "ecn", "resend" }) do
+        if band(rshift(flags, 8 - place), 1) == 1 then
+            names[#names + 1] = name
+        end
+    end
+    if band(buffer(13, 1):uint(), 1) == 1 then
+        names[#names + 1] = "echo"
+    end
+    return #names > 0 and " [" .. table.concat(names, " ") .. "]" or ""
+end
+
+local function add_body(tree, buffer, direct)
+    local kind = band(buffer(12, 1):uint(), 0x0f)
+    local bytes = (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind] or 0
+    if bytes == 0 or buffer:len() < HEADER_BYTES + bytes then
+        return ""
+    end
+    if kind ~= FEATURE and kind ~= SUM then
+        return " " .. add_barrier(tree, buffer, kind)
+    end
+    local lanes = tree:add(buffer(HEADER_BYTES, FRAGMENT_BYTES), "Lanes")
+    for lane = 0, LANES - 1 do
+        lanes:add(direct and f.direct_lane or f.lane, buffer(HEADER_BYTES + 4 * lane, 4))
+    end
+    return ""
+end
+
+local function dissect(buffer, pinfo, tree, direct)
+    if not is_ours(buffer, direct) then
+        return 0
+    end
+    local top = tree:add(switchgnn, buffer())
+    add_header(top, buffer)
+    if direct then
+        add_direct(top, buffer)
+    end
+    local words = (direct and direct_words or header_words)(buffer) .. flag_words(buffer)
+    words = words .. add_body(top, buffer, direct)
+    if buffer:len() < buffer:reported_len() then
+        words = words .. string.format(" CUT: %d of %d bytes", pinfo.caplen, pinfo.len)
+    end
+    local problem = problem_of(buffer, direct)
+    if problem ~= nil then
+        words = words .. " UNSOUND: " .. problem
+        top:add(f.problem, problem):set_generated()
+        top:add_proto_expert_info(unsound, problem)
+    end
+    top:add(f.direct, direct):set_generated()
+    top:add(f.summary, words):set_generated()
+    top:append_text(", " .. words)
+    pinfo.cols.protocol = "SwitchGNN"
+    pinfo.cols.info = words
+    return buffer:len()
+end
+
+function switchgnn.dissector(buffer, pinfo, tree)
+    return dissect(buffer, pinfo, tree, false)
+end
+
+local between_hosts = Proto("switchgnn_direct", "SwitchGNN between hosts")
+function between_hosts.dissector(buffer, pinfo, tree)
+    return dissect(buffer, pinfo, tree, true)
+end
+
+local protocols = DissectorTable.get("ip.proto")
+protocols:add(TO_SWITCH, switchgnn)
+protocols:add(BETWEEN_HOSTS, between_hosts)

@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps what passes a link in a pcap file, which tcpdump and Wireshark read.
+
+Each frame is in the file before anybody sees it, or before it leaves: nothing is dropped, and a
+file is whole whenever its writer ends, however it ends.
+
+https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-05.html
+"""
+
+import os
+import struct
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from switchgnn.full_disk import writing
+from switchgnn.host.wire.batches import FrameBatch, FrameRows
+from switchgnn.host.wire.link import Link, Traffic
+
+# Nanoseconds, in the order of bytes of most machines; Ethernet.
+_FILE_HEADER = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1)
+# Of a file without frames.
+EMPTY_BYTES = len(_FILE_HEADER)
+_FRAME_HEADER = struct.Struct("<IIII")
+_BILLION = 1_000_000_000
+
+
+def begin_recording(path: Path) -> None:
+    """Make a file without frames, to which a ``Recording`` adds some.
+
+    Raises:
+        OSError: it is there already, or cannot be written.
+    """
+    with path.open("xb") as file:
+        file.write(_FILE_HEADER)
+
+
+class Recording:
+    """Adds frames to a file that ``begin_recording`` has made.
+
+    Args:
+        path: the file.
+
+    Raises:
+        WriteError: it cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with writing(path):
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            self._end = os.fstat(self._file).st_size
+
+    def add(self, frames: Iterable[bytes | memoryview]) -> None:
+        """Add frames that pass now.
+
+        Raises:
+            WriteError: there is no room; the file ends with the last frame that is whole.
+        """
+        seconds, part = divmod(time.time_ns(), _BILLION)
+        pieces: list[bytes | memoryview] = []
+        for frame in frames:
+            pieces.append(_FRAME_HEADER.pack(seconds, part, len(frame), len(frame)))
+            pieces.append(frame)
+        with writing(self._path):
+            self._write(b"".join(pieces))
+
+    def _write(self, content: bytes) -> None:
+        # No buffer: what a process that is killed has not written would be lost.
+        done = 0
+        try:
+            while done < len(content):
+                done += os.write(self._file, content[done:] if done else content)
+        except OSError:
+            os.ftruncate(self._file, self._end)
+            raise
+        self._end += done
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+class RecordingLink(Link):
+    """A link that is recorded, as a tap at the switch's end of a worker's link would see it.
+
+    Args:
+        link: the link.
+        recording: takes its frames.
+    """
+
+    def __init__(self, link: Link, recording: Recording) -> None:
+        self._link = link
+        self._recording = recording
+
+    @property
+    def name(self) -> str:
+        """What the link is attached to, for messages."""
+        return self._link.name
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed since the link was opened."""
+        return self._link.traffic
+
+    def send(self, frame: bytes | memoryview) -> None:
+        """Record a frame, and send it."""
+        # First: an answer must not be older than its question.
+        self._recording.add((frame,))
+        self._link.send(frame)
+
+    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
+        """Record some frames, and send them in their order.
+
+        Args:
+            rows: the frames.
+            first: the first of them that leaves.
+            count: how many leave.
+
+        Raises:
+            LinkError: the interface is gone or down.
+            WriteError: there is no room for them in the file.
+        """
+        self._recording.add(rows.frame(place) for place in range(first, first + count))
+        self._link.send_rows(rows, first, count)
+
+    def receive(self, seconds: float) -> memoryview | None:
+        """Return the next frame, recorded."""
+        frame = self._link.receive(seconds)
+        if frame is not None:
+            self._recording.add((frame,))
+        return frame
+
+    def receive_batch(self, seconds: float) -> FrameBatch | None:
+        """Return the next frames, recorded."""
+        batch = self._link.receive_batch(seconds)
+        if batch is not None:
+            self._recording.add(batch.frame(place) for place in range(batch.first, batch.count))
+        return batch
+
+    def close(self) -> None:
+        """Close the link and the file."""
+        self._link.close()
+        self._recording.close()

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packets as lines: for people, and as objects for programs."""
+
+import math
+import struct
+from typing import Any
+
+from switchgnn.capture.packet import Fields, Packet
+from switchgnn.host.wire.header import BarrierBody, Kind, Refusal
+
+_BILLION = 1_000_000_000
+_WORKERS = 128
+
+
+def line_of(packet: Packet, begin: int) -> str:
+    """Return a packet as a line.
+
+    Args:
+        packet: the packet.
+        begin: nanoseconds since 1970, from which the time in the line is counted.
+    """
+    seconds = (packet.captured.time - begin) / _BILLION
+    return f"{seconds:.6f} {packet.sender} > {packet.receiver} {description(packet)}"
+
+
+def description(packet: Packet) -> str:
+    """Return what a packet says, without its time and its ends."""
+    words = []
+    if packet.direct:
+        words.append("direct")
+    if packet.fields is not None:
+        words.append((_direct_words if packet.direct else _words)(packet.fields))
+        if packet.fields.flags:
+            words.append(f"[{' '.join(packet.fields.flags)}]")
+    if packet.fields is not None and packet.body is not None:
+        words.append(_body_words(packet.fields, packet.body))
+    if packet.cut:
+        words.append(f"CUT: {len(packet.captured.frame)} of {packet.captured.size} bytes")
+    if packet.problem is not None:
+        words.append(f"UNSOUND: {packet.problem}")
+    return " ".join(words)
+
+
+def object_of(packet: Packet) -> dict[str, Any]:
+    """Return a packet as plain data, for JSON."""
+    captured, fields, body = packet.captured, packet.fields, packet.body
+    found: dict[str, Any] = {
+        "time_ns": captured.time,
+        "link": captured.link,
+        "bytes": captured.size,
+        "sender": packet.sender,
+        "receiver": packet.receiver,
+        "direct": packet.direct,
+        "cut": packet.cut,
+        "problem": packet.problem,
+    }
+    if fields is not None:
+        found |= fields._asdict() | {"kind": fields.kind_name}
+    if fields is not None and body is not None:
+        found["body"] = {
+            "magnitude": body.magnitude,
+            "plan": body.plan,
+            "round": body.round,
+            "workers": workers_of(body.workers),
+        }
+        if body.pulses is not None:
+            found["body"]["pulses"] = workers_of(body.pulses)
+    return found
+
+
+def workers_of(bits: int) -> list[int]:
+    """Return the workers whose bits are set."""
+    return [worker for worker in range(_WORKERS) if bits >> worker & 1]
+
+
+def _words(fields: Fields) -> str:
+    return (
+        f"{fields.kind_name} session {fields.session} round {fields.round} "
+        f"block {fields.block_id} fragment {fields.fragment} group {fields.feature_group} "
+        f"src {fields.src_id} dst {fields.dst_id} count {fields.count} level {fields.level}"
+    )
+
+
+def _direct_words(fields: Fields) -> str:
+    """Say what the same fields mean between hosts; see ``docs/transports.md``."""
+    return (
+        f"{fields.kind_name} round {fields.session << 24 | fields.round} number {fields.src_id} "
+        f"tag {fields.dst_id:#010x} from {fields.block_id >> 8} to {fields.block_id & 0xFF} "
+        f"count {fields.count} fragment {fields.fragment} group {fields.feature_group}"
+    )
+
+
+def _body_words(fields: Fields, body: BarrierBody) -> str:
+    words = (
+        f"magnitude {_float(body.magnitude)} plan {body.plan:08x} at round {body.round} "
+        f"workers {_listed(body.workers)}"
+    )
+    if body.pulses is not None:
+        words += f" pulses {_listed(body.pulses)}"
+    if fields.kind == Kind.WAITING and fields.count:
+        words += f" refused: {_refusal(fields.count)}"
+    return words
+
+
+def _float(bits: int) -> str:
+    (value,) = struct.unpack(">f", bits.to_bytes(4, "big"))
+    return "nan" if math.isnan(value) else f"{value:g}"
+
+
+def _listed(bits: int) -> str:
+    return ",".join(map(str, workers_of(bits))) or "none"
+
+
+def _refusal(number: int) -> str:
+    try:
+        return Refusal(number).name.lower()
+    except ValueError:
+        return str(number)

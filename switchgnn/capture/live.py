@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames from a network interface, as they pass."""
+
+import contextlib
+import ctypes
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+from switchgnn.capture.captured import LONGEST_FRAME, Captured
+from switchgnn.capture.errors import CaptureError
+from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
+from switchgnn.host.wire.header import PROTOCOL
+
+_ALL_PROTOCOLS = 0x0003
+_RECEIVE_BUFFER = 32 << 20
+_BILLION = 1_000_000_000
+# Looks whether the interface is still there.
+_LOOK_SECONDS = 0.5
+# Of Linux; the module `socket` has none of them.
+_SO_ATTACH_FILTER, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 26, 33, 35
+_SOL_PACKET, _PACKET_STATISTICS = 263, 6
+_TIME = struct.Struct("qq")
+_STATISTICS = struct.Struct("II")
+# Classic BPF: accept IPv4 whose protocol is one of ours.
+_OURS = (
+    (0x28, 0, 0, 12),
+    (0x15, 0, 4, 0x0800),
+    (0x30, 0, 0, 23),
+    (0x15, 1, 0, PROTOCOL),
+    (0x15, 0, 1, DIRECT_PROTOCOL),
+    (0x06, 0, 0, LONGEST_FRAME),
+    (0x06, 0, 0, 0),
+)
+
+
+class Interface:
+    """Listens at an interface for packets of ours, both ways. A context manager.
+
+    Args:
+        name: of the interface.
+
+    Raises:
+        CaptureError: there is none of that name, or one may not listen.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._dropped = 0
+        try:
+            # Protocol 0 receives nothing: until it is bound it would hear all interfaces.
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        except PermissionError as error:
+            raise CaptureError(
+                f"Listening at {name} needs root (CAP_NET_RAW): run as root, or read a file that "
+                "`tcpdump -w` or `switchgnn run --pcap` has written."
+            ) from error
+        try:
+            self._prepare()
+        except OSError as error:
+            self._socket.close()
+            raise CaptureError(f"Cannot listen at {name}: {error.strerror or error}.") from error
+
+    def _prepare(self) -> None:
+        code = b"".join(struct.pack("HBBI", *instruction) for instruction in _OURS)
+        buffer = ctypes.create_string_buffer(code)
+        program = struct.pack("HL", len(_OURS), ctypes.addressof(buffer))
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        with contextlib.suppress(PermissionError):
+            self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
+        self._socket.bind((self.name, _ALL_PROTOCOLS))
+        self._index = socket.if_nametoindex(self.name)
+
+    def __enter__(self) -> "Interface":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def __iter__(self) -> Iterator[Captured]:
+        """Wait for frames, without an end.
+
+        Raises:
+            CaptureError: the interface is gone, or down.
+        """
+        ready = select.poll()
+        ready.register(self._socket, select.POLLIN)
+        while True:
+            if not ready.poll(_LOOK_SECONDS * 1000):
+                self._look()
+                continue
+            try:
+                frame, notes, _, _ = self._socket.recvmsg(LONGEST_FRAME, 64)
+            except OSError as error:
+                raise CaptureError(f"{self.name} is gone or down: {error.strerror}.") from error
+            yield Captured(_time_in(notes), self.name, frame, len(frame))
+
+    def _look(self) -> None:
+        try:
+            index = socket.if_nametoindex(self.name)
+        except OSError:
+            index = 0
+        if index != self._index:
+            raise CaptureError(f"{self.name} is gone.")
+
+    def dropped(self) -> int:
+        """Return how many frames came faster than they were read, and are lost."""
+        try:
+            counts = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
+        except OSError:
+            return self._dropped
+        # The kernel counts anew each time.
+        self._dropped += _STATISTICS.unpack(counts)[1]
+        return self._dropped
+
+
+def interfaces() -> list[str]:
+    """Return the names of the interfaces of this machine."""
+    return sorted(name for _, name in socket.if_nameindex())
+
+
+def _time_in(notes: list[tuple[int, int, bytes]]) -> int:
+    for level, kind, value in notes:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, part = _TIME.unpack_from(value)
+            return int(seconds * _BILLION + part)
+    return time.time_ns()

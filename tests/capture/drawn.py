@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random packets: sound ones of all kinds, with the header that they were made of."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from switchgnn.host.direct.frames import PROTOCOL as DIRECT
+from switchgnn.host.wire.addresses import ipv4_envelope
+from switchgnn.host.wire.header import HEADER_AT, PROTOCOL, BarrierBody, Header, Kind
+from switchgnn.network import star_network
+from tests.host.wire.test_header import headers, u32
+
+NETWORK = star_network(4)
+SWITCH = NETWORK.switch
+WORKERS = tuple(neighbour.station for neighbour in NETWORK.neighbours)
+bits = st.integers(0, 2**128 - 1)
+rows = st.binary(min_size=128, max_size=128)
+
+
+def bodies(kind):
+    """What may follow the header of a kind."""
+    if kind in (Kind.FEATURE, Kind.SUM):
+        return rows
+    if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+        return st.just(b"")
+    pulses = bits if kind is Kind.WAITING else st.none()
+    return st.builds(BarrierBody, u32, u32, u32, bits, pulses).map(BarrierBody.pack)
+
+
+@st.composite
+def packets(draw, kinds=tuple(Kind)):
+    """A header and the sound frame of it, from a worker to the switch or back."""
+    header = replace(draw(headers), kind=draw(st.sampled_from(kinds)))
+    body = draw(bodies(header.kind))
+    ends = [draw(st.sampled_from(WORKERS)), SWITCH]
+    if draw(st.booleans()):
+        ends.reverse()
+    return header, frame_of(header, body, *ends)
+
+
+@st.composite
+def direct_packets(draw):
+    """The same between two workers."""
+    kind = draw(st.sampled_from((Kind.FEATURE, Kind.ACK, Kind.RECALL, Kind.DONE)))
+    header = replace(draw(headers), kind=kind, level=0)
+    body = draw(rows) if kind is Kind.FEATURE else b""
+    ends = draw(st.permutations(WORKERS))[:2]
+    return header, frame_of(header, body, *ends, protocol=DIRECT)
+
+
+def frame_of(header, body, sender, receiver, protocol=PROTOCOL):
+    packet = header.pack(body)
+    return ipv4_envelope(sender, receiver, len(packet), protocol=protocol) + packet
+
+
+def feature(worker=0, **fields):
+    """A FEATURE of a worker."""
+    header = Header(Kind.FEATURE, count=1, session=1, **fields)
+    return frame_of(header, bytes(128), WORKERS[worker], SWITCH)
+
+
+def control(kind, worker=0, *, down=False, **fields):
+    """A packet without lanes from a worker, or to it."""
+    barrier = kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING)
+    body = BarrierBody(pulses=0 if kind is Kind.WAITING else None).pack() if barrier else b""
+    ends = [WORKERS[worker], SWITCH]
+    if down:
+        ends.reverse()
+    return frame_of(Header(kind, session=1, **fields), body, *ends)
+
+
+def flipped(frame, bit):
+    """A frame with one bit of the header or body turned over."""
+    changed = bytearray(frame)
+    place = 8 * HEADER_AT + bit % (8 * (len(frame) - HEADER_AT))
+    changed[place // 8] ^= 0x80 >> place % 8
+    return bytes(changed)

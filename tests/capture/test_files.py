@@ -1,0 +1,245 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Capture files of all forms are read, and those that are damaged or hostile up to the damage."""
+
+import io
+import os
+import struct
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.capture.captured import LONGEST_FRAME
+from switchgnn.capture.errors import CaptureError, DamageError
+from switchgnn.capture.files import CaptureFiles
+from switchgnn.capture.pcap import is_pcap, read_pcap
+from switchgnn.capture.pcapng import read_pcapng
+from switchgnn.capture.source import Source
+from tests.capture.drawn import feature
+from tests.capture.written import block, enhanced, interface, option, pcap, pcapng, section
+from tests.support.markers import whole
+
+TIME = 1_700_000_000_123_456_000
+FRAMES = [(TIME, b"a" * 60), (TIME + 1000, b"b" * 61), (TIME + 5 * 10**9, b"")]
+
+
+def read(content):
+    """All frames of a file, and the damage if there is one."""
+    source, found = Source(io.BytesIO(content), "it"), []
+    try:
+        magic = source.take(4, "magic")
+        frames = read_pcap(source, magic, "l") if is_pcap(magic) else read_pcapng(source, "l")
+        found.extend(frames)
+    except DamageError as error:
+        return found, str(error)
+    return found, None
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_pcap(order, unit):
+    found, damage = read(pcap(FRAMES, order, unit))
+    assert damage is None
+    assert [(each.time, each.frame) for each in found] == FRAMES
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("resolution", [6, 9, 0x80 | 20])
+def test_pcapng(order, resolution):
+    found, damage = read(pcapng(FRAMES, order, resolution, b"eth7"))
+    assert damage is None
+    assert [each.frame for each in found] == [frame for _, frame in FRAMES]
+    exact = 0 if resolution < 0x80 else 1000
+    for each, (time, _) in zip(found, FRAMES, strict=True):
+        assert 0 <= time - each.time <= exact
+    assert {each.link for each in found} == {"eth7"}
+
+
+def test_the_length_that_a_frame_had():
+    found, _ = read(pcap([(TIME, b"a" * 40, 188)]))
+    assert [(len(each.frame), each.size) for each in found] == [(40, 188)]
+
+
+def test_pcapng_with_several_sections_and_what_is_passed_over():
+    content = (
+        section("<") + interface("<", b"one") + block("<", 0xBAD, bytes(100_000))
+        + enhanced("<", 0, 5, b"x" * 20)
+        + section(">") + interface(">", b"cooked", link_type=113) + interface(">", b"two")
+        + enhanced(">", 0, 6, b"y" * 20) + enhanced(">", 1, 7, b"z" * 20)
+        + block(">", 3, struct.pack(">I", 4) + b"abcd")
+    )  # fmt: skip
+    found, damage = read(content)
+    assert damage is None
+    # Frames that are not Ethernet's are counted, and not looked into.
+    assert [(each.link, each.frame) for each in found] == [
+        ("one", b"x" * 20), ("cooked", b""), ("two", b"z" * 20), ("cooked", b"")
+    ]  # fmt: skip
+
+
+@given(st.data())
+def test_a_file_that_was_cut_off_is_read_up_to_there(data):
+    content = data.draw(st.sampled_from((pcap(FRAMES), pcapng(FRAMES))))
+    kept = data.draw(st.integers(4, len(content)))
+    found, damage = read(content[:kept])
+    whole, _ = read(content)
+    assert found == whole[: len(found)]
+    if damage is None:
+        # Only where a record ends.
+        assert content[:kept] in records_of(content)
+    else:
+        assert "damaged at byte" in damage
+
+
+def records_of(content):
+    """The beginnings of a file that are whole."""
+    made = pcap if content[:4] == pcap([])[:4] else pcapng
+    return [made(FRAMES[:count]) for count in range(len(FRAMES) + 1)] + [section()]
+
+
+@given(st.data())
+def test_whatever_is_changed_ends_with_a_sentence(data):
+    content = bytearray(data.draw(st.sampled_from((pcap(FRAMES), pcapng(FRAMES, name=b"n")))))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(4, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    try:
+        found, _ = read(bytes(content))
+    except CaptureError as error:
+        assert "link type" in str(error)
+        return
+    assert all(len(each.frame) <= len(content) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (pcap([]) + struct.pack("<IIII", 1, 1, LONGEST_FRAME + 1, 1), "more than 262,144"),
+        (pcap([]) + struct.pack("<IIII", 1, 1, 0xFFFFFFFF, 1), "more than 262,144"),
+        (section() + struct.pack("<II", 6, 0xFFFFFFF0) + bytes(99), "more than"),
+        (section() + struct.pack("<II", 99, 0xFFFFFFF0) + bytes(99), "in the middle of a block"),
+        (section() + struct.pack("<II", 6, 13) + bytes(99), "a block of 13 bytes"),
+        (section() + struct.pack("<II", 6, 8) + bytes(99), "a block of 8 bytes"),
+        (section()[:-4] + struct.pack("<I", 5), "says another length"),
+        (section() + enhanced("<", 0, 1, b"abc"), "that is not there"),
+        (section() + interface() + block("<", 6, bytes(8)), "shorter than its header"),
+        (section() + block("<", 1, bytes(4)), "cannot be one"),
+        (section()[:8] + b"none" + section()[12:], "no order of bytes"),
+        (section() + interface() * 4097, "cannot be one"),
+        (section() + interface()[:-1], "in the middle"),
+    ],
+    ids=range(13),
+)
+def test_hostile_files(content, words):
+    _, damage = read(content)
+    assert words in damage
+
+
+def test_a_frame_longer_than_its_block():
+    head = struct.pack("<5I", 0, 0, 0, 500, 500)
+    _, damage = read(section() + interface() + block("<", 6, head + b"abcd"))
+    assert "that is not there" in damage
+
+
+def test_options_that_lie_about_their_length():
+    liar = struct.pack("<HxxI", 1, 0) + struct.pack("<HH", 2, 60000) + b"ab"
+    found, damage = read(section() + block("<", 1, liar) + enhanced("<", 0, 1, b"abcd"))
+    assert damage is None
+    assert found[0].frame == b"abcd"
+
+
+def test_a_resolution_that_nobody_has():
+    content = section() + interface("<", resolution=0x7F) + enhanced("<", 0, 1 << 62, b"abcd")
+    assert read(content)[0][0].time < 1 << 62
+    assert option("<", 9, b"\x7f") in content
+
+
+def test_several_files_are_merged_by_time(tmp_path):
+    for name, frames in (("w0", FRAMES[::2]), ("w1", FRAMES[1:2]), ("w2", [])):
+        (tmp_path / f"{name}.pcap").write_bytes(pcap(frames))
+    (tmp_path / "notes.txt").write_text("not a capture")
+    with CaptureFiles([str(tmp_path)]) as opened:
+        found = list(opened)
+    assert [(each.time, each.frame) for each in found] == FRAMES
+    assert [each.link for each in found] == ["w0", "w1", "w0"]
+    assert opened.damages == []
+
+
+def test_where_one_file_is_damaged_the_others_are_read(tmp_path):
+    (tmp_path / "w0.pcap").write_bytes(pcap(FRAMES)[:-20])
+    (tmp_path / "w1.pcap").write_bytes(pcap([(TIME + 9 * 10**9, b"last")]))
+    with CaptureFiles([str(tmp_path)]) as opened:
+        found = list(opened)
+    assert [each.frame for each in found] == [FRAMES[0][1], b"last"]
+    [damage] = opened.damages
+    assert "w0.pcap is damaged at byte" in str(damage)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "it has 0 bytes"),
+        (b"abc", "it has 3 bytes"),
+        (b"neither this nor that", "neither a pcap nor a pcapng"),
+        (pcap(FRAMES, link_type=113), "link type 113"),
+    ],
+    ids=["empty", "short", "text", "cooked"],
+)
+def test_what_is_no_capture(tmp_path, content, words):
+    path = tmp_path / "some.pcap"
+    path.write_bytes(content)
+    with pytest.raises(CaptureError, match=words), CaptureFiles([str(path)]) as opened:
+        list(opened)
+
+
+def test_what_cannot_be_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "empty").mkdir()
+    for name, words in (
+        ("pipe", "no regular file"),
+        ("none", "No such file"),
+        ("empty", "no .pcap"),
+    ):
+        with pytest.raises(CaptureError, match=words):
+            CaptureFiles([str(tmp_path / name)])
+    with pytest.raises(CaptureError, match="once"):
+        CaptureFiles(["-", "-"])
+
+
+MEMORY = """
+import sys
+from switchgnn.capture.files import CaptureFiles
+from switchgnn.capture.names import usual_names
+from switchgnn.capture.packet import decode
+from switchgnn.capture.story import Story
+
+names, story = usual_names(), Story(remembered=1000)
+with CaptureFiles(["-"]) as opened:
+    for captured in opened:
+        packet = decode(captured, names)
+        if packet is not None:
+            for chapter in story.note(packet):
+                chapter.lines(0)
+from pathlib import Path
+[line] = [line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line]
+print(line.split()[1])
+"""
+
+
+@whole
+def test_memory_does_not_grow_with_a_file():
+    """Ten times as many packets, each of a source and block of its own, take hardly more."""
+    used = []
+    for count in (1_000, 10_000):
+        frames = [
+            (TIME + place, feature(place % 4, src_id=place, block_id=place // 9 & 0xFFFF))
+            for place in range(count)
+        ]
+        result = subprocess.run(
+            [sys.executable, "-c", MEMORY],
+            input=pcap(frames), capture_output=True, check=True,
+        )  # fmt: skip
+        used.append(int(result.stdout))
+    assert used[1] < used[0] + 2048, "KiB"

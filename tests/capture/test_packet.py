@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is read of a packet is what it was made of, and what the Scapy layers say."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.l2 import Ether
+
+from switchgnn.capture.captured import Captured
+from switchgnn.capture.lines import description, line_of, object_of, workers_of
+from switchgnn.capture.names import usual_names
+from switchgnn.capture.packet import KIND_NAMES, decode
+from switchgnn.host.direct.frames import unpack
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    HEADER_AT,
+    BarrierBody,
+    Header,
+    Kind,
+    Refusal,
+    unpack_header,
+)
+from switchgnn.host.wire.layers import SwitchGNN
+from switchgnn.network import leaf_spine_networks, mac_number, star_network
+from tests.capture.drawn import SWITCH, WORKERS, direct_packets, feature, flipped, frame_of, packets
+
+NAMES = usual_names()
+
+
+def decoded(frame, size=None):
+    return decode(Captured(0, "w0", frame, size or len(frame)), NAMES)
+
+
+@given(packets())
+def test_the_header_is_what_was_sent(drawn):
+    header, frame = drawn
+    packet = decoded(frame)
+    assert packet.problem is None and not packet.cut and not packet.direct
+    for name in Header.__slots__:
+        assert getattr(packet.fields, name) == getattr(header, name), name
+    assert packet.fields.version == 2
+    has_body = header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING)
+    assert packet.body == (BarrierBody.unpack(frame, header.kind) if has_body else None)
+
+
+@given(packets())
+def test_scapy_says_the_same(drawn):
+    """In the order of the layers, so that a field in another one's place is noticed."""
+    _, frame = drawn
+    fields, layer = decoded(frame).fields, Ether(frame)[SwitchGNN]
+    ours = [int(value) for value in fields]
+    assert ours == [layer.getfieldval(each.name) for each in SwitchGNN.fields_desc]
+    assert [each.name.lower() for each in SwitchGNN.fields_desc] == list(fields._fields)
+
+
+@given(packets())
+def test_the_object_is_the_header(drawn):
+    header, frame = drawn
+    told = json.loads(json.dumps(object_of(decoded(frame))))
+    named = {name: told[name] for name in Header.__slots__ if name != "kind"}
+    assert Header(kind=Kind[told["kind"].upper()], **named) == header
+    assert (told["bytes"], told["problem"], told["link"]) == (len(frame), None, "w0")
+
+
+@given(packets(), st.integers(0, 2**16))
+def test_it_is_sound_for_us_when_it_is_for_workers(drawn, bit):
+    frame = flipped(drawn[1], bit)
+    for each in (frame, drawn[1]):
+        assert (decoded(each).problem is None) == (unpack_header(each) is not None)
+    # No single bit hides from CRC-32.
+    assert decoded(frame).problem is not None
+    assert "UNSOUND" in description(decoded(frame))
+
+
+@given(direct_packets(), st.integers(0, 2**16))
+def test_the_same_holds_between_hosts(drawn, bit):
+    for frame in (drawn[1], flipped(drawn[1], bit)):
+        packet = decoded(frame)
+        receiver = frame[HEADER_AT + 9]
+        heard = unpack(memoryview(frame), receiver)
+        assert packet.direct
+        assert (packet.problem is None) == (heard is not None)
+        if heard is not None:
+            assert (heard.number, heard.tag) == (packet.fields.src_id, packet.fields.dst_id)
+            assert f"from {heard.sender} to {receiver}" in description(packet)
+            assert f"round {heard.round} " in description(packet)
+
+
+@given(packets(), st.integers(0, 200))
+def test_a_part_of_a_packet_is_no_lie(drawn, kept):
+    """What is cut by the capture may be sound; what is there is told."""
+    _, frame = drawn
+    packet = decoded(frame[:kept], len(frame))
+    whole = decoded(frame)
+    if packet is None:
+        assert kept <= 23
+        return
+    assert packet.problem is None
+    assert packet.cut == (kept < len(frame))
+    assert packet.fields == (whole.fields if kept >= BODY_AT else None)
+
+
+@given(st.binary(max_size=250), st.integers(0, 300))
+def test_anything_may_come(frame, more):
+    for each in (frame, feature()[:HEADER_AT] + frame, feature()[:20] + frame):
+        packet = decode(Captured(0, "x", each, len(each) + more), NAMES)
+        if packet is not None:
+            line_of(packet, 5)
+            json.dumps(object_of(packet))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({HEADER_AT + 13: 0x10}, "version 1, not 2"),
+        ({HEADER_AT + 12: 0x0C}, "kind 12 is not known here"),
+        ({HEADER_AT + 3: 9}, "checksum 0x"),
+        ({20: 0x20}, "a fragment of IPv4"),
+        ({14: 0x46}, "IPv4 options before it"),
+    ],
+)
+def test_why_it_is_not_sound(changes, words):
+    frame = bytearray(feature(src_id=17))
+    for place, value in changes.items():
+        frame[place] = value
+    assert words in description(decoded(bytes(frame)))
+
+
+def test_a_packet_that_is_too_short():
+    assert "short: 127 bytes of a body of 128" in description(decoded(feature()[:-1]))
+    assert "short: 25 bytes of a header of 26" in description(decoded(feature()[: BODY_AT - 1]))
+
+
+def test_others_are_none_of_ours():
+    tcp = bytearray(feature())
+    tcp[23] = 6
+    arp = bytearray(feature())
+    arp[12:14] = b"\x08\x06"
+    for frame in (bytes(tcp), bytes(arp), b"", bytes(14)):
+        assert decoded(frame) is None
+
+
+def test_the_line_of_a_packet():
+    frame = feature(1, src_id=17, block_id=3, round=5, feature_group=2, echo=True)
+    packet = decode(Captured(2_000_001_600, "w1", frame, len(frame)), NAMES)
+    assert line_of(packet, 10**9) == (
+        "1.000002 w1 > switch feature session 1 round 5 block 3 fragment 0 group 2 "
+        "src 17 dst 0 count 1 level 0 [echo]"
+    )
+
+
+@pytest.mark.parametrize("refusal", list(Refusal)[1:])
+def test_a_refusal_has_its_name(refusal):
+    body = BarrierBody(0x3F800000, 0xAB, 7, 0b101, 0b10)
+    frame = frame_of(Header(Kind.WAITING, count=refusal), body.pack(), SWITCH, WORKERS[0])
+    words = "magnitude 1 plan 000000ab at round 7 workers 0,2 pulses 1 refused: "
+    assert description(decoded(frame)).endswith(words + refusal.name.lower())
+
+
+def test_names_of_all_stations():
+    def name(station):
+        return NAMES[mac_number(station.mac).to_bytes(6, "big")]
+
+    assert [name(each.station) for each in star_network(128).neighbours] == [
+        f"w{worker}" for worker in range(128)
+    ]
+    networks = leaf_spine_networks([0, 1, 1, 2], 2)
+    assert [name(each.switch) for each in networks.switches] == [
+        "leaf-0", "leaf-1", "leaf-2", "spine-0", "spine-1"
+    ]  # fmt: skip
+    assert name(star_network(1).switch) == "switch"
+
+
+def test_every_kind_has_a_name():
+    assert {int(kind): kind.name.lower() for kind in Kind} == KIND_NAMES
+    assert workers_of(1 << 127 | 1) == [0, 127]

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Wireshark's dissector says of every packet what our decoder says; needs tshark."""
+
+import struct
+import subprocess
+import zlib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from switchgnn.capture.captured import Captured
+from switchgnn.capture.lines import description, workers_of
+from switchgnn.capture.names import usual_names
+from switchgnn.capture.packet import decode
+from switchgnn.host.wire.addresses import ipv4_envelope
+from switchgnn.host.wire.header import BODY_AT, PROTOCOL, BarrierBody, Header, Kind
+from tests.capture.drawn import (
+    SWITCH,
+    WORKERS,
+    direct_packets,
+    feature,
+    flipped,
+    frame_of,
+    packets,
+)
+from tests.capture.written import pcap
+from tests.support.markers import needs, whole
+from tests.support.speed import seconds_here
+
+pytestmark = [whole, needs("tshark", "tshark")]
+SCRIPT = Path(__file__).parent.parent.parent / "deploy/wireshark/switchgnn.lua"
+NAMES = usual_names()
+HEADER = [each.name for each in fields(Header)] + ["version", "checksum"]
+BODY = ["magnitude", "plan", "seen_round", "worker", "pulse", "lane"]
+DIRECT = ["direct.number", "direct.tag", "direct.from", "direct.to", "direct.round", "direct.lane"]
+WORDS = ["summary", "problem", "refusal", "direct"]
+# Of a packet that is not ours there are no fields.
+NOT_OURS = {name: [] for name in HEADER + BODY + DIRECT + WORDS}
+# One run of tshark for many packets: each example is a capture.
+few = settings(
+    max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+)
+
+
+def dissected(frames, folder, script=SCRIPT):
+    """What tshark says of each frame: the values of each of our fields."""
+    path = folder / "drawn.pcap"
+    path.write_bytes(pcap([(10**9, *each) for each in frames]))
+    names = HEADER + BODY + DIRECT + WORDS
+    columns = [word for name in names for word in ("-e", f"switchgnn.{name}")]
+    form = ["-T", "fields", "-E", "separator=;", "-E", "aggregator=|", "-E", "occurrence=a"]
+    result = subprocess.run(
+        ["tshark", "-n", "-r", path, "-X", f"lua_script:{script}", *form, *columns],
+        capture_output=True, text=True, check=True, timeout=seconds_here(60),
+    )  # fmt: skip
+    assert "Lua" not in result.stderr, result.stderr
+    rows = [line.split(";") for line in result.stdout.splitlines()]
+    assert len(rows) == len(frames)
+    return [
+        {name: cell.split("|") if cell else [] for name, cell in zip(names, row, strict=True)}
+        for row in rows
+    ]
+
+
+def decoded(frame, size=None):
+    return decode(Captured(0, "l", frame, size or len(frame)), NAMES)
+
+
+def number(text):
+    known = {"true": 1, "false": 0}
+    return known[text.lower()] if text.lower() in known else int(text, 0)
+
+
+def assert_same(said, packet):
+    """Compare every field of the header and the body."""
+    told = {name: number(*said[name]) for name in HEADER}
+    assert told == {name: int(getattr(packet.fields, name)) for name in HEADER}
+    assert said["summary"] == [description(packet)]
+    assert said["problem"] == ([packet.problem] if packet.problem else [])
+    assert number(*said["direct"]) == packet.direct
+    frame = packet.captured.frame
+    whole_body = len(frame) - BODY_AT
+    if packet.body is not None:
+        assert [int(text, 0) for text in said["plan"] + said["seen_round"]] == [
+            packet.body.plan, packet.body.round
+        ]  # fmt: skip
+        (bits,) = struct.unpack(">f", packet.body.magnitude.to_bytes(4, "big"))
+        assert float(said["magnitude"][0]) == pytest.approx(bits, rel=1e-5, nan_ok=True)
+        assert list(map(int, said["worker"])) == workers_of(packet.body.workers)
+        assert list(map(int, said["pulse"])) == workers_of(packet.body.pulses or 0)
+    if packet.fields.kind in (Kind.FEATURE, Kind.SUM) and whole_body >= 128:
+        form, name = (">32f", "direct.lane") if packet.direct else (">32i", "lane")
+        lanes = struct.unpack_from(form, frame, BODY_AT)
+        assert list(map(float, said[name])) == pytest.approx(lanes, rel=1e-5, nan_ok=True)
+    if packet.fields.kind == Kind.WAITING and not packet.direct:
+        assert number(*said["refusal"]) == packet.fields.count
+    if packet.direct:
+        pair = packet.fields.block_id
+        assert [number(*said[name]) for name in DIRECT[:5]] == [
+            packet.fields.src_id, packet.fields.dst_id, pair >> 8, pair & 0xFF,
+            packet.fields.session << 24 | packet.fields.round,
+        ]  # fmt: skip
+
+
+@few
+@given(data=st.data())
+def test_every_field_of_every_kind(data, tmp_path):
+    drawn = [data.draw(packets((kind,))) for kind in Kind for _ in range(6)]
+    drawn += data.draw(st.lists(direct_packets(), min_size=30, max_size=30))
+    frames = [frame for _, frame in drawn]
+    for said, frame in zip(dissected([(each,) for each in frames], tmp_path), frames, strict=True):
+        assert_same(said, decoded(frame))
+
+
+@few
+@given(data=st.data())
+def test_what_is_not_sound(data, tmp_path):
+    """A bit that is turned over is found; where it makes another length of it, nobody claims it."""
+    either = st.one_of(packets(), direct_packets())
+    drawn = data.draw(st.lists(either, min_size=60, max_size=60))
+    frames = [flipped(frame, data.draw(st.integers(0, 2**16))) for _, frame in drawn]
+    claimed = 0
+    for said, frame in zip(dissected([(each,) for each in frames], tmp_path), frames, strict=True):
+        if said == NOT_OURS:
+            # Then it was version or kind that has changed.
+            packet = decoded(frame)
+            assert packet.problem is not None
+            assert packet.problem.startswith(("version", "kind", "short", "checksum"))
+            continue
+        claimed += 1
+        assert_same(said, decoded(frame))
+        assert said["problem"]
+    assert claimed > 30
+
+
+@few
+@given(data=st.data())
+def test_a_capture_with_a_short_snap_length(data, tmp_path):
+    drawn = data.draw(st.lists(packets(), min_size=30, max_size=30))
+    cut = [(frame[: data.draw(st.integers(BODY_AT, len(frame)))], len(frame)) for _, frame in drawn]
+    for said, each in zip(dissected(cut, tmp_path), cut, strict=True):
+        assert_same(said, decoded(*each))
+
+
+def resealed(frame, place, value):
+    """A frame with another byte, and the checksum that is right then."""
+    changed = bytearray(frame)
+    changed[place] = value
+    head, body = bytes(changed[34:56]), bytes(changed[60:])
+    changed[56:60] = zlib.crc32(body, zlib.crc32(head)).to_bytes(4, "big")
+    return bytes(changed)
+
+
+def test_another_version_is_claimed_by_its_checksum(tmp_path):
+    frames = [resealed(feature(src_id=7), 47, 0x30), resealed(feature(src_id=7), 46, 0x0F)]
+    for said, frame in zip(dissected([(each,) for each in frames], tmp_path), frames, strict=True):
+        assert_same(said, decoded(frame))
+        assert said["problem"][0].startswith(("version 3", "kind 15"))
+
+
+@few
+@given(bodies=st.lists(st.binary(max_size=200), min_size=40, max_size=40))
+def test_other_experiments_are_left_alone(bodies, tmp_path):
+    frames = [(ipv4_envelope(WORKERS[0], SWITCH, len(body)) + body,) for body in bodies]
+    assert dissected(frames, tmp_path) == [NOT_OURS] * len(frames)
+    assert frames[0][0][23] == PROTOCOL
+
+
+def test_the_columns(tmp_path):
+    body = BarrierBody(0x3F800000, 0xAB, 7, 0b101, 0b10)
+    frame = frame_of(Header(Kind.WAITING, count=3, round=7), body.pack(), SWITCH, WORKERS[0])
+    path = tmp_path / "one.pcap"
+    path.write_bytes(pcap([(10**9, frame)]))
+    result = subprocess.run(
+        ["tshark", "-n", "-r", path, "-X", f"lua_script:{SCRIPT}"],
+        capture_output=True, text=True, check=True, timeout=seconds_here(60),
+    )  # fmt: skip
+    assert "SwitchGNN" in result.stdout
+    assert result.stdout.rstrip().endswith(description(decoded(frame)))
+    assert description(decoded(frame)).endswith("refused: turn")
+
+
+MISTAKES = [
+    ("tree:add(f.src_id, buffer(0, 4))", "tree:add(f.src_id, buffer(4, 4))"),
+    ("tree:add(f.fragment, buffer(14, 2))", "tree:add(f.fragment, buffer(16, 2))"),
+    ('"Is_ACK", 8, YES_NO, 0x80', '"Is_ACK", 8, YES_NO, 0x40'),
+    ('"Level", base.DEC, nil, 0x0e', '"Level", base.DEC, nil, 0x07'),
+    ("tree:add(f.round, buffer(19, 3))", "tree:add(f.round, buffer(18, 3))"),
+    ("buffer(38, WORKER_BYTES)", "buffer(39, WORKER_BYTES)"),
+    ("tree:add(f.plan, buffer(30, 4))", "tree:add(f.plan, buffer(26, 4))"),
+    ("HEADER_BYTES + 4 * lane, 4", "HEADER_BYTES + 124 - 4 * lane, 4"),
+    ("[SUM] = \"sum\"", "[SUM] = \"some\""),
+    ("value = 0xffffffff", "value = 0xfffffffe"),
+    ("WORKER_BYTES - math.floor(worker / 8)", "1 + math.floor(worker / 8)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong"), MISTAKES, ids=[wrong for _, wrong in MISTAKES])
+def test_a_mistake_is_noticed(right, wrong, tmp_path):
+    """The comparison above is tried with a field in another one's place, and the like."""
+    text = SCRIPT.read_text()
+    assert text.count(right) == 1
+    script = tmp_path / "wrong.lua"
+    script.write_text(text.replace(right, wrong))
+    header = Header(
+        Kind.WAITING, 5, 6, 7, 3, True, False, True, False, 5, True, 8, 9, 200, 0x123456
+    )  # fmt: skip
+    body = BarrierBody(0x3F800000, 0xABCDEF, 7, 0b101 | 1 << 100, 0b10)
+    frames = [
+        frame_of(header, body.pack(), SWITCH, WORKERS[0]),
+        frame_of(Header(Kind.SUM, 1, 2, 3, 4), bytes(range(128)), SWITCH, WORKERS[1]),
+    ]
+    said = dissected([(each,) for each in frames], tmp_path, script)
+    with pytest.raises((AssertionError, TypeError)):
+        for each, frame in zip(said, frames, strict=True):
+            assert_same(each, decoded(frame))
