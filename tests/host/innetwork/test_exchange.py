@@ -192,6 +192,24 @@ def test_aggregate_decodes_within_the_bound(graph):
     assert np.array_equal(team.exchanges[0].aggregate(features), np.zeros_like(features))
 
 
+def test_sums_of_earlier_rounds_are_not_taken(graph):
+    """They come before the right one, for the same vertex, whole and with a right checksum."""
+    kept = {}
+
+    def before_each(direction, worker, frame):
+        header = unpack_header(frame)
+        if direction != "down" or header.kind is not Kind.SUM:
+            return [frame]
+        place = worker, header.block_id, header.fragment, header.dst_id
+        older = kept.get(place)
+        kept[place] = frame
+        return [frame] if older is None else [older, frame]
+
+    team = Team(plan_of(graph, 3), disturb=before_each)
+    check_rounds(team, graph, 33, rounds=3)
+    assert team.total()["late"] > 0
+
+
 def test_repeated_frames_change_nothing(graph):
     team = Team(plan_of(graph, 4), disturb=lambda direction, worker, frame: [frame, frame])
     check_rounds(team, graph, 33)
