@@ -434,8 +434,7 @@ def train(
                 log_dir=None if log_dir is None else log_dir / each.name,
             )
         reports.append(report)
-        if as_json:
-            typer.echo(json.dumps({"event": "finished", **report.to_dict()}))
+        _tell_finished(report, as_json=as_json)
     drawn = [] if plots is None else draw_plots(reports, plots)
     if not as_json:
         _show(reports, drawn, recordings)
@@ -462,6 +461,11 @@ def _recordings(
         )
         for each in chosen
     ]
+
+
+def _tell_finished(report: TrainReport, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"event": "finished", **report.to_dict()}))
 
 
 def _check_outputs(
