@@ -23,6 +23,14 @@ class NotPrimaryError(ControllerError):
     """Another controller is the primary of the switch."""
 
 
+class NoPrimaryError(NotPrimaryError):
+    """No controller is the primary, and one with this election id cannot be."""
+
+
+class OtherPlanError(ControllerError):
+    """The switch serves a plan of somebody else; nothing was sent."""
+
+
 class PipelineMissingError(ControllerError):
     """The switch runs no P4 program."""
 

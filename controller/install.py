@@ -20,6 +20,7 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     RollbackError,
 )
+from switchgnn.controller.occupied import refuse_other_plan
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.state import State
@@ -104,6 +105,7 @@ def install_each(
     new_session: bool = False,
     session: int | None = None,
     largest_feature: float | None = None,
+    replace_others: bool = True,
     progress: Progress | None = None,
     clock: Clock = SYSTEM_CLOCK,
     pool: Pool = ThreadPoolExecutor,
@@ -118,6 +120,7 @@ def install_each(
         session: the number that workers of this plan are in; a switch that was restarted gets
             it again. None: what the switches say.
         largest_feature: as ``install`` takes it.
+        replace_others: whether to replace another plan that a switch serves.
         progress: called with an address, updates written, and all updates.
         clock: what the report tells the time by.
         pool: makes what works on all switches at once.
@@ -127,6 +130,7 @@ def install_each(
 
     Raises:
         PlanRefusedError: as ``install``, like the other errors.
+        OtherPlanError: a switch serves another plan, which shall stay; nothing was written.
     """
     layout = Layout.from_text(program.p4info)
     if not shares:
@@ -138,6 +142,8 @@ def install_each(
         table = Session(layout)
         try:
             team.each(Target.look)
+            if not replace_others:
+                _refuse_other_plans(team, shares)
             team.each(Target.load)
             entries = _session_entries(
                 team,
@@ -156,6 +162,12 @@ def install_each(
             team.go_back()
             raise
     return InstallReport(entries[0].session, shares[0].plan.manifest.digest, tuple(reports))
+
+
+def _refuse_other_plans(team: "_Team", shares: Sequence[Share]) -> None:
+    served = team.each(Target.served_plan)
+    for share, target, number in zip(shares, team.targets, served, strict=True):
+        refuse_other_plan(target.client.address, number, share.plan.number)
 
 
 def _desired_states(

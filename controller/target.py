@@ -14,6 +14,7 @@ from switchgnn.controller.errors import (
     RollbackError,
     VerificationError,
 )
+from switchgnn.controller.occupied import served_plan
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.state import State, empty_state, read_groups, read_state
@@ -65,6 +66,12 @@ class Target:
         if self._runs_program:
             self.client.layout = self._layout
             self._before = read_state(self.client, self._layout)
+
+    def served_plan(self) -> int:
+        """Return the number of the plan that the switch serves, of any program; 0: none."""
+        if self._runs_program:
+            return self.session.plan
+        return 0 if self._cookie is None else served_plan(self.client)
 
     def load(self, *, anew: bool = False) -> None:
         """Load the program if the switch does not run it, or in any case.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps switches at a plan: a switch that restarts gets it again."""
+"""Keeps switches at a plan: a switch that restarts gets it again, but not one with another plan."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,10 +15,17 @@ from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_totals
 from switchgnn.controller.errors import (
     ControllerError,
+    NotPrimaryError,
+    OtherPlanError,
     PlanRefusedError,
     SwitchUnreachableError,
 )
 from switchgnn.controller.install import Pool, Share, install_each
+from switchgnn.controller.occupied import (
+    refuse_other_plan,
+    refuse_other_primary,
+    served_plan,
+)
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
@@ -28,6 +35,7 @@ from switchgnn.p4src import Program
 
 # Waiting for a connection must not keep anybody from stopping.
 _CONNECT_DEADLINE = 1.0  # seconds
+_LOWEST_ELECTION_ID = 1
 
 
 class Stop(Protocol):
@@ -97,6 +105,9 @@ def watch(
 ) -> None:
     """Install a plan and keep it installed until ``stop`` is set.
 
+    A switch that somebody else uses is left as it is: one that has a primary controller already,
+    such as a run at work, and one that serves another plan, also if that is installed later.
+
     Args:
         shares: what each switch serves, all of the same plan; the clients are closed at the end.
         program: what the switches run.
@@ -110,6 +121,8 @@ def watch(
         pool: makes what works on all switches at once.
 
     Raises:
+        NotPrimaryError: a switch has a primary controller already.
+        OtherPlanError: a switch serves another plan.
         ControllerError: the first install failed, or a switch stayed away.
     """
     clients = [share.client for share in shares]
@@ -128,11 +141,16 @@ def watch(
             ecn_threshold=ecn_threshold,
             session=session,
             largest_feature=largest_feature,
+            replace_others=False,
             clock=clock,
             pool=pool,
         ),
     )
     try:
+        for client in clients:
+            # With the lowest election id nobody's place is taken, so nobody has to be asked.
+            if client.election_id > _LOWEST_ELECTION_ID:
+                refuse_other_primary(client)
         watcher.run()
     finally:
         for client in clients:
@@ -160,6 +178,8 @@ class _Watcher:
                 lost = self._lost()
                 if not lost:
                     self._count()
+            except OtherPlanError:
+                raise
             except ControllerError:
                 lost = [client for client in self.clients if not client.alive] or [*self.clients]
             if lost:
@@ -167,7 +187,8 @@ class _Watcher:
                     self._tell(
                         WatchEventKind.LOST,
                         client,
-                        f"Switch {client.address} no longer serves the plan.",
+                        f"Switch {client.address} no longer serves the plan, or no longer obeys "
+                        "this controller.",
                     )
                 self._restore()
 
@@ -192,7 +213,9 @@ class _Watcher:
         if not client.alive or client.get_pipeline_cookie() != program_cookie(self.program):
             return False
         session = Session(client.get_layout())
-        return session.decode(read_default(client, session.table)).plan == self.plan.number
+        served = session.decode(read_default(client, session.table)).plan
+        refuse_other_plan(client.address, served, self.plan.number)
+        return served == self.plan.number
 
     def _restore(self) -> None:
         """Try to install until it works."""
@@ -203,9 +226,11 @@ class _Watcher:
                 self._reconnect()
                 self._install()
                 return
-            except PlanRefusedError:
+            except (PlanRefusedError, OtherPlanError):
                 raise
             except ControllerError as error:
+                if isinstance(error, NotPrimaryError):
+                    self._look_on()
                 if str(error) != told:
                     told = str(error)
                     for client in self.clients:
@@ -221,6 +246,16 @@ class _Watcher:
             if not client.alive:
                 client.close()
                 client.open()
+
+    def _look_on(self) -> None:
+        """Look what switches serve that another controller has taken over.
+
+        Raises:
+            OtherPlanError: that is another plan.
+        """
+        for client in self.clients:
+            with suppress(SwitchUnreachableError), client.observer() as observer:
+                refuse_other_plan(client.address, served_plan(observer), self.plan.number)
 
     def _count(self) -> None:
         for client in self.clients:

@@ -13,6 +13,7 @@ from pathlib import Path
 from switchgnn.errors import SwitchGNNError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_ONLY_A_PART = "the disk took only a part of it"
 # A traceback and some warnings of a library.
 _LAST_WORDS_BYTES = 16384
 # https://man7.org/linux/man-pages/man2/fallocate.2.html
@@ -28,6 +29,11 @@ def is_full(error: OSError) -> bool:
     return error.errno in _FULL
 
 
+def speaks_of_full_disk(sentence: str) -> bool:
+    """Tell whether a sentence, perhaps of another process, says that a disk is full."""
+    return any(words in sentence for words in (*map(os.strerror, _FULL), _ONLY_A_PART))
+
+
 def why_not_written(error: OSError, place: Path) -> str:
     """Return why something cannot be written, and for a full disk what to do.
 
@@ -40,7 +46,7 @@ def why_not_written(error: OSError, place: Path) -> str:
     """
     if error.errno is None:
         # NumPy says how many numbers it has written, and not why those were all.
-        return f"the disk took only a part of it ({error}); {_remedy(place)}"
+        return f"{_ONLY_A_PART} ({error}); {_remedy(place)}"
     reason = error.strerror or str(error)
     return f"{reason}; {_remedy(place)}" if is_full(error) else reason
 

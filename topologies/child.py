@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Child processes that never outlive their parent."""
 
+import logging
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +14,7 @@ from types import TracebackType
 from typing import IO, Protocol
 
 from switchgnn.full_disk import keep_room, writing
+from switchgnn.python_program import module_of
 from switchgnn.topologies.errors import FabricError
 
 # From util-linux. A `preexec_fn` could do the same, but would fork under gRPC's threads.
@@ -20,6 +23,9 @@ DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 _OWNER_ONLY = 0o077
 _POLL_INTERVAL = 0.02
 _STOP_SECONDS = 5.0
+_LOG = logging.getLogger(__name__)
+# What a process may have said at its end that is told again.
+_MOST_LINES = 100
 
 
 def temporary_files_in(folder: Path) -> dict[str, str]:
@@ -107,6 +113,25 @@ class Child:
                 )
             except FileNotFoundError as error:
                 raise FabricError(f"Cannot start {self.name}: no {error.filename}.") from error
+        self._tell_start()
+
+    def _tell_start(self) -> None:
+        words = shlex.join(module_of(self._command) or self._command)
+        _LOG.info("%s: process %d, %s; its log: %s", self.name, self.pid, words, self.log)
+
+    def _tell_end(self, code: int | None) -> None:
+        _LOG.info("%s: ended with code %s", self.name, code)
+        if _LOG.isEnabledFor(logging.INFO):
+            for line in self.said()[-_MOST_LINES:]:
+                _LOG.info("%s said: %s", self.name, line)
+
+    def said(self) -> list[str]:
+        """Return the lines of its log that are not empty."""
+        try:
+            text = self.log.read_text(errors="replace")
+        except OSError:
+            return []
+        return [line for line in text.splitlines() if line.strip()]
 
     def _open_log(self) -> IO[str]:
         """Open the log, so that its first words find room on a disk that fills up."""
@@ -169,7 +194,7 @@ class Child:
 
     def last_words(self) -> str:
         """Return the last line of its log, or say that there is none."""
-        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        lines = self.said()
         return lines[-1] if lines else "it left no message."
 
     def stop(self) -> None:
@@ -184,6 +209,7 @@ class Child:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self._tell_end(process.poll())
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()

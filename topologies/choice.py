@@ -92,16 +92,18 @@ def build_fabric(
     cable_faults: str = "",
     nursery: Nursery | None = None,
     cable_recordings: Mapping[str, Path] | None = None,
+    logs: Path | None = None,
 ) -> Fabric:
     """Return the fabric, not yet started.
 
     Args:
         kind: which network carries the packets.
         site: what to build.
-        folder: for the logs of its processes.
+        folder: for the temporary files of its processes, and their logs.
         cable_faults: as ``Fabric`` takes them.
         nursery: as ``Fabric`` takes it.
         cable_recordings: as ``Fabric`` takes them.
+        logs: as ``Fabric`` takes it.
 
     Returns:
         A fabric in Mininet or over loopback.
@@ -110,7 +112,7 @@ def build_fabric(
         FabricError: the fabric cannot build such a site, or the machine lacks what it needs.
     """
     made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
-    return made(site, folder, cable_faults, nursery, cable_recordings)
+    return made(site, folder, cable_faults, nursery, cable_recordings, logs=logs)
 
 
 def _chosen_fabric(asked: str, no_mininet: str | None) -> FabricKind:

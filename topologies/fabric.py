@@ -38,14 +38,16 @@ class Fabric(ABC):
 
     Args:
         site: what to build.
-        folder: for the logs of its processes, and their temporary files.
+        folder: for the temporary files of its processes, and their logs.
         cable_faults: what ``switchgnn run --faults`` takes, if it is for cables between switches;
             only then, or if they are recorded, are there relays on them.
         nursery: forks embedded switches and workers; None: they are started as any program.
         cable_recordings: the file of each cable that keeps what passes, as ``begin_recording`` has
             made it, by the name of the cable; None: none.
+        logs: another folder for the logs.
 
     Attributes:
+        logs: where the logs are.
         relay: carries the cables of a running fabric, or None.
     """
 
@@ -56,10 +58,13 @@ class Fabric(ABC):
         cable_faults: str = "",
         nursery: Nursery | None = None,
         cable_recordings: Mapping[str, Path] | None = None,
+        *,
+        logs: Path | None = None,
     ) -> None:
         self.site = site
         self._nursery = nursery
         self.folder = folder
+        self.logs = logs or folder
         self.relay: FaultyCables | None = None
         self._cable_faults = cable_faults if site.cables else ""
         self._cable_recordings = dict(cable_recordings or {}) if site.cables else {}
@@ -138,7 +143,7 @@ class Fabric(ABC):
         Returns:
             The process, not yet started.
         """
-        named, log = f"{name.capitalize()} {worker}", self.folder / f"{name}-{worker}.log"
+        named, log = f"{name.capitalize()} {worker}", self.logs / f"{name}-{worker}.log"
         variables = {**temporary_files_in(self.folder), **(environment or {})}
         if self._nursery is not None and self._nursery.forks(command):
             there = self.worker_namespace(worker)

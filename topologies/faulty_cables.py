@@ -33,9 +33,10 @@ class FaultyCables:
     Args:
         cables: all that it carries.
         faults: what ``switchgnn run --faults`` takes.
-        folder: for its log.
+        folder: for its temporary files, and its log.
         place: turns a command into one that runs where the ends of the cables are.
         recordings: the file of each cable that keeps what passes, by its name; or none at all.
+        logs: another folder for its log.
     """
 
     def __init__(
@@ -46,12 +47,13 @@ class FaultyCables:
         *,
         place: Callable[[Sequence[str]], list[str]] = list,
         recordings: Mapping[str, Path] | None = None,
+        logs: Path | None = None,
     ) -> None:
         command = [*_PROGRAM, *(word for cable in cables for word in cable)]
         self._child = Child(
             "The relay between switches",
             place(command),
-            folder / "relay.log",
+            (logs or folder) / "relay.log",
             pipe=True,
             environment=temporary_files_in(folder),
         )

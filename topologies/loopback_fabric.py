@@ -20,7 +20,7 @@ class LoopbackFabric(Fabric):
     """Embedded switches and the workers as processes; a datagram is a frame.
 
     Args:
-        site, folder, cable_faults, nursery, cable_recordings: as ``Fabric`` takes them.
+        site, folder, cable_faults, nursery, cable_recordings, logs: as ``Fabric`` takes them.
 
     Raises:
         FabricError: the site has BMv2, or links with a limited bandwidth.
@@ -33,6 +33,8 @@ class LoopbackFabric(Fabric):
         cable_faults: str = "",
         nursery: Nursery | None = None,
         cable_recordings: Mapping[str, Path] | None = None,
+        *,
+        logs: Path | None = None,
     ) -> None:
         if site.target is not Target.EMBEDDED:
             raise FabricError(
@@ -41,7 +43,7 @@ class LoopbackFabric(Fabric):
             )
         if site.bandwidth is not None:
             raise FabricError("The loopback fabric cannot limit bandwidth: take --fabric mininet.")
-        super().__init__(site, folder, cable_faults, nursery, cable_recordings)
+        super().__init__(site, folder, cable_faults, nursery, cable_recordings, logs=logs)
         self._switches: list[Child] = []
         self._switch_ends: list[str] = []
         self._worker_ends: list[str] = []
@@ -61,7 +63,8 @@ class LoopbackFabric(Fabric):
                 ports=links,
                 grpc_address=switch.grpc_address,
                 device_id=0,
-                log=self.folder / f"{switch.name}.log",
+                log=self.logs / f"{switch.name}.log",
+                folder=self.folder,
                 tls=self.site.tls,
                 backend=self.site.backend,
                 nursery=self._nursery,
@@ -96,7 +99,11 @@ class LoopbackFabric(Fabric):
             relayed.append(RelayedCable(name, _udp(far, below), _udp(near, above)))
         if self._relays:
             self.relay = FaultyCables(
-                relayed, self._cable_faults, self.folder, recordings=self._cable_recordings
+                relayed,
+                self._cable_faults,
+                self.folder,
+                recordings=self._cable_recordings,
+                logs=self.logs,
             )
         return links
 

@@ -65,11 +65,13 @@ class MininetFabric(Fabric):
         cable_faults: str = "",
         nursery: Nursery | None = None,
         cable_recordings: Mapping[str, Path] | None = None,
+        *,
+        logs: Path | None = None,
     ) -> None:
         reason = mininet_missing()
         if reason is not None:
             raise FabricError(f"{reason}; or take --fabric loopback.")
-        super().__init__(site, folder, cable_faults, nursery, cable_recordings)
+        super().__init__(site, folder, cable_faults, nursery, cable_recordings, logs=logs)
         self._net: Any = None
         self._room: Any = None
         self._upper_room: Any = None
@@ -100,7 +102,8 @@ class MininetFabric(Fabric):
                     ports=ports,
                     grpc_address=addresses[number],
                     device_id=0,
-                    log=self.folder / f"{switch.name}.log",
+                    log=self.logs / f"{switch.name}.log",
+                    folder=self.folder,
                     tls=site.tls,
                     backend=site.backend,
                     nursery=self._nursery,
@@ -266,6 +269,7 @@ class MininetFabric(Fabric):
             self.folder,
             place=lambda command: [*enter, *command],
             recordings=self._cable_recordings,
+            logs=self.logs,
         )
 
     def _add_link(self, one: tuple[Any, str], other: tuple[Any, str], *, shape_both: bool) -> None:

@@ -270,3 +270,4 @@ class ForkedChild(Child):
                     stream.close()
                 raise FabricError(f"Cannot start {self.name}: {error}") from error
         self._process = Forked(pid, *ours)
+        self._tell_start()

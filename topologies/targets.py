@@ -190,6 +190,7 @@ def switch_child(
     backend: Backend | None = None,
     nursery: Nursery | None = None,
     namespace: Path | None = None,
+    folder: Path | None = None,
 ) -> Child:
     """Return the switch as a child process, not yet started.
 
@@ -198,11 +199,12 @@ def switch_child(
         ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
         grpc_address: where it serves P4Runtime, ``unix:PATH`` or ``HOST:PORT``.
         device_id: P4Runtime's device id.
-        log: file for what it prints; temporary files go beside it.
+        log: file for what it prints.
         tls: certificates, or None for plain gRPC.
         backend: what the embedded switch runs programs as; None: what the environment says.
         nursery: forks the embedded switch; None: it is started as any program.
         namespace: the network namespace of its ports, such as ``/proc/PID/ns/net``; None: ours.
+        folder: for its temporary files; None: that of the log.
 
     Returns:
         The process; ``wait_until_serving`` waits for it once it is started.
@@ -216,7 +218,7 @@ def switch_child(
         backend=backend,
     )
     name = f"The {target.value} switch"
-    variables = temporary_files_in(log.parent)
+    variables = temporary_files_in(folder or log.parent)
     if nursery is not None and target is Target.EMBEDDED:
         return nursery.child(name, command, log, environment=variables, namespace=namespace)
     return Child(name, [*_enter(namespace), *command], log, environment=variables)

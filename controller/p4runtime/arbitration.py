@@ -11,7 +11,7 @@ import grpc
 from finsy.proto import p4r, rpc_code
 
 from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
-from switchgnn.controller.p4runtime.rpc_errors import explain, not_primary
+from switchgnn.controller.p4runtime.rpc_errors import explain, no_primary, not_primary
 
 # How long a switch may take to end the stream from its side.
 _PARTING_SECONDS = 2.0
@@ -31,7 +31,7 @@ class Stream(Protocol):
 
     @property
     def alive(self) -> bool:
-        """Whether the stream is still open."""
+        """Whether the stream is still open, and its controller the primary."""
 
     def wait_ended(self, deadline: float) -> bool:
         """Wait at most ``deadline`` seconds for the stream to break; tell whether it did."""
@@ -64,6 +64,7 @@ class Arbitration:
         self._replies: queue.SimpleQueue[_Reply] = queue.SimpleQueue()
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
         self._ended = threading.Event()
+        self._demoted = threading.Event()
         self._requests.put(_request(device_id, election_id))
         self._call = open_stream(iter(self._requests.get, None))
         self._reader = threading.Thread(target=self._read, name=f"stream {address}", daemon=True)
@@ -74,6 +75,7 @@ class Arbitration:
 
         Raises:
             NotPrimaryError: another controller is the primary.
+            NoPrimaryError: none is, because there was one with a higher election id.
             SwitchUnreachableError: no answer, or the stream broke.
         """
         try:
@@ -85,13 +87,15 @@ class Arbitration:
             ) from None
         if isinstance(reply, ControllerError):
             raise reply
+        if reply.status.code == rpc_code.NOT_FOUND:
+            raise no_primary(self._address, reply.election_id.high << 64 | reply.election_id.low)
         if reply.status.code != rpc_code.OK:
             raise not_primary(self._address, reply.status.message or "no reason given")
 
     @property
     def alive(self) -> bool:
-        """Whether the stream is still open."""
-        return not self._ended.is_set()
+        """Whether the stream is open, and no other controller has become the primary."""
+        return not self._ended.is_set() and not self._demoted.is_set()
 
     def wait_ended(self, deadline: float) -> bool:
         """Wait at most ``deadline`` seconds for the stream to break; tell whether it did."""
@@ -111,8 +115,13 @@ class Arbitration:
     def _read(self) -> None:
         try:
             for response in self._call:
-                if response.HasField("arbitration"):
-                    self._replies.put(response.arbitration)
+                if not response.HasField("arbitration"):
+                    continue
+                if response.arbitration.status.code == rpc_code.OK:
+                    self._demoted.clear()
+                else:
+                    self._demoted.set()
+                self._replies.put(response.arbitration)
         except grpc.RpcError as error:
             self._replies.put(_explain(self._address, error))
         finally:

@@ -126,6 +126,28 @@ class P4RuntimeClient:
             opened, self._opened = self._opened, None
             opened.close()
 
+    def with_election_id(self, election_id: int) -> "P4RuntimeClient":
+        """Return another client for the same switch, not yet open."""
+        return P4RuntimeClient(
+            self.address,
+            self.device_id,
+            election_id,
+            self._tls,
+            deadline=self._deadline,
+            connect=self._connect,
+        )
+
+    def observer(self) -> "P4RuntimeClient":
+        """Return a client that only reads the same switch, not yet open."""
+        return P4RuntimeClient(
+            self.address,
+            self.device_id,
+            tls=self._tls,
+            primary=False,
+            deadline=self._deadline,
+            connect=self._connect,
+        )
+
     @property
     def _connection(self) -> Connection:
         if self._opened is None:
@@ -179,14 +201,22 @@ class P4RuntimeClient:
             PipelineMissingError: it runs none.
         """
         if self.layout is None:
-            kind = p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
-            config = self._get_pipeline(kind)
-            if not config.HasField("p4info"):
-                raise PipelineMissingError(
-                    f"Switch {self.address} runs no P4 program: install a plan first."
-                )
-            self.layout = Layout.from_message(config.p4info)
+            self.layout = self.read_layout()
         return self.layout
+
+    def read_layout(self) -> Layout:
+        """Ask for the layout of the program that the switch runs now.
+
+        Raises:
+            PipelineMissingError: it runs none.
+        """
+        kind = p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
+        config = self._get_pipeline(kind)
+        if not config.HasField("p4info"):
+            raise PipelineMissingError(
+                f"Switch {self.address} runs no P4 program: install a plan first."
+            )
+        return Layout.from_message(config.p4info)
 
     def write(self, updates: list[p4r.Update], batch: int = BATCH) -> int:
         """Send updates in requests of at most ``batch``; return how many.

@@ -11,6 +11,7 @@ from finsy.proto import p4r, rpc_code, rpc_status
 
 from switchgnn.controller.errors import (
     ControllerError,
+    NoPrimaryError,
     NotPrimaryError,
     PipelineMissingError,
     ReadRefusedError,
@@ -101,8 +102,16 @@ def explain(address: str, doing: str, error: Any) -> ControllerError:  # noqa: A
 def not_primary(address: str, words: str) -> NotPrimaryError:
     """Return the error for a controller that may not write."""
     return NotPrimaryError(
-        f"Switch {address} is under the control of somebody else ({words}): stop the other "
-        "controller, such as a running `watch`, and try again."
+        f"Switch {address} is under the control of somebody else ({words}): wait until it is done, "
+        "as a `switchgnn run` or `train`, or stop it, as a running `watch`, and try again."
+    )
+
+
+def no_primary(address: str, highest: int) -> NoPrimaryError:
+    """Return the error for a controller whose election id is too low though there is no other."""
+    return NoPrimaryError(
+        f"Switch {address} obeys no controller with an election id below {highest}, because there "
+        f"was one with that: give --election-id {highest} or a higher one."
     )
 
 

@@ -29,7 +29,7 @@ from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.innetwork.sieve import sieves
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import LANES, LAST_ROUND, OPENING_BLOCK, fragments_of
+from switchgnn.host.wire.header import LANES, LAST_ROUND, OPENING_BLOCK, WIDEST, fragments_of
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.manifest import Manifest
@@ -230,6 +230,11 @@ class InNetworkExchange:
             )
         if features.dtype != np.float32:
             raise FeatureError(f"Features must be float32, not {features.dtype}.")
+        if features.shape[1] > WIDEST:
+            raise FeatureError(
+                f"A row of {features.shape[1]:,} numbers is too wide: a header counts the frames "
+                f"of at most {WIDEST:,}."
+            )
 
 
 def _steps(blocks: range, fragments: int) -> list[tuple[int, int]]:

@@ -79,9 +79,14 @@ def _print_error(error: SwitchGNNError) -> None:
     from rich.console import Console  # noqa: PLC0415  see above
 
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    # A sentence may quote a file from elsewhere, and a terminal obeys what is no letter.
-    sentence = "".join(each if each.isprintable() or each == "\n" else "?" for each in str(error))
-    console.print(f"Error: {sentence}")
+    if error.details:
+        console.print(_printable(error.details.rstrip()))
+    console.print(f"Error: {_printable(str(error))}")
+
+
+def _printable(text: str) -> str:
+    # It may quote a file from elsewhere, and a terminal obeys what is no letter.
+    return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
 
 
 def _application() -> "typer.Typer":

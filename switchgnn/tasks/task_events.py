@@ -10,6 +10,9 @@ from typing import IO, Any
 
 # The event that says that the process works, and nothing else.
 ALIVE = "alive"
+# The event that says why the process ends, where that is not for its parent to guess: with
+# `message`, one sentence, and `details`, such as a traceback.
+FAILED = "failed"
 _EVERY = 2.0
 # Processor time between two signs, in seconds. A worker that waits looks about once a second,
 # which takes several times as much; one that is stopped, or hangs, takes none.

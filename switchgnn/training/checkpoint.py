@@ -61,7 +61,6 @@ def save_checkpoint(
     problem: OSError | None = None
     with ExitStack() as stack:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             unfinished = stack.enter_context(unfinished_file(path))
             unfinished.file.write(data.getbuffer())
             unfinished.settle()

@@ -15,3 +15,16 @@ class TrainingError(SwitchGNNError):
 
 class UnsupportedLayerError(TrainingError):
     """A layer cannot be computed with sums of per-source rows."""
+
+
+class ModelError(TrainingError):
+    """The user's model raised an exception.
+
+    Args:
+        message: one sentence.
+        details: the traceback of the user's code.
+    """
+
+    def __init__(self, message: str, details: str) -> None:
+        super().__init__(message)
+        self.details = details

@@ -24,13 +24,14 @@ from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.station import Station
-from switchgnn.tasks.task_events import EventWriter, Heartbeat
+from switchgnn.tasks.task_events import FAILED, EventWriter, Heartbeat
 from switchgnn.tasks.task_json import task_from_json, task_to_json
 from switchgnn.training.bins.models import distribute_in_bins
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.bins.rounds import BinnedSum
-from switchgnn.training.errors import TrainingError
+from switchgnn.training.errors import ModelError, TrainingError
 from switchgnn.training.layers.models import ModelOptions, build_model
+from switchgnn.training.layers.own_code import own_code
 from switchgnn.training.layers.templates import templates_removed
 from switchgnn.training.layers.whole import distribute
 from switchgnn.training.partition import Partition
@@ -103,7 +104,13 @@ def run_train_worker(task: TrainTask) -> None:
     """
     events = EventWriter(sys.stdout)
     with Heartbeat(events):
-        _train(task, events)
+        try:
+            with own_code(task.model.model):
+                _train(task, events)
+        except ModelError as error:
+            # Before its end lets the others fail, who only miss this one.
+            events.write(FAILED, message=str(error), details=error.details)
+            raise
 
 
 def _train(task: TrainTask, events: EventWriter) -> None:

@@ -8,6 +8,7 @@ from switchgnn.network import star_network
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
 from switchgnn.topologies.send_buffer import settled_default
 from tests.end_to_end.conftest import run_json, switchgnn
+from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import MININET_COMBINATIONS, full, needs_mininet, some_of
 from tests.support.processes import is_alive
 from tests.support.waiting import wait_until
@@ -70,6 +71,7 @@ def test_loopback_has_no_room_for_tcp():
     result = switchgnn("run", "--fabric", "loopback", "--target", "embedded", "--background", "1")
     assert result.returncode == 2
     assert "take --fabric mininet" in result.stderr
+    assert take_kept_logs()
 
 
 def read(node):

@@ -24,6 +24,7 @@ from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import switchgnn
 from tests.support.commands import nursery
+from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATION_ON_PYTHON, COMBINATIONS, some_of, words_of
 from tests.support.processes import descendants, is_alive
 from tests.support.seeds import seeds
@@ -75,6 +76,7 @@ def test_a_wrong_sum_is_exit_code_1(monkeypatch):
     assert "2 sums differ from the reference" in result.output
     assert "repeat it: switchgnn run --graph " in result.output
     assert "Every sum equals" not in result.output
+    assert take_kept_logs()
 
 
 @pytest.mark.parametrize("error", [SwitchGNNError("Broken on purpose."), ZeroDivisionError("x")])
@@ -87,6 +89,7 @@ def test_a_failed_run_is_exit_code_2(monkeypatch, error):
     assert result.exit_code == 2, result.output
     (failure,) = json.loads(result.stdout)["failures"]
     assert str(error) in failure["reason"]
+    assert take_kept_logs()
 
 
 def test_what_the_machine_lacks_is_said_at_once():

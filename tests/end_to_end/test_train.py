@@ -14,6 +14,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from tests.end_to_end.conftest import switchgnn  # noqa: E402
+from tests.support.kept_logs import take_kept_logs  # noqa: E402
 from tests.support.listeners import listening, tree_of  # noqa: E402
 from tests.support.markers import (  # noqa: E402
     COMBINATION_ON_PYTHON,
@@ -203,19 +204,62 @@ def test_a_model_of_ones_own_trains_like_one_process(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "words", "traced"),
     [
-        ("attention", "GATConv cannot be summed by the switch"),
-        ("broken", "ZeroDivisionError"),
-        ("absent", "AttributeError"),
+        ("attention", "GATConv cannot be summed by the switch", False),
+        ("broken", "failed, in line 18 (broken): ZeroDivisionError", True),
+        ("absent", "AttributeError", False),
     ],
 )
-def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words):
+def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words, traced):
     (tmp_path / "own.py").write_text(OWN_MODEL)
     result = train(("embedded", "loopback"), "--model", f"{tmp_path}/own.py:{name}")
     assert result.returncode == 2
     assert words in result.stderr
-    assert "Traceback" not in result.stderr
+    # Of the user's own lines, where these are to blame.
+    assert ("Traceback" in result.stderr) is traced
+    assert "switchgnn/" not in result.stderr
+
+
+FAILING_MODEL = """
+import os
+import torch_geometric.nn
+
+class Net(torch_geometric.nn.GCN):
+    def __init__(self, inputs, classes):
+        super().__init__(inputs, 8, 2, classes)
+        self.epochs = 0
+
+    def forward(self, x, edges):
+        self.epochs += 1
+        if os.environ.get("RANK") == "1" and self.epochs > 2:
+            self.complain(x)
+        return super().forward(x, edges)
+
+    def complain(self, x):
+        raise RuntimeError(f"no such rows: {x.shape[1]}")
+"""
+
+
+@pytest.mark.parametrize("transport", ["switch", "host"])
+def test_the_worker_whose_model_fails_is_named_with_its_lines(transport, tmp_path):
+    """The others fail, too, because they miss it; that is nobody's concern."""
+    (tmp_path / "own.py").write_text(FAILING_MODEL)
+    named = ("--data", "karate", "--workers", "3", "--model", f"{tmp_path}/own.py:Net")
+    result = train(
+        ("embedded", "loopback"), *named, "--transport", transport, scratch=tmp_path, epochs=9
+    )
+    assert result.returncode == 2
+    assert len(result.stdout.splitlines()) == 2
+    errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    assert errors == [
+        f"Error: Worker 1: The model {tmp_path}/own.py:Net failed, in line 17 (complain): "
+        "RuntimeError: no such rows: 34."
+    ]
+    trace = result.stderr[result.stderr.index("Traceback") : result.stderr.index("Error: Worker")]
+    assert 'own.py", line 13, in forward' in trace
+    assert 'own.py", line 17, in complain' in trace
+    assert "switchgnn/" not in trace
 
 
 KILLED_MODEL = """
@@ -241,6 +285,7 @@ def test_workers_that_are_killed_while_they_build_their_model_leave_no_files(tra
     result = train(where, *named, "--transport", transport, scratch=scratch)
     assert result.returncode == 2
     assert "stopped with code -9" in result.stderr
+    take_kept_logs(scratch)
     assert list(scratch.iterdir()) == []
 
 

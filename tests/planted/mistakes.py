@@ -17,6 +17,7 @@ RUN = f"{E2E}/test_run.py"
 BACKGROUND = f"{E2E}/test_background.py"
 BAD_INPUT = f"{E2E}/test_bad_input.py"
 CAPTURE = f"{E2E}/test_capture.py"
+LOGS = f"{E2E}/test_logs.py"
 PTF = "tests/ptf/test_ptf.py"
 LAYERS = "tests/training/layers/test_layers.py"
 INTERRUPTION = "tests/commands/shared/test_interruption.py"
@@ -134,6 +135,15 @@ MISTAKES = (
         'fabric.worker_link(worker).removeprefix("eth:")',
         '"lo"',
         (f"{TRAIN}::test_the_best_strategies_train_like_one_process[embedded-mininet]",),
+    ),
+    Mistake(
+        "the_first_end_is_the_cause",
+        TRAIN,
+        "who ends first is named, and not the worker whose model has failed",
+        "switchgnn/commands/shared/workers.py",
+        "            _raise_if_failed(worker, event)\n\n\n",
+        "            pass\n\n\n",
+        ("tests/commands/shared/test_workers.py::test_whoever_says_why_it_fails_is_the_cause",),
     ),
     # --- what a run leaves behind
     Mistake(
@@ -383,6 +393,54 @@ MISTAKES = (
         "    present = {path.name for path in target.iterdir()}\n",
         "    present = set[str]()\n",
         (f"{BAD_INPUT}::test_a_folder_that_is_no_plan_is_not_overwritten",),
+    ),
+    Mistake(
+        "outputs_are_not_tried",
+        BAD_INPUT,
+        "folders that are to be written are not looked at before the work",
+        "switchgnn/commands/shared/outputs.py",
+        "            _check_folder(option, folder)\n",
+        "            pass\n",
+        (
+            "tests/commands/shared/test_outputs.py::TestEveryKind::"
+            "test_a_folder_that_is_not_there_is_named_and_not_made[folders]",
+        ),
+    ),
+    Mistake(
+        "a_watch_replaces",
+        LOGS,
+        "a watch replaces the plan of somebody else",
+        "controller/watch.py",
+        "            replace_others=False,\n",
+        "            replace_others=True,\n",
+        ("tests/controller/test_watch_others.py::test_another_plan_is_not_replaced",),
+    ),
+    Mistake(
+        "a_watch_takes_over",
+        LOGS,
+        "a watch with a higher election id takes the switch from a run",
+        "controller/watch.py",
+        "                refuse_other_primary(client)\n",
+        "                pass\n",
+        (f"{LOGS}::test_a_watch_leaves_a_run_alone[9]",),
+    ),
+    Mistake(
+        "logs_of_failures_go",
+        LOGS,
+        "the logs of a run that fails are removed with its folder",
+        "switchgnn/commands/shared/logs.py",
+        "            logs.failed = not speaks_of_full_disk(str(error))\n",
+        "            logs.failed = False\n",
+        (f"{LOGS}::test_a_run_that_fails_says_where_its_logs_are",),
+    ),
+    Mistake(
+        "nothing_reached",
+        LOGS,
+        "a training that is interrupted does not show what it has reached",
+        "switchgnn/commands/train/interrupted.py",
+        "            self._show()\n",
+        "            pass\n",
+        (f"{LOGS}::test_ctrl_c_shows_what_a_training_has_reached[True]",),
     ),
     # --- packets that are kept, and their story
     Mistake(

@@ -28,7 +28,7 @@ def step(model, optimizer):
 def test_what_was_saved_comes_back(tmp_path):
     model, optimizer = make()
     step(model, optimizer)
-    path = tmp_path / "folder" / "saved.pt"
+    path = tmp_path / "saved.pt"
     save_checkpoint(path, model, optimizer, epoch=7, best=0.5, tries=2, by_all=bool)
     drawn = torch.rand(4)
     other, other_optimizer = make()

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from switchgnn.commands.shared.interruption import Interruption
+from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import OUTPUT
 from switchgnn.experiments import (
     ExperimentError,
@@ -84,6 +85,7 @@ def figures(
     a result of the same parameters and versions is not simulated again: after
     Ctrl-C, or with more figures, the same command goes on.
     """
+    check_outputs({"--out": out})
     check_matplotlib()
     described = with_graphs(load_figures(names or []), parse_graphs(graph or []))
     chosen = [(figure, cells_of(figure, scale, seeds)) for figure in described]

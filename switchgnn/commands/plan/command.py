@@ -26,6 +26,7 @@ from switchgnn.commands.plan.display import (
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.parts import write_job_of
 from switchgnn.commands.plan.plots import draw_plan_plots
+from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import (
@@ -45,7 +46,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
-from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner.plan.files import check_place, write_plan
 from switchgnn.planner.presets import PAPER, slots_of_memory
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -197,6 +198,9 @@ def plan(
         raise typer.BadParameter("give a GRAPH and --workers, or a folder to --check")
     if workers is None:
         raise typer.BadParameter("give --workers")
+    check_outputs({"--plots": plots}, replaced={"--out": out})
+    if out is not None and not parts:
+        check_place(out)
     leaf_spine = find_plan_leaf_spine(workers, leaves, spines)
     asked = Asked(
         strategy,

@@ -27,7 +27,9 @@ from switchgnn.commands.shared.congestion import ControlOption, NoControlOption,
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
+from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.nursery import fork_nursery
+from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT
 from switchgnn.commands.shared.recordings import PcapOption
 from switchgnn.commands.shared.releases import too_many_releases
@@ -181,6 +183,8 @@ def run(
     as_json: Annotated[
         bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
     ] = False,
+    log_dir: LogDirOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Exchange features through the switch and check every sum.
 
@@ -190,6 +194,7 @@ def run(
     every sum equals that of a reference, 1 when one does not, 2 when the run
     could not be done.
     """
+    check_outputs({"--log-dir": log_dir})
     leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
     if window is None:
         shaped = bandwidth is not None or background > 0
@@ -231,14 +236,16 @@ def run(
             soft_wrap=True,
         )
     end_like_interrupted()
-    with fork_nursery() as nursery, _progress(console) as progress:
+    with fork_nursery() as nursery, _progress(console) as progress, told_aloud(verbose=verbose):
 
         def hold(running: Fabric) -> None:
             progress.stop()
             _wait_for_interrupt(console, running)
 
         steps = _Steps(progress)
-        report = run_job(options, steps, hold=hold if keep else None, nursery=nursery)
+        report = run_job(
+            options, steps, hold=hold if keep else None, nursery=nursery, log_dir=log_dir
+        )
         steps.finish()
     if as_json:
         typer.echo(json.dumps(report.to_dict()))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of a run, one after another."""
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -15,7 +16,9 @@ from switchgnn.commands.run.make_report import Measured, Prepared, make_report
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.run.reference import RoundResult, Verdict, judge
 from switchgnn.commands.run.report import RunReport
+from switchgnn.commands.run.size import check_size
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
+from switchgnn.commands.shared.logs import log_install, logged_steps, run_logs
 from switchgnn.commands.shared.recordings import Recordings, recordings_in
 from switchgnn.commands.shared.releases import naming_who_releases, releases_between
 from switchgnn.commands.shared.site import faults_on_cables, make_site, shares_of
@@ -59,6 +62,7 @@ from switchgnn.topologies.nursery import Nursery
 COMPARING = "comparing with the reference"
 
 StepListener = Callable[[str, float, int], None]
+_LOG = logging.getLogger(__name__)
 
 
 def run_job(
@@ -67,6 +71,7 @@ def run_job(
     *,
     hold: Callable[[Fabric], None] | None = None,
     nursery: Nursery | None = None,
+    log_dir: Path | None = None,
 ) -> RunReport:
     """Plan, build, install, exchange and verify.
 
@@ -75,6 +80,7 @@ def run_job(
         step: called with (name of the step, done, total; total 0 when unknown).
         hold: called with the running fabric after the exchanges; None: the fabric ends.
         nursery: forks embedded switches and workers; None: they are started as any program.
+        log_dir: as ``run_logs`` takes it.
 
     Returns:
         The report.
@@ -84,10 +90,13 @@ def run_job(
     """
     cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
     choice = choose(options.target, options.fabric, options.backend)
+    step = logged_steps(step)
     with private_folder("switchgnn-") as folder, ExitStack() as stack:
         recordings = stack.enter_context(
             recordings_in(options.pcap, options.workers, options.leaf_spine)
         )
+        logs = stack.enter_context(run_logs(log_dir, folder))
+        _LOG.info("%s", choice.reason)
         prepared = _prepare(options, folder, step)
         site = make_site(
             options.workers,
@@ -110,12 +119,14 @@ def run_job(
             cable_faults=cable_faults,
             nursery=nursery,
             cable_recordings=recordings.cables,
+            logs=logs.folder,
         ) as fabric:
             measured = _install_and_exchange(options, prepared, fabric, recordings, step)
             step(COMPARING, 0, 0)
             verdicts = _verify(options, prepared, folder)
             report = make_report(options, choice, ahead, prepared, measured, verdicts)
             report = replace(report, pcap=tuple(map(str, recordings.files)))
+            logs.failed = not report.exact
             if hold is not None:
                 hold(fabric)
     return report
@@ -157,9 +168,10 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
     """Return the graph's own features if their width is asked for, or seeded ones."""
     own = graph.features
+    width = options.features or (LANES if own is None else own.shape[1])
+    check_size(graph.vertices, width, options.rounds)
     if own is not None and options.features in (None, own.shape[1]):
         return np.ascontiguousarray(own, dtype=np.float32)
-    width = options.features or LANES
     generator = np.random.default_rng(options.seed)
     return generator.standard_normal((graph.vertices, width), dtype=np.float32)
 
@@ -186,6 +198,7 @@ def _install_and_exchange(
             new_session=True,
             progress=lambda _address, done, total: step("installing", done, total),
         )
+        log_install(report)
         install_seconds = time.perf_counter() - started
         tasks = _tasks(options, prepared, fabric, recordings, report.session)
         with BackgroundTraffic(fabric, options.background) as background:

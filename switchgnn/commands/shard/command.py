@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.ptscotch import RANK_PROGRAM
@@ -37,6 +38,7 @@ def shard(
     Each has the rows of some vertices. `switchgnn plan --partition ptscotch:N`
     does this itself when one machine is enough.
     """
+    check_outputs(replaced={"--out": out})
     steps = Steps()
     with steps:
         steps.tell(f"load {graph}")

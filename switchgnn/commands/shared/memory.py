@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory the process holds at most."""
+"""How much memory the process holds at most, and how much there is."""
 
 import re
 import resource
@@ -9,6 +9,7 @@ from pathlib import Path
 
 _CLEAR = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
+_MACHINE = Path("/proc/meminfo")
 # Writing this makes Linux forget the peak so far.
 _FORGET_PEAK = "5"
 _KILO = 1024
@@ -34,6 +35,11 @@ class PeakMemory:
         return (_status("VmHWM") if self.forgot else None) or _process_peak()
 
 
+def available_memory() -> int | None:
+    """Return how many bytes programs may take before the machine has none left; None: unknown."""
+    return _field(_MACHINE, "MemAvailable")
+
+
 def _forget_peak() -> bool:
     try:
         _CLEAR.write_text(_FORGET_PEAK)
@@ -43,8 +49,12 @@ def _forget_peak() -> bool:
 
 
 def _status(field: str) -> int | None:
+    return _field(_STATUS, field)
+
+
+def _field(file: Path, field: str) -> int | None:
     try:
-        found = re.search(rf"^{field}:\s*(\d+) kB", _STATUS.read_text(), re.MULTILINE)
+        found = re.search(rf"^{field}:\s*(\d+) kB", file.read_text(), re.MULTILINE)
     except OSError:
         return None
     return int(found[1]) * _KILO if found else None

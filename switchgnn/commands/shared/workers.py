@@ -3,19 +3,20 @@
 """Starts one process per worker, follows their reports, and collects their sums."""
 
 import json
+import logging
 import os
 import selectors
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.python_program import python_program
-from switchgnn.tasks.task_events import ALIVE
+from switchgnn.tasks.task_events import ALIVE, FAILED
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child
 
@@ -25,6 +26,9 @@ _SILENCE_SECONDS = 10.0
 _EXIT_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 _MOST_BYTES = 1 << 16
+_TRACEBACK = "Traceback (most recent call last):"
+_MOST_LINES = 200
+_LOG = logging.getLogger(__name__)
 
 ProgressListener = Callable[[float, int], None]
 # Called with (worker, event) for whatever a worker says before it has finished.
@@ -47,7 +51,16 @@ class Task(Protocol):
 
 
 class WorkerError(SwitchGNNError):
-    """A worker process failed; the message is its own."""
+    """A worker process failed; the message is its own.
+
+    Args:
+        message: one sentence.
+        details: a traceback, if it left one.
+    """
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
 
 
 @dataclass(frozen=True)
@@ -137,16 +150,19 @@ def _follow(
     with selectors.DefaultSelector() as selector:
         for worker, child in enumerate(children):
             selector.register(child.stdout, selectors.EVENT_READ, (worker, _Lines(child)))
+        _LOG.info("%d workers begin", len(children))
         while len(finished) < len(children):
             for key, _ in selector.select(timeout=_LOOK_SECONDS):
                 worker, lines = key.data
                 new = lines.read()
                 if new is None:
+                    _raise_cause(selector)
                     _fail(children, worker)
-                    break
                 silence.ends(worker)
                 for event in map(json.loads, new):
+                    _raise_if_failed(worker, event)
                     if event["event"] == "finished":
+                        _LOG.info("Worker %d has finished", worker)
                         finished[worker] = event
                         selector.unregister(key.fileobj)
                     elif event["event"] != ALIVE:
@@ -212,7 +228,32 @@ def _outcome(event: dict[str, Any]) -> WorkerOutcome:
     return WorkerOutcome(event["seconds"], event["tally"], event["traffic"], event["faults"])
 
 
-def _fail(children: Sequence[Child], worker: int) -> None:
+def _raise_cause(selector: selectors.BaseSelector) -> None:
+    """Raise what another worker has said of its own end: this one may only have missed it.
+
+    Who is the cause has said so before its end could be noticed by anybody.
+    """
+    for key, _ in selector.select(timeout=0):
+        worker, lines = key.data
+        for event in map(json.loads, lines.read() or ()):
+            _raise_if_failed(worker, event)
+
+
+def _raise_if_failed(worker: int, event: dict[str, Any]) -> None:
+    if event["event"] == FAILED:
+        raise WorkerError(f"Worker {worker}: {event['message']}", event["details"])
+
+
+def _fail(children: Sequence[Child], worker: int) -> NoReturn:
     child = children[worker]
     code = child.wait(_EXIT_SECONDS)
-    raise WorkerError(f"Worker {worker} stopped with code {code}: {child.last_words()}")
+    raise WorkerError(
+        f"Worker {worker} stopped with code {code}: {child.last_words()}", _traceback(child)
+    )
+
+
+def _traceback(child: Child) -> str:
+    """Return the last traceback that a child has left; empty: it has told what it knew."""
+    said = child.said()
+    starts = [number for number, line in enumerate(said) if line.endswith(_TRACEBACK)]
+    return "\n".join(said[starts[-1] :][-_MOST_LINES:]) if starts else ""

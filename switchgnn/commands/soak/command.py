@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.nursery import fork_nursery
+from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import OUTPUT, VIRTUAL_TIME
 from switchgnn.commands.shared.sentences import counted, ran_as
 from switchgnn.commands.shared.topology import (
@@ -107,6 +109,8 @@ def soak(
     as_json: Annotated[
         bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
     ] = False,
+    log_dir: LogDirOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Exchange over random graphs with random faults, again and again.
 
@@ -115,10 +119,15 @@ def soak(
     case. Exit code 0 when every sum was exact, 1 when one was not, 2 when a run
     could not be done.
     """
+    check_outputs({"--out": out, "--log-dir": log_dir})
     chosen = random.SystemRandom().randrange(_SEEDS) if seed is None else seed
     numbers = find_leaves_and_spines(topology, leaves, spines)
     longest = _MINUTES if minutes is None else minutes
     if simulated:
+        if log_dir is not None:
+            raise SwitchGNNError(
+                "--simulated starts no processes that had logs: leave out --log-dir."
+            )
         only = scenario is not None or (seed is not None and exchanges is None and minutes is None)
         asked = SimulatedOptions(chosen, exchanges, longest, numbers, backend, scenario, only, out)
         raise typer.Exit(soak_simulated(asked, as_json=as_json))
@@ -126,10 +135,14 @@ def soak(
         raise SwitchGNNError(
             "--exchanges, --scenario and --out are for --simulated: give that, too."
         )
-    options = SoakOptions(longest, target.value, fabric.value, chosen, numbers, backend)
+    options = SoakOptions(longest, target.value, fabric.value, chosen, numbers, backend, log_dir)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with fork_nursery() as nursery, Progress(*columns, console=console) as progress:
+    with (
+        fork_nursery() as nursery,
+        Progress(*columns, console=console) as progress,
+        told_aloud(verbose=verbose),
+    ):
         report = soak_runs(options, _Bar(progress, longest), nursery)
     if as_json:
         typer.echo(json.dumps(report.to_dict()))

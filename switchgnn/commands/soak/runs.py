@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any, Protocol
 
 from switchgnn.commands.run.job import COMPARING, run_job
@@ -34,6 +35,8 @@ class SoakOptions:
         seed: the seed that all runs follow from.
         leaves_and_spines: their numbers; None: a star around one switch.
         backend: what embedded switches run the program as; None: what the environment says.
+        log_dir: a folder for the logs of each run in one of its own; None: those
+            of runs that fail are kept in temporary ones.
     """
 
     minutes: float
@@ -42,6 +45,7 @@ class SoakOptions:
     seed: int
     leaves_and_spines: tuple[int, int] | None = None
     backend: Backend | None = None
+    log_dir: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -180,7 +184,8 @@ def soak(
             run = draw_run(options.seed, number, choice, options.leaves_and_spines, options.backend)
             listener.begun(number, run)
             try:
-                failure = _run_once(number, run, sums, listener, interruption, nursery)
+                logs = None if options.log_dir is None else options.log_dir / f"run-{number}"
+                failure = _run_once(number, run, sums, listener, interruption, nursery, logs)
             except KeyboardInterrupt:
                 break
             listener.ended(number, run, failure)
@@ -197,6 +202,7 @@ def _run_once(
     listener: SoakListener,
     interruption: Interruption,
     nursery: Nursery | None,
+    logs: Path | None,
 ) -> Failure | None:
     def step(name: str, done: float, total: int) -> None:
         if name == COMPARING:
@@ -206,7 +212,7 @@ def _run_once(
     reason = ""
     interruption.at_once()
     try:
-        report = run_job(run, step, nursery=nursery)
+        report = run_job(run, step, nursery=nursery, log_dir=logs)
     except Exception as error:  # a soak has to find errors of every kind
         if interruption.came:
             # The run is not to blame: an interrupted Mininet fails while it cleans up.

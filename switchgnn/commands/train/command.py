@@ -15,6 +15,8 @@ from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
+from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
+from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import DATA, EXCHANGE, MODEL, OUTPUT, TRAINING
 from switchgnn.commands.shared.recordings import PcapOption, Recordings, recordings_in
 from switchgnn.commands.shared.sentences import captured_line, ran_as, strategies_line
@@ -48,8 +50,9 @@ from switchgnn.commands.train.display import (
     transports_table,
 )
 from switchgnn.commands.train.events import TrainEvents
+from switchgnn.commands.train.interrupted import Reached
 from switchgnn.commands.train.nursery import training_nursery
-from switchgnn.commands.train.plots import draw_plots
+from switchgnn.commands.train.plots import draw_plots, require_matplotlib
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.errors import SwitchGNNError
@@ -331,6 +334,8 @@ def train(
             help="One JSON line per epoch, and one at the end.",
         ),
     ] = False,
+    log_dir: LogDirOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Train a GNN, its neighbour sums made in the switch.
 
@@ -341,6 +346,7 @@ def train(
     other than switch, of the strategies only --partition and --assignment count;
     g3 has a partition of its own by default.
     """
+    _check_outputs(plots, tensorboard, log_dir, checkpoint)
     nursery = context.with_resource(training_nursery())
     # What needs PyTorch; other commands do without it.
     from switchgnn.commands.train.job import SKEW, TrainJob, default_task  # noqa: PLC0415
@@ -388,7 +394,8 @@ def train(
         switch = choose(target.value, fabric.value, backend).target
         window = usual_window(switch, shaped=bandwidth is not None)
     pace = Pace(skew=SKEW) if window is None else Pace(window=window, skew=SKEW)
-    reports = []
+    reports: list[TrainReport] = []
+    reached = Reached(reports, epochs, checkpoint, as_json=as_json)
     for each, kept in zip(chosen, recordings, strict=True):
         job = TrainJob(
             task=default_task(
@@ -411,17 +418,23 @@ def train(
             leaf_spine=leaf_spine,
             recordings=kept,
         )
-        with ExitStack() as stack:
+        with reached.over(each.name), told_aloud(verbose=verbose), ExitStack() as stack:
             shown = stack.enter_context(
                 Epochs(Console(stderr=True), each.name, epochs, as_json=as_json)
             )
-            listeners: list[EpochListener] = [shown.epoch]
+            listeners: list[EpochListener] = [reached.epoch, shown.epoch]
             if tensorboard is not None:
                 listeners.append(stack.enter_context(TrainEvents(tensorboard, each.name)).epoch)
-            report = run_training(job, dataset, shown.step, _all_of(listeners), nursery=nursery)
+            report = run_training(
+                job,
+                dataset,
+                shown.step,
+                _all_of(listeners),
+                nursery=nursery,
+                log_dir=None if log_dir is None else log_dir / each.name,
+            )
         reports.append(report)
-        if as_json:
-            typer.echo(json.dumps({"event": "finished", **report.to_dict()}))
+        _tell_finished(report, as_json=as_json)
     drawn = [] if plots is None else draw_plots(reports, plots)
     if not as_json:
         _show(reports, drawn, recordings)
@@ -448,6 +461,23 @@ def _recordings(
         )
         for each in chosen
     ]
+
+
+def _tell_finished(report: TrainReport, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"event": "finished", **report.to_dict()}))
+
+
+def _check_outputs(
+    plots: Path | None, tensorboard: Path | None, log_dir: Path | None, checkpoint: Path | None
+) -> None:
+    """Check what is to be written before the first epoch; errors as ``check_outputs``."""
+    check_outputs(
+        {"--plots": plots, "--tensorboard": tensorboard, "--log-dir": log_dir},
+        {"--checkpoint": checkpoint},
+    )
+    if plots is not None:
+        require_matplotlib()
 
 
 def _all_of(listeners: list[EpochListener]) -> EpochListener:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
+from switchgnn.commands.shared.logs import log_install
 from switchgnn.commands.shared.releases import naming_who_releases
 from switchgnn.commands.shared.site import shares_of
 from switchgnn.commands.shared.workers import follow_workers
@@ -77,6 +78,7 @@ def install_and_train(
             new_session=True,
             progress=lambda _address, done, total: step("installing", done, total),
         )
+        log_install(report)
         with BackgroundTraffic(fabric, job.background):
             tasks = [_task(job, worker, fabric, report.session) for worker in range(job.workers)]
             counters = [read_counters(client) for client in clients]

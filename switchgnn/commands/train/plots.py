@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots of trainings: the loss over time, bytes per worker, and the parts of an epoch's time."""
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,18 @@ if TYPE_CHECKING:
 
 _SIZE = (7.0, 4.0)
 _FORMATS = ("png", "svg")
+_MISSING = "Plots need {}: pip install 'switchgnn[plots]', or leave out --plots."
 _PHASES = {"compute": "compute", "waiting": "waiting for sums", "all_reduce": "all-reduce"}
+
+
+def require_matplotlib() -> None:
+    """Look for matplotlib before the work that plots are for.
+
+    Raises:
+        PlotError: it is missing.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise PlotError(_MISSING.format("matplotlib"))
 
 
 def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
@@ -47,9 +59,7 @@ def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
         why = why_not_written(error, folder)
         raise PlotError(f"Cannot write plots to {folder}: {why}.") from error
     except ImportError as error:
-        raise PlotError(
-            f"Plots need {error.name}: pip install 'switchgnn[plots]', or leave out --plots."
-        ) from error
+        raise PlotError(_MISSING.format(error.name)) from error
 
 
 def _save(

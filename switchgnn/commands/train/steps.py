@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of `switchgnn train`, one after another."""
 
+import logging
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from switchgnn.commands.shared.leaf_spine_report import (
     LeafSpineReport,
     report_leaf_spine,
 )
+from switchgnn.commands.shared.logs import logged_steps, run_logs
 from switchgnn.commands.shared.site import faults_on_cables, make_site
 from switchgnn.commands.shared.workers import follow_workers
 from switchgnn.commands.train.exchange import (
@@ -37,6 +39,7 @@ from switchgnn.topologies.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
 
+_LOG = logging.getLogger(__name__)
 _NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)
 
 
@@ -47,6 +50,7 @@ def run_training(
     on_epoch: EpochListener,
     *,
     nursery: Nursery,
+    log_dir: Path | None = None,
 ) -> TrainReport:
     """Plan, build, install and train.
 
@@ -56,6 +60,7 @@ def run_training(
         step: called with (name of the step, done, total; total 0 when unknown).
         on_epoch: called after each epoch.
         nursery: forks the workers of this training and perhaps of others.
+        log_dir: as ``run_logs`` takes it.
 
     Returns:
         What was planned, measured and trained.
@@ -64,12 +69,15 @@ def run_training(
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
     cable_faults = faults_on_cables(job.task.faults, job.workers, job.leaf_spine)
+    step = logged_steps(step)
     with ExitStack() as stack:
         folder = stack.enter_context(private_folder("switchgnn-"))
+        logs = stack.enter_context(run_logs(log_dir, folder)).folder
         step("planning", 0, 0)
         if not job.transport.networked:
-            return _alone(job, data, nursery, folder, on_epoch)
+            return _alone(job, data, nursery, folder, logs, on_epoch)
         choice = choose(job.target, job.fabric, job.backend)
+        _LOG.info("%s", choice.reason)
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
         site = make_site(
             job.workers,
@@ -90,6 +98,7 @@ def run_training(
             cable_faults=cable_faults,
             nursery=nursery,
             cable_recordings=job.recordings.cables,
+            logs=logs,
         ) as fabric:
             recorder = Recorder(job.workers, on_epoch)
             measured = install_and_train(job, fabric, prepared.parts, recorder, step)
@@ -100,7 +109,12 @@ def run_training(
 
 
 def _alone(
-    job: TrainJob, data: Dataset, nursery: Nursery, folder: Path, on_epoch: EpochListener
+    job: TrainJob,
+    data: Dataset,
+    nursery: Nursery,
+    folder: Path,
+    logs: Path,
+    on_epoch: EpochListener,
 ) -> TrainReport:
     """Train in one process, without a network."""
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
@@ -108,7 +122,7 @@ def _alone(
     child = nursery.child(
         "Worker 0",
         TRAIN_WORKER,
-        folder / "worker-0.log",
+        logs / "worker-0.log",
         pipe=True,
         environment=temporary_files_in(folder),
     )

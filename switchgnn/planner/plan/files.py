@@ -47,6 +47,18 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
         ) from error
 
 
+def check_place(folder: str | Path) -> None:
+    """Check that a plan may be written to a folder, before it is made.
+
+    Raises:
+        PlannerError: it is something other than a plan or an empty folder.
+    """
+    try:
+        _check_target(Path(folder).resolve())
+    except OSError as error:
+        raise PlannerError(f"cannot write plan {folder}: {error.strerror}") from error
+
+
 def read_plan(folder: str | Path) -> Plan:
     """Read a whole plan; see the functions for its parts."""
     manifest = read_manifest(folder)

@@ -11,6 +11,7 @@ from torch import nn
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 
 from switchgnn.training.errors import TrainingError
+from switchgnn.training.layers.own_code import made_by_user
 
 MODELS = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}
 
@@ -67,7 +68,8 @@ def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module
         The model.
 
     Raises:
-        TrainingError: there is no such model, or the file fails.
+        TrainingError: there is no such model.
+        ModelError: the user's file fails.
     """
     if ":" in options.model:
         return _own_model(options.model, features, classes)
@@ -89,13 +91,8 @@ def _no_model(name: str) -> str:
 
 def _own_model(spec: str, features: int, classes: int) -> nn.Module:
     path, name = spec.rsplit(":", 1)
-    try:
+    with made_by_user(spec):
         model = _load(path, name)(features, classes)
-    except Exception as error:
-        # A user's file can fail with any error.
-        raise TrainingError(
-            f"The model {spec} could not be made: {type(error).__name__}: {error}"
-        ) from error
     if not isinstance(model, nn.Module):
         raise TrainingError(f"{spec} returned {type(model).__name__}, not a torch.nn.Module.")
     return model

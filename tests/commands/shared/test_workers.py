@@ -63,6 +63,19 @@ def follow(tmp_path, programs, listen=lambda worker, event: None):
     return follow_workers(children, [Task(worker) for worker in range(len(programs))], listen)
 
 
+FAILED_LINE = b'{"event": "failed", "message": "it was I", "details": ""}\n'
+
+
+class FakeWorker:
+    """One that has said this and has ended."""
+
+    def __init__(self, said):
+        reader, writer = os.pipe()
+        os.write(writer, said)
+        os.close(writer)
+        self.stdout = os.fdopen(reader)
+
+
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch):
     """In place of ten seconds."""
@@ -104,6 +117,25 @@ def test_events_that_come_together_are_all_heard(tmp_path):
 """
     follow(tmp_path, [several], lambda worker, event: heard.append(event.get("number")))
     assert heard == [None, *range(2000)]
+
+
+def test_whoever_says_why_it_fails_is_the_cause(tmp_path):
+    """Others may end first, or seem to: they miss it."""
+    fails = "events.write('failed', message='my own fault', details='Traceback of mine')"
+    with pytest.raises(WorkerError, match=r"^Worker 1: my own fault$") as raised:
+        follow(tmp_path, [LOOKS, f"{fails}; time.sleep(30)"])
+    assert raised.value.details == "Traceback of mine"
+    # Both have come when the first of them is looked at.
+    children = [FakeWorker(b""), FakeWorker(FAILED_LINE)]
+    with pytest.raises(WorkerError, match=r"^Worker 1: it was I$"):
+        workers._follow(children, 5.0, lambda worker, event: None)
+
+
+def test_a_traceback_that_a_worker_leaves_is_told(tmp_path):
+    with pytest.raises(WorkerError, match=r"Worker 0 stopped with code 1: .*no such") as raised:
+        follow(tmp_path, ["raise RuntimeError('no such thing')"])
+    assert raised.value.details.startswith("Traceback (most recent call last):")
+    assert raised.value.details.endswith("RuntimeError: no such thing")
 
 
 def test_whoever_ends_without_a_word_is_named(tmp_path):

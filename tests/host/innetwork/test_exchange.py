@@ -18,7 +18,7 @@ from switchgnn.host.innetwork.errors import (
 from switchgnn.host.innetwork.exchange import InNetworkExchange, plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import Faults, FaultyLink
-from switchgnn.host.wire.header import Kind, unpack_header
+from switchgnn.host.wire.header import WIDEST, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
@@ -525,6 +525,7 @@ def test_a_round_that_is_over_is_refused(graph):
         (np.zeros((34, 0), dtype=np.float32), r"with F from 1"),
         (np.zeros((34, 2), dtype=np.float64), "must be float32, not float64"),
         (np.full((34, 2), np.nan, dtype=np.float32), "must be finite"),
+        (np.broadcast_to(np.float32(0), (34, WIDEST + 1)), "a header counts the frames of at most"),
         (np.full((34, 2), 3e38, dtype=np.float32), None),
     ],
 )

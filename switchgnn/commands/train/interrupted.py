@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a training had reached when it was interrupted."""
+
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from switchgnn.commands.train.report import TrainReport
+
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
+
+
+class Reached:
+    """Follows trainings, one after the other, and shows what was reached if one is interrupted.
+
+    Args:
+        reports: those of trainings that are done; it grows.
+        epochs: how many each is to have.
+        checkpoint: where they are saved, or None.
+        as_json: whether to print a line of JSON.
+    """
+
+    def __init__(
+        self,
+        reports: Sequence[TrainReport],
+        epochs: int,
+        checkpoint: Path | None,
+        *,
+        as_json: bool,
+    ) -> None:
+        self._reports = reports
+        self._epochs = epochs
+        self._checkpoint = checkpoint
+        self._as_json = as_json
+        self._transport = ""
+        self._events: list[dict[str, Any]] = []
+
+    @contextmanager
+    def over(self, transport: str) -> Iterator[None]:
+        """Follow the training over a transport.
+
+        Raises:
+            typer.Exit: with the exit code of Ctrl-C, in its place.
+        """
+        self._transport, self._events = transport, []
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._show()
+            raise typer.Exit(_INTERRUPTED) from None
+
+    def epoch(self, event: dict[str, Any]) -> None:
+        """Take worker 0's event of an epoch."""
+        self._events.append(event)
+
+    def _show(self) -> None:
+        if self._as_json:
+            typer.echo(json.dumps(self._to_dict()))
+            return
+        console = Console(soft_wrap=True, highlight=False)
+        console.print(self._sentence())
+        if self._reports or self._events:
+            console.print(self._table())
+
+    def _sentence(self) -> str:
+        last = self._events[-1]["epoch"] if self._events else 0
+        words = f"Interrupted over {self._transport} after {last:,} of {self._epochs:,} epochs"
+        if self._checkpoint is not None and any(
+            self._checkpoint.parent.glob(f"{self._checkpoint.name}.*")
+        ):
+            return f"{words}; the same command goes on from {self._checkpoint}."
+        return f"{words}."
+
+    def _table(self) -> Table:
+        table = Table(title="What was reached", box=box.SIMPLE_HEAD)
+        table.add_column("transport", no_wrap=True)
+        for name in ("epochs", "loss", "test", "ms per epoch"):
+            table.add_column(name, justify="right")
+        for report in self._reports:
+            table.add_row(*_row(report.transport, report.epochs))
+        if self._events:
+            table.add_row(*_row(self._transport, self._events))
+        return table
+
+    def _to_dict(self) -> dict[str, Any]:
+        return {
+            "event": "interrupted",
+            "transport": self._transport,
+            "epochs": len(self._events),
+            "losses": [event["loss"] for event in self._events],
+            "test_accuracy": _test_accuracy(self._events),
+        }
+
+
+def _row(transport: str, events: Sequence[dict[str, Any]]) -> list[str]:
+    test = _test_accuracy(events)
+    return [
+        transport,
+        f"{events[-1]['epoch']:,}" if events else "-",
+        f"{events[-1]['loss']:.4f}" if events else "-",
+        "-" if test is None else f"{test:.1%}",
+        f"{statistics.median(event['seconds'] for event in events) * 1000:.0f}" if events else "-",
+    ]
+
+
+def _test_accuracy(events: Sequence[dict[str, Any]]) -> float | None:
+    known = [event["accuracy"]["test"] for event in events if event["accuracy"]]
+    return known[-1] if known else None
