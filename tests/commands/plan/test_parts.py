@@ -29,7 +29,7 @@ def test_it_is_that_job(tmp_path):
         "karate", 4, tmp_path / "other", asked=asked, slots=16, leaves=2, spines=2
     )
     assert sg.read_job(tmp_path / "job") == expected
-    assert json.loads(told.output)["plan"] == expected.plan
+    assert json.loads(told.stdout)["plan"] == expected.plan
     told = run(*words, "--parts", "--out", tmp_path / "job")
     assert "karate with 34 vertices, 156 directed edges" in told.output
 
