@@ -36,13 +36,16 @@ def notify(state: str) -> None:
 
 
 def forget_ready(path: Path) -> None:
-    """Remove the file that an earlier switch has left.
+    """Remove the file that an earlier switch has left, and see to it that one can be made.
 
     Raises:
-        SoftSwitchError: it cannot be removed.
+        SoftSwitchError: it cannot be removed, or none be made.
     """
     try:
         path.unlink(missing_ok=True)
+        part = _part_of(path)
+        part.touch()
+        part.unlink()
     except OSError as error:
         raise _cannot(path, error) from None
 
@@ -59,7 +62,7 @@ def ready(address: str, path: Path | None) -> Iterator[None]:
         SoftSwitchError: the file cannot be written.
     """
     if path is not None:
-        part = path.with_name(f".{path.name}.part")
+        part = _part_of(path)
         try:
             part.write_text(f"{address}\n")
             # Who sees it sees all of it.
@@ -73,6 +76,10 @@ def ready(address: str, path: Path | None) -> Iterator[None]:
         notify("STOPPING=1")
         if path is not None:
             path.unlink(missing_ok=True)
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
 
 
 def _cannot(path: Path, error: OSError) -> SoftSwitchError:
