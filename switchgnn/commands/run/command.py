@@ -28,6 +28,7 @@ from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
+from switchgnn.commands.shared.metrics import MetricsOption, find_metrics
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT
@@ -180,6 +181,7 @@ def run(
     ] = 0,
     faults: FaultsOption = "",
     pcap: PcapOption = None,
+    metrics: MetricsOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
     ] = False,
@@ -227,6 +229,7 @@ def run(
         ).checked(),
         leaf_spine=leaf_spine,
         pcap=pcap,
+        metrics=find_metrics(metrics, workers),
     )
     console = Console(stderr=True)
     if grpc_port and tls is None:

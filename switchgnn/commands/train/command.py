@@ -17,6 +17,7 @@ from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.outputs import check_outputs
+from switchgnn.commands.shared.metrics import MetricsOption, find_metrics
 from switchgnn.commands.shared.panels import DATA, EXCHANGE, MODEL, OUTPUT, TRAINING
 from switchgnn.commands.shared.recordings import PcapOption, Recordings, recordings_in
 from switchgnn.commands.shared.sentences import captured_line, ran_as, strategies_line
@@ -326,6 +327,7 @@ def train(
         ),
     ] = None,
     pcap: PcapOption = None,
+    metrics: MetricsOption = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -358,6 +360,7 @@ def train(
     from switchgnn.training.layers.whole import check_layers  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
 
+    place = find_metrics(metrics, workers)
     chosen = [transport_kind(name) for name in transport or [DEFAULT.name]]
     leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
     partition = partition_for_leaf_spine(partition, leaf_spine)
@@ -417,6 +420,7 @@ def train(
             asked=asked,
             leaf_spine=leaf_spine,
             recordings=kept,
+            metrics=place,
         )
         with reached.over(each.name), told_aloud(verbose=verbose), ExitStack() as stack:
             shown = stack.enter_context(
