@@ -23,7 +23,7 @@ COMMANDS = [
 
 
 def test_the_metrics_of_the_table_are_exported(exported):  # noqa: F811
-    named = {name for name in re.findall(r"`(switchgnn_\w+)", PAGE)}
+    named = set(re.findall(r"`(switchgnn_\w+)", PAGE))
     known = {name.removesuffix("_bucket") for name in exported}
     assert len(named) > 15
     assert named <= known

@@ -20,9 +20,10 @@ PARTS: Mapping[str, frozenset[str]] = {
     "p4src": frozenset({BASE}),
     "tasks": frozenset({BASE}),
     "network": frozenset({BASE}),
+    "metrics": frozenset({BASE}),
     "planner": frozenset({BASE}),
-    "controller": frozenset({BASE, "network", "planner", "p4src"}),
-    "host": frozenset({BASE, "planner", "tasks"}),
+    "controller": frozenset({BASE, "metrics", "network", "planner", "p4src"}),
+    "host": frozenset({BASE, "metrics", "planner", "tasks"}),
     "topologies": frozenset({BASE, "network", "planner", "controller", "host", "softswitch"}),
     "virtual": frozenset(
         {BASE, "network", "planner", "controller", "host", "p4src", "softswitch", "topologies"}

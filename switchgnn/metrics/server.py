@@ -1,17 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What Prometheus is told: metrics as plain values, and the server that it reads them from.
+"""The server that Prometheus reads metrics from."""
 
-Nothing is counted for it. What there is is read when Prometheus asks.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.metrics.metric import Histogram, Metric, MetricKind
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
@@ -22,47 +18,6 @@ _LAST_PORT = 65_535
 
 class MetricsError(SwitchGNNError):
     """Metrics cannot be served."""
-
-
-class MetricKind(Enum):
-    """What a number does: a counter only grows, until whoever counts begins anew."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """How often what was measured had which value.
-
-    Attributes:
-        buckets: ascending upper bounds as text, the last one ``+Inf``, and how many were at
-            most that.
-        total: the sum of all that was measured.
-    """
-
-    buckets: Sequence[tuple[str, float]]
-    total: float
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One metric.
-
-    Attributes:
-        name: by Prometheus' conventions; a counter's ends with ``_total``.
-        kind: what its numbers do.
-        text: what it is, in words.
-        labels: the names of its labels.
-        samples: the values of the labels, in order, and the number.
-    """
-
-    name: str
-    kind: MetricKind
-    text: str
-    labels: tuple[str, ...]
-    samples: Sequence[tuple[tuple[str, ...], float | Histogram]]
 
 
 Collect = Callable[[], Iterable[Metric]]
