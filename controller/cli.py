@@ -337,36 +337,45 @@ def watch(
         typer.echo("Stopped watching; the plan stays installed.")
 
 
-@app.command()
+@app.command(epilog="Example: switchgnn controller metrics 127.0.0.1:9559 --port 9560")
 def metrics(
     address: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[unix:PATH|HOST:PORT]...",
-            help=f"Switches.  [default: {DEFAULT_ADDRESS}]",
-            show_default=False,
+            metavar="ADDRESS", show_default=DEFAULT_ADDRESS, help="Of switches, as --address."
         ),
     ] = None,
     *,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where Prometheus asks; 0: any that is free.")
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            rich_help_panel=_OUTPUT,
+            help="Where Prometheus asks; 0: any that is free.",
+        ),
     ] = 9560,
     listen: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The address to listen on.")
+        str,
+        typer.Option(metavar="IP", rich_help_panel=_OUTPUT, help="The address to listen on."),
     ] = "127.0.0.1",
     device_id: DeviceId = 0,
     interval: Annotated[
-        float, typer.Option(min=0.0, help="Seconds in which a switch is read once at most.")
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="SECONDS",
+            rich_help_panel=_SWITCHES,
+            help="In which a switch is read once at most.",
+        ),
     ] = 1.0,
     tls_root: TlsRoot = None,
     tls_certificate: TlsCertificate = None,
     tls_key: TlsKey = None,
     deadline: Deadline = 1.0,
 ) -> None:
-    """Serve what switches have counted to Prometheus, until Ctrl-C.
-
-    For example: switchgnn controller metrics 127.0.0.1:9559 --port 9560
-    """
+    """Serve what switches have counted to Prometheus, until Ctrl-C."""
     from switchgnn.controller.metrics import SwitchMetrics  # noqa: PLC0415
     from switchgnn.metrics import serve_metrics  # noqa: PLC0415
 

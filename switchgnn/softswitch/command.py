@@ -31,52 +31,138 @@ class LogLevel(str, Enum):
     ERROR = "error"
 
 
+_PORTS, _P4RUNTIME, _TLS, _SERVICE = "Ports", "P4Runtime", "TLS", "Service"
 Grpc = Annotated[
-    str, typer.Option(metavar="unix:PATH|HOST:PORT", help="Where it serves P4Runtime.")
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        rich_help_panel=_P4RUNTIME,
+        show_default=False,
+        help="Where it serves P4Runtime: unix:PATH or HOST:PORT.",
+    ),
 ]
 Ports = Annotated[
     list[str] | None,
     typer.Option(
-        help="NUMBER=eth:INTERFACE, xdp:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable."
+        metavar="N=WHAT",
+        rich_help_panel=_PORTS,
+        show_default=False,
+        help="What is at port N: eth:INTERFACE, xdp:INTERFACE or udp:IP:PORT:PEER_IP:PORT; "
+        "repeatable.",
     ),
 ]
-DeviceId = Annotated[int, typer.Option(min=0, help="P4Runtime device id.")]
+DeviceId = Annotated[
+    int, typer.Option(min=0, metavar="N", rich_help_panel=_P4RUNTIME, help="P4Runtime's device id.")
+]
 CpuPort = Annotated[
-    int | None, typer.Option(min=0, max=510, help="Port of packet-ins and packet-outs.")
+    int | None,
+    typer.Option(
+        min=0,
+        max=510,
+        metavar="N",
+        rich_help_panel=_P4RUNTIME,
+        show_default="none",
+        help="Port of packet-ins and packet-outs.",
+    ),
 ]
-QueueDepth = Annotated[int, typer.Option(min=1, help="Packets an egress queue holds.")]
-PortRate = Annotated[float | None, typer.Option(min=0.001, help="Packets per second of each port.")]
+QueueDepth = Annotated[
+    int,
+    typer.Option(min=1, metavar="N", rich_help_panel=_PORTS, help="Packets an egress queue holds."),
+]
+PortRate = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001,
+        metavar="NUMBER",
+        rich_help_panel=_PORTS,
+        show_default="any",
+        help="Packets per second of each port.",
+    ),
+]
 PortBandwidth = Annotated[
-    float | None, typer.Option(min=0.001, help="Mbit/s of each port given with --port.")
+    float | None,
+    typer.Option(
+        min=0.001,
+        metavar="NUMBER",
+        rich_help_panel=_PORTS,
+        show_default="any",
+        help="Mbit/s of each port given with --port.",
+    ),
 ]
-TlsCert = Annotated[Path | None, typer.Option(help="PEM file of the server.")]
-TlsKey = Annotated[Path | None, typer.Option(help="PEM file of the server's key.")]
+TlsCert = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", rich_help_panel=_TLS, show_default=False, help="The server's, as PEM."
+    ),
+]
+TlsKey = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", rich_help_panel=_TLS, show_default=False, help="Its key, as PEM."),
+]
 TlsClientCa = Annotated[
-    Path | None, typer.Option(help="PEM file of the CA that clients must have.")
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=_TLS,
+        show_default=False,
+        help="The CA that clients must have, as PEM.",
+    ),
 ]
 BackendChoice = Annotated[
     Backend,
     typer.Option(
         envvar=VARIABLE,
-        help="Run programs as C++, as Python, or as C++ if there is a compiler.",
+        show_envvar=False,
+        metavar="WHAT",
+        rich_help_panel=_SERVICE,
+        help="Run programs as native code (C++), python, or auto: native where there is a "
+        f"compiler; also by ${VARIABLE}.",
     ),
 ]
-Level = Annotated[LogLevel, typer.Option(help="Least severe message.")]
+Level = Annotated[
+    LogLevel,
+    typer.Option(
+        metavar="LEVEL",
+        rich_help_panel=_SERVICE,
+        help="Least severe message: debug, info, warning or error.",
+    ),
+]
 State = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
+        rich_help_panel=_SERVICE,
+        show_default=False,
         help="Keep what controllers set in this file, and begin with what it has.",
     ),
 ]
 StateInterval = Annotated[
-    float, typer.Option(min=0.0, help="Seconds from a change to a file that has it, at least.")
+    float,
+    typer.Option(
+        min=0.0,
+        metavar="SECONDS",
+        rich_help_panel=_SERVICE,
+        help="From a change to a file that has it, at least.",
+    ),
 ]
 ReadyFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Has the address of P4Runtime while the switch serves."),
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=_SERVICE,
+        show_default=False,
+        help="Has the address of P4Runtime while the switch serves.",
+    ),
 ]
-ExitWithParent = Annotated[bool, typer.Option(help="Stop when the parent process ends.")]
+ExitWithParent = Annotated[
+    bool,
+    typer.Option(
+        "--exit-with-parent",
+        rich_help_panel=_SERVICE,
+        show_default=False,
+        help="Stop when the parent process ends.",
+    ),
+]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import shlex
 import pytest
 from typer.main import get_command
 
-from switchgnn.commands.application import app
+from switchgnn.controller.cli import app
 from tests.deploy.test_dashboard import exported  # noqa: F401  a fixture
 from tests.deploy.unit_file import DEPLOY
 from tests.end_to_end.test_metrics import WORKERS, free_ports
@@ -32,7 +32,7 @@ def test_the_metrics_of_the_table_are_exported(exported):  # noqa: F811
 def test_the_first_command_has_the_options_that_it_is_given():
     program, group, command, *words = shlex.split(COMMANDS[0])
     assert (program, group, command) == ("switchgnn", "controller", "metrics")
-    found = get_command(app).commands[group].commands[command]
+    found = get_command(app).commands[command]
     with found.make_context(command, words) as context:
         assert context.params["address"] == ["127.0.0.1:9559"]
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 from typer.main import get_command
 
-from switchgnn.commands.application import app
+from switchgnn.commands.switch.command import app
 from switchgnn.softswitch.ports import EthernetSpec, parse_port
 from switchgnn.topologies import Target
 from switchgnn.topologies.targets import switch_command
@@ -22,7 +22,7 @@ SWITCH, BMV2 = DEPLOY / "switchgnn-switch.service", DEPLOY / "bmv2-switch.servic
 
 def switch_options(words):
     """The options of `switchgnn switch` as the command itself understands them."""
-    command = get_command(app).commands["switch"]
+    command = get_command(app)
     with command.make_context("switch", list(words)) as context:
         return context.params
 

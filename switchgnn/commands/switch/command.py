@@ -35,6 +35,7 @@ from switchgnn.softswitch.daemon.serving import Beginning
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 
+_PROGRAM = "Program"
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -47,17 +48,19 @@ def switch(
     program: Annotated[
         str,
         typer.Option(
-            metavar="switchgnn|strawman|none|FILE",
-            help="The P4 program to begin with: the product's, that of the strawman, none until a "
-            "controller brings one, or the JSON that p4c makes for BMv2.",
+            metavar="NAME|FILE",
+            rich_help_panel=_PROGRAM,
+            help="The P4 program to begin with: switchgnn, strawman, none until a controller "
+            "brings one, or the JSON that p4c makes for BMv2.",
         ),
     ] = PRODUCT,
     p4info: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="P4Info (text) of a program in a file.  [default: NAME.p4info.txtpb beside it]",
-            show_default=False,
+            rich_help_panel=_PROGRAM,
+            show_default="NAME.p4info.txtpb beside it",
+            help="P4Info (text) of a program in a file.",
         ),
     ] = None,
     state: State = None,
@@ -77,8 +80,8 @@ def switch(
 ) -> None:
     """Run the embedded switch as a service.
 
-    It runs until SIGTERM or Ctrl-C. Controllers reach it over P4Runtime; what it is connected to
-    are its ports.
+    It runs until SIGTERM or Ctrl-C. Controllers reach it over P4Runtime. With
+    --state it comes back with its tables when it is restarted.
     """
     options = SwitchOptions(
         grpc=grpc,
