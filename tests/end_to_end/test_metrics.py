@@ -3,6 +3,7 @@
 """Metrics while a run goes on: those of its workers, and of a switch."""
 
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -20,17 +21,22 @@ from tests.support.waiting import wait_until
 
 pytest.importorskip("prometheus_client")
 WORKERS = 2
+PORTS = (20_000, 32_000)
 
 
 def free_ports(number):
-    """The first of so many ports in a row that nobody uses."""
+    """The first of so many ports in a row that nobody uses.
+
+    Below those that the kernel hands out: who asks such a port in vain, again and again, once gets
+    it as its own, and talks to itself.
+    """
     while True:
+        first = secrets.SystemRandom().randrange(*PORTS)
         with ExitStack() as stack:
-            first = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
             try:
-                for port in range(first + 1, first + number):
+                for port in range(first, first + number):
                     stack.enter_context(socket.create_server(("127.0.0.1", port)))
-            except (OSError, OverflowError):
+            except OSError:
                 continue
         return first
 
