@@ -21,6 +21,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from switchgnn.commands.metrics_option import MetricsOption, find_metrics
 from switchgnn.commands.run import RunOptions, RunReport, run_job
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
@@ -28,7 +29,6 @@ from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
-from switchgnn.commands.shared.metrics import MetricsOption, find_metrics
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT

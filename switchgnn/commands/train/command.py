@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from switchgnn.commands.metrics_option import MetricsOption, find_metrics
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.metrics import MetricsOption, find_metrics
 from switchgnn.commands.shared.panels import DATA, EXCHANGE, MODEL, OUTPUT, TRAINING
 from switchgnn.commands.shared.recordings import PcapOption, Recordings, recordings_in
 from switchgnn.commands.shared.sentences import captured_line, ran_as, strategies_line
@@ -363,8 +363,14 @@ def train(
     place = find_metrics(metrics, workers)
     chosen = [transport_kind(name) for name in transport or [DEFAULT.name]]
     leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
-    partition = partition_for_leaf_spine(partition, leaf_spine)
-    asked = Asked(strategy, partition, blocks, send, order, assignment).checked()
+    asked = Asked(
+        strategy,
+        partition_for_leaf_spine(partition, leaf_spine),
+        blocks,
+        send,
+        order,
+        assignment,
+    ).checked()
     if checkpoint is not None and len(chosen) > 1:
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
     if sampling < 1 and not all(each.samples for each in chosen):
