@@ -3,6 +3,7 @@
 """The controller's commands."""
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -334,6 +335,62 @@ def watch(
         )
     except KeyboardInterrupt:
         typer.echo("Stopped watching; the plan stays installed.")
+
+
+@app.command(epilog="Example: switchgnn controller metrics 127.0.0.1:9559 --port 9560")
+def metrics(
+    address: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ADDRESS", show_default=DEFAULT_ADDRESS, help="Of switches, as --address."
+        ),
+    ] = None,
+    *,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            rich_help_panel=_OUTPUT,
+            help="Where Prometheus asks; 0: any that is free.",
+        ),
+    ] = 9560,
+    listen: Annotated[
+        str,
+        typer.Option(metavar="IP", rich_help_panel=_OUTPUT, help="The address to listen on."),
+    ] = "127.0.0.1",
+    device_id: DeviceId = 0,
+    interval: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="SECONDS",
+            rich_help_panel=_SWITCHES,
+            help="In which a switch is read once at most.",
+        ),
+    ] = 1.0,
+    tls_root: TlsRoot = None,
+    tls_certificate: TlsCertificate = None,
+    tls_key: TlsKey = None,
+    deadline: Deadline = 1.0,
+) -> None:
+    """Serve what switches have counted to Prometheus, until Ctrl-C."""
+    from switchgnn.controller.metrics import SwitchMetrics  # noqa: PLC0415
+    from switchgnn.metrics import serve_metrics  # noqa: PLC0415
+
+    tls = _tls(tls_root, tls_certificate, tls_key)
+    connection = _Connection(device_id, tls=tls, primary=False, deadline=deadline)
+    switches = SwitchMetrics(
+        [connection.client(each) for each in address or [DEFAULT_ADDRESS]], interval
+    )
+    try:
+        with serve_metrics(switches.collect, listen, port) as found:
+            typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
+            sys.stdout.flush()
+            threading.Event().wait()
+    finally:
+        switches.close()
 
 
 def _parts(

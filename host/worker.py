@@ -15,6 +15,7 @@ import numpy as np
 
 from switchgnn.full_disk import writing
 from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.metrics import WorkerView, serving_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import FaultyLink, open_worker_link
@@ -52,6 +53,7 @@ class WorkerTask:
         pace: bounds on sending and waiting.
         faults: what to inject on its link, as ``--faults`` takes it.
         recording: the file that keeps what passes its link, or None.
+        metrics: ``ADDRESS:PORT`` where it serves them; empty: it does not.
     """
 
     plan: Path
@@ -65,6 +67,7 @@ class WorkerTask:
     pace: Pace
     faults: str = ""
     recording: Path | None = None
+    metrics: str = ""
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -111,14 +114,16 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
             on_block=progress.block_done,
             on_share=progress.share_done,
         )
-        events.write("ready")
-        started = time.perf_counter()
-        for index in range(task.rounds):
-            result = exchange.aggregate_fixed(features_of_round(features, index))
-            fixed.append(result.values)
-            sums.append(result.decode())
-            scales.append(result.fixed_point.scale)
-        seconds = time.perf_counter() - started
+        view = WorkerView(task.worker, lambda: link.traffic, exchange)
+        with serving_metrics(task.metrics, view):
+            events.write("ready")
+            started = time.perf_counter()
+            for index in range(task.rounds):
+                result = exchange.aggregate_fixed(features_of_round(features, index))
+                fixed.append(result.values)
+                sums.append(result.decode())
+                scales.append(result.fixed_point.scale)
+            seconds = time.perf_counter() - started
         traffic = link.traffic
         injected = _injected(link)
     with writing(task.output):

@@ -43,6 +43,21 @@ _HALF_A_STEP = 0.5
 
 
 @dataclass(frozen=True)
+class Standing:
+    """How far a worker has come, and how fast it may go.
+
+    Attributes:
+        rounds: exchanges that are complete.
+        blocks: fragments of blocks that are complete, in all rounds.
+        window: features that may be in flight.
+    """
+
+    rounds: int
+    blocks: int
+    window: float
+
+
+@dataclass(frozen=True)
 class FixedSums:
     """Sums as the switch made them.
 
@@ -111,6 +126,8 @@ class InNetworkExchange:
             part.worker, session, link, addresses, pace, clock=clock, incarnation=incarnation
         )
         self.tally = endpoint.tally
+        self._congestion = endpoint.congestion
+        self._rounds = self._blocks = 0
         self._manifest = manifest
         self._part = part
         self._group_size = pace.group_size
@@ -192,11 +209,18 @@ class InNetworkExchange:
                 )
                 sums[schedule.receive_row, fragment] += received
             self._barrier.close_block((round_number, block, fragment), following)
+            self._blocks += 1
             if self._on_block is not None:
                 self._on_block(round_number, block, fragment)
         self._round += 1
+        self._rounds += 1
         width = features.shape[1]
         return FixedSums(sums.reshape(len(sums), -1)[:, :width], fixed_point)
+
+    @property
+    def standing(self) -> Standing:
+        """How far it is now; other threads may ask, too."""
+        return Standing(self._rounds, self._blocks, self._congestion.window)
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""

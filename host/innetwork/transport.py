@@ -22,10 +22,13 @@ class InNetworkTransport:
     Args:
         exchange: this worker's exchange, of a plan with the directions that are asked for.
         link: the exchange's link, for its counters.
+
+    Attributes:
+        exchange: the same.
     """
 
     def __init__(self, exchange: InNetworkExchange, link: Link) -> None:
-        self._exchange = exchange
+        self.exchange = exchange
         self._link = link
         self._start = link.traffic
 
@@ -36,11 +39,11 @@ class InNetworkTransport:
             PlannerError: the plan was made without that direction.
             HostError: as ``InNetworkExchange.aggregate``.
         """
-        return self._exchange.aggregate(rows, direction)
+        return self.exchange.aggregate(rows, direction)
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
         """Return what the plan predicts for one exchange."""
-        return self._exchange.expected_traffic(width, direction)
+        return self.exchange.expected_traffic(width, direction)
 
     def next_epoch(self) -> None:
         """Do nothing: nothing is sampled."""

@@ -27,6 +27,7 @@ COMMANDS = (
         "Install, show, clear and watch tables.",
         "switchgnn.controller.cli",
     ),
+    Late("switch", _SWITCHES, "Run the embedded switch as a service."),
     Late("network", _SWITCHES, "Write down where switches and workers are."),
     Late("doctor", _HERE, "Say what is installed, what is missing, and what mends it."),
 )

@@ -11,3 +11,7 @@ class PlotError(SwitchGNNError):
 
 class ConfigError(SwitchGNNError):
     """A file with options cannot be read, or has what is no option."""
+
+
+class ProgramError(SwitchGNNError):
+    """The P4 program that a switch is to begin with is not there, or is something else."""

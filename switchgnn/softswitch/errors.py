@@ -37,6 +37,10 @@ class GrpcAddressError(SoftSwitchError):
     """The gRPC server cannot listen on the requested address."""
 
 
+class StateFileError(SoftSwitchError):
+    """A file with the state of a switch cannot be read or written."""
+
+
 class RequestError(SoftSwitchError):
     """A request of a controller is refused.
 

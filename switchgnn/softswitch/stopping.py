@@ -46,10 +46,11 @@ class StopSignals:
         self._notices.close()
         self._writer.close()
 
-    def wait(self) -> None:
-        """Return once a signal has come, also when it came before this call."""
-        while self._notices.recv(1)[0] not in STOP_SIGNALS:
+    def wait(self) -> signal.Signals:
+        """Return the signal that has come once there is one, also when it came before this call."""
+        while (number := self._notices.recv(1)[0]) not in STOP_SIGNALS:
             pass
+        return signal.Signals(number)
 
 
 def stop_with_parent() -> None:

@@ -146,12 +146,16 @@ class SoftSwitch:
             raise SoftSwitchError("The switch serves no P4Runtime: start it with a gRPC address.")
         return self._server.address
 
-    def start(self) -> None:
+    def start(self, prepare: Callable[[P4RuntimeService], None] | None = None) -> None:
         """Attach the ports and start forwarding and serving; do nothing when already started.
+
+        Args:
+            prepare: called when all is attached, and before a packet or a controller is served.
 
         Raises:
             PortError: a port cannot be attached.
             GrpcAddressError: the gRPC address cannot be used.
+            SoftSwitchError: what prepares it says so.
         """
         if self._loop is not None:
             return
@@ -160,7 +164,12 @@ class SoftSwitch:
             service = self._attach()
             if service is not None and self._grpc is not None:
                 self._server = P4RuntimeServer(service, self._grpc, self._tls)
+                if prepare is not None:
+                    prepare(service)
         except SoftSwitchError:
+            if self._server is not None:
+                self._server.stop()
+                self._server = None
             self._detach()
             raise
         with self._swapping:

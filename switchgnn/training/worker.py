@@ -19,6 +19,8 @@ import torch.distributed as dist
 from torch import nn
 
 from switchgnn.host.direct import BinnedTransport
+from switchgnn.host.innetwork.transport import InNetworkTransport
+from switchgnn.host.metrics import WorkerView, serving_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import Transport, WorkerEnd
@@ -62,6 +64,7 @@ class TrainTask:
         recording: the file that keeps what passes its link, or None.
         meeting: a file through which workers of one machine meet; None: at MASTER_ADDR and
             MASTER_PORT, where worker 0 listens on all interfaces.
+        metrics: ``ADDRESS:PORT`` where the worker serves them; empty: it does not.
     """
 
     worker: int
@@ -81,6 +84,7 @@ class TrainTask:
     bins: BinOptions = field(default_factory=BinOptions)
     recording: Path | None = None
     meeting: Path | None = None
+    metrics: str = ""
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -125,14 +129,25 @@ def _train(task: TrainTask, events: EventWriter) -> None:
     with _together(task), opened as transport:
         with _distributed(model, partition, transport, task) as remote:
             trainer = Trainer(model, partition, remote, _own_options(task))
-            events.write("ready")
-            for report in trainer.run():
-                transport.next_epoch()
-                events.write("epoch", **asdict(report), traffic=transport.traffic._asdict())
+            with serving_metrics(task.metrics, _view(task, transport, remote)):
+                events.write("ready")
+                for report in trainer.run():
+                    transport.next_epoch()
+                    events.write("epoch", **asdict(report), traffic=transport.traffic._asdict())
         traffic = transport.traffic._asdict()
         transport.close()
     ledger = remote.ledger.to_dict()
     events.write("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
+
+
+def _view(task: TrainTask, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
+    exchange = transport.exchange if isinstance(transport, InNetworkTransport) else None
+    return WorkerView(
+        task.worker,
+        lambda: transport.traffic,
+        exchange,
+        lambda: (remote.clock.exchanging, remote.clock.waiting),
+    )
 
 
 @contextmanager

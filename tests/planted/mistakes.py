@@ -568,6 +568,18 @@ MISTAKES = (
         ("tests/controller/test_watch.py::test_a_restarted_switch_is_installed_again",),
     ),
     Mistake(
+        "a_turn_that_is_known",
+        "tests/recovery",
+        "a switch that comes back with its tables says that it knows whose turn it is",
+        "controller/forgotten.py",
+        'param.value = b"\\x01"',
+        'param.value = b"\\x00"',
+        (
+            "tests/recovery/test_kept_tables.py"
+            "::test_it_says_that_it_has_forgotten_whose_turn_it_is",
+        ),
+    ),
+    Mistake(
         "the_living_are_named",
         "tests/recovery",
         "who waits in vain names those that are done",

@@ -20,9 +20,10 @@ PARTS: Mapping[str, frozenset[str]] = {
     "p4src": frozenset({BASE}),
     "tasks": frozenset({BASE}),
     "network": frozenset({BASE}),
+    "metrics": frozenset({BASE}),
     "planner": frozenset({BASE}),
-    "controller": frozenset({BASE, "network", "planner", "p4src"}),
-    "host": frozenset({BASE, "planner", "tasks"}),
+    "controller": frozenset({BASE, "metrics", "network", "planner", "p4src"}),
+    "host": frozenset({BASE, "metrics", "planner", "tasks"}),
     "topologies": frozenset({BASE, "network", "planner", "controller", "host", "softswitch"}),
     "virtual": frozenset(
         {BASE, "network", "planner", "controller", "host", "p4src", "softswitch", "topologies"}
@@ -36,11 +37,13 @@ PARTS: Mapping[str, frozenset[str]] = {
     "capture": frozenset({BASE, "network", "host"}),
     "experiments": frozenset({BASE, "planner", "host", "p4src", "simulator"}),
 }
-# These two stand above all parts; the soft switch is used through topologies.
+# These two stand above all parts; a benchmark uses the soft switch through topologies.
 _ALL = frozenset(PARTS) - {"softswitch"}
-ORDER = {**PARTS, "commands": _ALL, BENCH: _ALL | {"commands"}}
+ORDER = {**PARTS, "commands": frozenset(PARTS), BENCH: _ALL | {"commands"}}
 # A switch that knows nothing of SwitchGNN has little of ours.
-_FOR_A_SWITCH = ("errors", "native_cache", "native_compiler", "native_library", "udp_socket")
+_FOR_A_SWITCH = (
+    *("errors", "native_cache", "native_compiler", "native_library", "regular_file", "udp_socket"),
+)
 ONLY = {"softswitch": frozenset(f"{PACKAGE}.{name}" for name in _FOR_A_SWITCH)}
 
 

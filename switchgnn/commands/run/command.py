@@ -21,6 +21,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from switchgnn.commands.metrics_option import MetricsOption, find_metrics
 from switchgnn.commands.run import RunOptions, RunReport, run_job
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
@@ -180,6 +181,7 @@ def run(
     ] = 0,
     faults: FaultsOption = "",
     pcap: PcapOption = None,
+    metrics: MetricsOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
     ] = False,
@@ -227,6 +229,7 @@ def run(
         ).checked(),
         leaf_spine=leaf_spine,
         pcap=pcap,
+        metrics=find_metrics(metrics, workers),
     )
     console = Console(stderr=True)
     if grpc_port and tls is None:

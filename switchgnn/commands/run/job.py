@@ -32,6 +32,7 @@ from switchgnn.controller import (
 )
 from switchgnn.errors import SwitchGNNError
 from switchgnn.full_disk import writing
+from switchgnn.host.metrics import metrics_place
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.wire.native.library import compile_for_hosts
 from switchgnn.host.worker import WORKER_RESULT, WorkerTask
@@ -283,6 +284,7 @@ def _tasks(
                 pace=options.pace,
                 faults=options.faults,
                 recording=recordings.of_worker(worker),
+                metrics=metrics_place(options.metrics, worker) if options.metrics else "",
             )
         )
     return tasks

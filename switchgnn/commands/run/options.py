@@ -36,6 +36,7 @@ class RunOptions:
         tls: the folder with certificates for P4Runtime, or None for plain gRPC.
         asked: the strategies to plan with.
         pcap: the folder for a file of each link's packets, or None.
+        metrics: the address and the port where worker 0 serves metrics; None: nobody does.
     """
 
     graph: str
@@ -58,3 +59,4 @@ class RunOptions:
     sockets: Path | None = None
     backend: Backend | None = None
     pcap: Path | None = None
+    metrics: tuple[str, int] | None = None

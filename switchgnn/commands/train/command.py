@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from switchgnn.commands.metrics_option import MetricsOption, find_metrics
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
@@ -326,6 +327,7 @@ def train(
         ),
     ] = None,
     pcap: PcapOption = None,
+    metrics: MetricsOption = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -358,10 +360,17 @@ def train(
     from switchgnn.training.layers.whole import check_layers  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
 
+    place = find_metrics(metrics, workers)
     chosen = [transport_kind(name) for name in transport or [DEFAULT.name]]
     leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
-    partition = partition_for_leaf_spine(partition, leaf_spine)
-    asked = Asked(strategy, partition, blocks, send, order, assignment).checked()
+    asked = Asked(
+        strategy,
+        partition_for_leaf_spine(partition, leaf_spine),
+        blocks,
+        send,
+        order,
+        assignment,
+    ).checked()
     if checkpoint is not None and len(chosen) > 1:
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
     if sampling < 1 and not all(each.samples for each in chosen):
@@ -417,6 +426,7 @@ def train(
             asked=asked,
             leaf_spine=leaf_spine,
             recordings=kept,
+            metrics=place,
         )
         with reached.over(each.name), told_aloud(verbose=verbose), ExitStack() as stack:
             shown = stack.enter_context(

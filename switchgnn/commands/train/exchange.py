@@ -17,6 +17,7 @@ from switchgnn.commands.train.nursery import TRAIN_WORKER
 from switchgnn.commands.train.plan import schedule_file_of
 from switchgnn.commands.train.report import Recorder
 from switchgnn.controller import P4RuntimeClient, install_each, read_counters
+from switchgnn.host.metrics import metrics_place
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried
 from switchgnn.topologies.child import Child
@@ -110,6 +111,7 @@ def _task(job: TrainJob, worker: int, fabric: Fabric, session: int) -> TrainTask
         stations=tuple(map(site.station, range(site.workers))),
         recording=job.recordings.of_worker(worker),
         meeting=folder / "meeting",
+        metrics=metrics_place(job.metrics, worker) if job.metrics else "",
     )
 
 

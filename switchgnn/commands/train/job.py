@@ -42,6 +42,7 @@ class TrainJob:
         background: TCP flows from each worker to the next.
         asked: the strategies to plan with. Over transports other than ``switch`` only the
             partition counts, and for ``g3`` it is G3's unless another is asked for by name.
+        metrics: the address and the port where worker 0 serves metrics; None: nobody does.
     """
 
     task: TrainTask
@@ -56,6 +57,7 @@ class TrainJob:
     leaf_spine: LeafSpine | None = None
     backend: Backend | None = None
     recordings: Recordings = field(default_factory=Recordings)
+    metrics: tuple[str, int] | None = None
 
     @property
     def transport(self) -> TransportKind:

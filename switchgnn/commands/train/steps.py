@@ -27,6 +27,7 @@ from switchgnn.commands.train.job import TrainJob
 from switchgnn.commands.train.nursery import TRAIN_WORKER
 from switchgnn.commands.train.plan import Prepared, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
+from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SwitchProgram
 from switchgnn.host.wire.native.library import compile_for_hosts, hosts_run_as
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
@@ -118,7 +119,8 @@ def _alone(
 ) -> TrainReport:
     """Train in one process, without a network."""
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
-    task = replace(job.task, worker=0, partitions=folder / "partitions")
+    metrics = metrics_place(job.metrics, 0) if job.metrics else ""
+    task = replace(job.task, worker=0, partitions=folder / "partitions", metrics=metrics)
     child = nursery.child(
         "Worker 0",
         TRAIN_WORKER,

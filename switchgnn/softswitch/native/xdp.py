@@ -141,6 +141,8 @@ def open_xdp(number: int, spec: XdpSpec) -> XdpPort:
 
 
 def _check(number: int, spec: XdpSpec, interface: Interface, frame_bytes: int) -> None:
+    if not interface.up:
+        raise _refused(number, spec, f"it is down, ip link set {spec.interface} up")
     if interface.queues:
         raise _refused(
             number,

@@ -3,6 +3,7 @@
 """Runs the P4Runtime service on a Unix socket or a TCP address, with or without TLS."""
 
 import os
+import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -25,6 +26,7 @@ from switchgnn.softswitch.p4runtime.unix_socket import (
 # Each call has one as long as it lasts; the service leaves half of them to short calls.
 _THREADS = 64
 _MESSAGE_BYTES = 256 << 20
+_LAST_PORT = 65_535
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,9 @@ def _handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler:
 
 def _bind(server: grpc.Server, address: str, tls: TlsFiles | None) -> str:
     path = socket_path(address)
-    if path is not None:
+    if path is None:
+        _check_free(address)
+    else:
         check_unused(path)
         check_room(path)
     # gRPC takes a URI, in which a path is quoted.
@@ -126,6 +130,32 @@ def _bind(server: grpc.Server, address: str, tls: TlsFiles | None) -> str:
     if port == 0:
         raise GrpcAddressError(f"The gRPC address {address} cannot be used: {mend}.")
     return address if path is not None else f"{address.rpartition(':')[0]}:{port}"
+
+
+def _check_free(address: str) -> None:
+    """Bind to an address for a moment: gRPC would write lines of its own about one that is taken.
+
+    Raises:
+        GrpcAddressError: it cannot be bound to.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
+        raise GrpcAddressError(
+            f"The gRPC address {address} is not understood: write unix:PATH or HOST:PORT, with a "
+            f"port from 0 (any that is free) to {_LAST_PORT}."
+        )
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, place in found[:1]:
+            with socket.socket(family, kind, protocol) as sock:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                sock.bind(place)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no such name"
+        raise GrpcAddressError(
+            f"The gRPC address {address} cannot be used: {why or error}; stop what uses it, or "
+            "choose another, as 127.0.0.1:9559 or unix:PATH."
+        ) from None
 
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:

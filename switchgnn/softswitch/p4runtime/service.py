@@ -40,6 +40,9 @@ class P4RuntimeService:
         device_id: the device id that requests must name.
         cpu_port: the port at which packet-outs enter the program, or None to refuse them.
         give: makes a program of a device configuration.
+
+    Attributes:
+        changed: set whenever a controller has changed something.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class P4RuntimeService:
         self._cpu_port = cpu_port
         self.arbiter = Arbiter(device_id)
         self.configs = PipelineConfigs(device, give)
+        self.changed = threading.Event()
         self._streams = StreamLimits()
         self._reads = ReadLimit()
 
@@ -71,6 +75,7 @@ class P4RuntimeService:
             self.configs.set(request)
         except RequestError as error:
             _abort(context, error)
+        self.changed.set()
         return p4r.SetForwardingPipelineConfigResponse()
 
     def GetForwardingPipelineConfig(  # noqa: N802
@@ -101,6 +106,7 @@ class P4RuntimeService:
         except RequestError as error:
             _abort(context, error)
         errors = apply_updates(self._device, pipeline, request)
+        self.changed.set()
         if errors is not None:
             _abort_with_details(context, errors)
         return p4r.WriteResponse()

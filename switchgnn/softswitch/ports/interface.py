@@ -14,6 +14,7 @@ _ATTRIBUTE = struct.Struct("=HH")  # struct nlattr: length, type
 _REQUEST = 1
 _GET_LINK, _NEW_LINK = 18, 16
 _MTU, _QDISC = 4, 6
+_UP = 1  # IFF_UP
 _TYPE_BITS = 0x3FFF
 _ANSWER_BYTES = 1 << 16
 _SIOCETHTOOL = 0x8946
@@ -28,12 +29,14 @@ class Interface:
 
     Attributes:
         index: its number in the network namespace.
+        up: whether somebody has switched it on; a cable it may lack nevertheless.
         mtu: the bytes of the longest packet.
         qdisc: the name of its queueing discipline; ``noqueue`` where frames never wait.
         receive_queues: how many queues it receives in.
     """
 
     index: int
+    up: bool
     mtu: int
     qdisc: str
     receive_queues: int
@@ -57,11 +60,13 @@ def find_interface(name: str) -> Interface:
         sock.sendall(request + _LINK.pack(0, 0, index, 0, 0))
         answer = sock.recv(_ANSWER_BYTES)
     length, kind, *_ = _HEADER.unpack_from(answer)
+    flags = _LINK.unpack_from(answer, _HEADER.size)[3]
     if kind != _NEW_LINK:
         raise OSError(f"the kernel says nothing of '{name}'")
     found = _attributes(answer[_HEADER.size + _LINK.size : length])
     return Interface(
         index=index,
+        up=bool(flags & _UP),
         mtu=_number(found, _MTU),
         qdisc=found.get(_QDISC, b"").rstrip(b"\0").decode(),
         receive_queues=_receive_queues(name),

@@ -107,7 +107,7 @@ def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
     """Attach a port to an interface.
 
     Raises:
-        PortError: the interface is not there, or may not be used.
+        PortError: the interface is not there, is down, or may not be used.
     """
     sock = packet_socket(number)
     try:
@@ -118,6 +118,11 @@ def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
         # The socket receives only after bind, when it knows its one interface.
         sock.bind((spec.interface, _ETH_P_ALL))
         interface = find_interface(spec.interface)
+        if not interface.up:
+            raise PortError(
+                f"Port {number} cannot use interface '{spec.interface}', which is down: "
+                f"ip link set {spec.interface} up."
+            )
         promiscuous(sock, interface)
         frame_bytes = interface.mtu + ETHERNET_OVERHEAD_BYTES
         # Frames should wait in the egress queue, whose depth the program reads, and not in
@@ -128,6 +133,9 @@ def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
         # https://man7.org/linux/man-pages/man7/socket.7.html
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_FRAMES * frame_bytes)
         return EthernetPort(sock, frame_bytes, may_refuse=interface.queues)
+    except PortError:
+        sock.close()
+        raise
     except OSError as error:
         sock.close()
         raise PortError(

@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What switches have counted, as Prometheus is told."""
+
+import re
+
+import pytest
+
+from switchgnn.controller import Outcome, P4RuntimeClient, install
+from switchgnn.controller.metrics import SwitchMetrics
+from switchgnn.metrics import Histogram, MetricKind
+from tests.controller.plans import make_plan
+from tests.support.hand_clock import HandClock
+from tests.support.speed import seconds_here
+
+PLAN = make_plan()
+
+
+def reader(fake):
+    return P4RuntimeClient(fake.address, primary=False, deadline=seconds_here(1))
+
+
+@pytest.fixture
+def served(fake, client, network, program):
+    install(PLAN, [client], network, program=program)
+    return fake
+
+
+@pytest.fixture
+def clock():
+    return HandClock(0.0)
+
+
+@pytest.fixture
+def switches(served, clock):
+    made = SwitchMetrics([reader(served)], 1.0, clock)
+    yield made
+    made.close()
+
+
+def values(metrics):
+    """Every number, by its name and the values of its labels but the switch."""
+    return {
+        (metric.name, *labels[1:]): value for metric in metrics for labels, value in metric.samples
+    }
+
+
+def test_what_a_switch_has_counted(served, switches):
+    served.contents.counters = {
+        ("outcome", Outcome.AGGREGATED): 5,
+        ("outcome", Outcome.STALE): 2,
+        ("passes", 1): 3,
+        ("passes", 4): 2,
+        ("bank2.events", 1): 7,
+        ("unrouted", 0): 8,
+        ("marked", 0): 9,
+        ("releases", 1): 4,
+        ("port_queue", 0): 10,
+        ("port_queue", 3): 20,
+        ("port_queue", 64): 30,
+    }
+    found = values(switches.collect())
+    assert found["switchgnn_switch_up",] == 1
+    assert found["switchgnn_frames_total", "aggregated"] == 5
+    assert found["switchgnn_frames_total", "stale"] == 2
+    assert found["switchgnn_frames_total", "duplicate"] == 0
+    assert found["switchgnn_passes_total",] == 5
+    assert found["switchgnn_contributions_total",] == 3 + 8
+    assert found["switchgnn_slot_events_total", "2", "stale"] == 7
+    assert found["switchgnn_unrouted_sums_total",] == 8
+    assert found["switchgnn_marked_packets_total",] == 9
+    assert found["switchgnn_releases_total", "1"] == 4
+    assert found["switchgnn_session",] == 1
+    assert found["switchgnn_plan_info", f"{PLAN.number:08x}"] == 1
+    assert found["switchgnn_multicast_groups",] == 97
+    assert found["switchgnn_table_entries", "source"] == len(served_table(served, "source"))
+    queue = found["switchgnn_queue_length_packets",]
+    assert dict(queue.buckets) == {
+        **{"0.0": 10, "1.0": 10, "2.0": 10, "4.0": 30, "8.0": 30, "16.0": 30, "32.0": 30},
+        "+Inf": 60,
+    }
+    assert queue.total == 3 * 20 + 64 * 30
+
+
+def served_table(fake, name):
+    tables = fake.contents.config.p4info.tables
+    [ident] = [each.preamble.id for each in tables if each.preamble.alias == name]
+    return [key for key in fake.contents.entries if key[0] == ident]
+
+
+def test_names_follow_the_conventions(switches):
+    metrics = switches.collect()
+    names = [metric.name for metric in metrics]
+    assert len(set(names)) == len(names)
+    for metric in metrics:
+        assert re.fullmatch(r"switchgnn_[a-z_]+", metric.name)
+        assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER)
+        assert metric.labels[0] == "switch"
+        assert metric.text.endswith(".")
+        for labels, value in metric.samples:
+            assert len(labels) == len(metric.labels)
+            assert isinstance(value, Histogram) == (metric.kind is MetricKind.HISTOGRAM)
+
+
+def test_a_switch_that_is_gone_and_back(served, switches, clock, client, network, program):
+    assert values(switches.collect())["switchgnn_switch_up",] == 1
+    served.stop()
+    clock.seconds += 2
+    assert values(switches.collect()) == {("switchgnn_switch_up",): 0}
+    # It comes back without a program: it is there, and has nothing to tell.
+    served.restart()
+    clock.seconds += 2
+    assert values(switches.collect()) == {("switchgnn_switch_up",): 1}
+    client.close()
+    client.open()
+    install(PLAN, [client], network, program=program)
+    clock.seconds += 2
+    found = values(switches.collect())
+    assert found["switchgnn_switch_up",] == 1
+    assert found["switchgnn_table_entries", "source"] == len(served_table(served, "source"))
+
+
+def test_who_asks_often_costs_the_switch_nothing(served, switches, clock):
+    first = values(switches.collect())
+    served.contents.counters = {("outcome", Outcome.AGGREGATED): 5}
+    clock.seconds += 0.9
+    assert values(switches.collect()) == first
+    clock.seconds += 0.1
+    assert values(switches.collect())["switchgnn_frames_total", "aggregated"] == 5
+
+
+def test_tables_are_read_once_for_an_install(served, switches, clock, client, network, program):
+    asked = []
+    real = P4RuntimeClient.read_responses
+
+    def counting(self, entities):
+        entities = list(entities)
+        asked.extend(each.table_entry.table_id for each in entities if each.HasField("table_entry"))
+        return real(self, entities)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(P4RuntimeClient, "read_responses", counting)
+        switches.collect()
+        often = len(asked)
+        asked.clear()
+        clock.seconds += 2
+        switches.collect()
+        # The defaults of two tables: the session, and the threshold.
+        assert len(asked) == 2 < often
+        install(PLAN, [client], network, program=program, new_session=True)
+        asked.clear()
+        clock.seconds += 2
+        switches.collect()
+        assert len(asked) == often
+
+
+def test_one_of_several_is_gone(served, other_fake, clock):
+    gone = reader(other_fake)
+    other_fake.stop()
+    made = SwitchMetrics([reader(served), gone], 1.0, clock)
+    try:
+        [up] = [each for each in made.collect() if each.name == "switchgnn_switch_up"]
+        assert [value for _, value in up.samples] == [1, 0]
+    finally:
+        made.close()

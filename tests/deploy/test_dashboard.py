@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The dashboard asks for metrics and labels that are there."""
+
+import inspect
+import json
+import re
+
+import pytest
+import yaml
+
+from switchgnn.controller import P4RuntimeClient, install, star_network
+from switchgnn.controller.cli import metrics as metrics_command
+from switchgnn.controller.metrics import SwitchMetrics
+from switchgnn.host.innetwork.exchange import Standing
+from switchgnn.host.innetwork.tally import InNetworkTally
+from switchgnn.host.metrics import WorkerView
+from switchgnn.host.wire.link import Traffic
+from switchgnn.metrics import Histogram
+from switchgnn.p4src import load_program
+from tests.controller.fake_server import FakeSwitch
+from tests.controller.plans import make_plan
+from tests.deploy.unit_file import DEPLOY
+
+DASHBOARD = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+PANELS = DASHBOARD["panels"]
+VARIABLES = {each["name"]: each for each in DASHBOARD["templating"]["list"]}
+EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel.get("targets", ())]
+SELECTOR = re.compile(r"(switchgnn_\w+)(?:\{([^}]*)\})?")
+# What Prometheus adds to a metric, and to each scrape.
+PARTS = ("_bucket", "_sum", "_count")
+
+
+class Exchange:
+    tally = InNetworkTally()
+    standing = Standing(1, 2, 16.0)
+
+
+@pytest.fixture(scope="module")
+def exported():
+    """The labels of each name that Prometheus gets."""
+    fake = FakeSwitch().start()
+    program, plan = load_program(), make_plan()
+    try:
+        with P4RuntimeClient(fake.address) as client:
+            install(plan, [client], star_network(4), program=program)
+        switches = SwitchMetrics([P4RuntimeClient(fake.address, primary=False)])
+        found = list(switches.collect())
+        switches.close()
+    finally:
+        fake.stop()
+    found += WorkerView(0, lambda: Traffic(0, 0, 0, 0), Exchange(), lambda: (0, 0)).metrics()
+    names = {}
+    for metric in found:
+        assert metric.samples, metric.name
+        histogram = isinstance(metric.samples[0][1], Histogram)
+        for part in PARTS if histogram else ("",):
+            labels = {*metric.labels, *(("le",) if part == "_bucket" else ())}
+            names[metric.name + part] = labels
+    return names
+
+
+def missing(expression, exported):
+    """The names and labels in an expression that nobody exports."""
+    found = []
+    known = set()
+    for name, selectors in SELECTOR.findall(expression):
+        if name not in exported:
+            found.append(name)
+            continue
+        known |= exported[name]
+        asked = re.findall(r"(\w+)\s*=~?", selectors)
+        found += [f"{name}.{label}" for label in asked if label not in exported[name]]
+    for group in re.findall(r"by \(([^)]*)\)", expression):
+        found += [label.strip() for label in group.split(",") if label.strip() not in known]
+    return found
+
+
+def test_every_metric_and_label_is_exported(exported):
+    assert len(EXPRESSIONS) > 15
+    for expression in EXPRESSIONS:
+        assert SELECTOR.search(expression), expression
+        assert missing(expression, exported) == [], expression
+
+
+def test_what_is_not_exported_is_noticed(exported):
+    assert missing("rate(switchgnn_frames{}[5m])", exported) == ["switchgnn_frames"]
+    assert missing('switchgnn_session{worker="0"}', exported) == ["switchgnn_session.worker"]
+    assert missing("sum by (bank) (switchgnn_session)", exported) == ["bank"]
+
+
+def test_the_legends_name_labels_that_are_left(exported):
+    for panel in PANELS:
+        for target in panel.get("targets", ()):
+            names = SELECTOR.findall(target["expr"])
+            grouped = re.findall(r"by \(([^)]*)\)", target["expr"])
+            left = set(grouped) or set.union(*(exported[name] for name, _ in names))
+            assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= left
+
+
+def test_panels_have_ids_titles_and_places_of_their_own():
+    for key in ("id", "title"):
+        values = [panel[key] for panel in PANELS]
+        assert len(set(values)) == len(values)
+    taken = set()
+    for panel in PANELS:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {
+            (place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        taken |= cells
+
+
+def test_variables_are_there_and_ask_for_what_is_exported(exported):
+    text = json.dumps(DASHBOARD)
+    used = set(re.findall(r"\$\{?(\w+)\}?", text)) - {"__rate_interval", "__all"}
+    assert used == set(VARIABLES)
+    for name, variable in VARIABLES.items():
+        if variable["type"] == "query":
+            metric, label = re.fullmatch(
+                r"label_values\((\w+), (\w+)\)", variable["query"]["query"]
+            ).groups()
+            assert label == name
+            assert label in exported[metric]
+
+
+def test_prometheus_asks_where_metrics_are_by_default():
+    jobs = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
+    targets = {
+        job["job_name"]: [target for each in job["static_configs"] for target in each["targets"]]
+        for job in jobs
+    }
+    options = inspect.signature(metrics_command).parameters
+    assert targets["switchgnn-switches"] == [
+        f"{options['listen'].default}:{options['port'].default}"
+    ]
+    ports = [int(target.rpartition(":")[2]) for target in targets["switchgnn-workers"]]
+    assert ports == list(range(ports[0], ports[0] + 4))
+    page = (DEPLOY.parent / "docs/monitoring.md").read_text()
+    assert f"--metrics {ports[0]}" in page

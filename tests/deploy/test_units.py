@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The units in deploy/ are right, and start what there is."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+
+from switchgnn.commands.switch.command import app
+from switchgnn.softswitch.ports import EthernetSpec, parse_port
+from switchgnn.topologies import Target
+from switchgnn.topologies.targets import switch_command
+from tests.deploy.unit_file import DEPLOY, settings_of
+
+UNITS = sorted(DEPLOY.glob("*.service"))
+SWITCH, BMV2 = DEPLOY / "switchgnn-switch.service", DEPLOY / "bmv2-switch.service"
+
+
+def switch_options(words):
+    """The options of `switchgnn switch` as the command itself understands them."""
+    command = get_command(app)
+    with command.make_context("switch", list(words)) as context:
+        return context.params
+
+
+def started(path):
+    [line] = settings_of(path)["Service"]["ExecStart"]
+    return shlex.split(line)
+
+
+def test_there_is_one_for_each_switch():
+    assert set(UNITS) == {SWITCH, BMV2}
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_systemd_has_nothing_against_them(path, tmp_path):
+    # It wants the program to be there.
+    copy = tmp_path / path.name
+    copy.write_text(path.read_text().replace(started(path)[0], sys.executable))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_the_embedded_switch_takes_the_options():
+    program, command, *words = started(SWITCH)
+    assert program.endswith("/bin/switchgnn")
+    assert command == "switch"
+    options = switch_options(words)
+    ports = dict(map(parse_port, options["port"]))
+    assert all(isinstance(port, EthernetSpec) for port in ports.values())
+    assert len(ports) == len(options["port"])
+    service = settings_of(SWITCH)["Service"]
+    assert options["grpc"].startswith(f"unix:/run/{service['RuntimeDirectory'][0]}/")
+    assert options["state"].parent.name == service["StateDirectory"][0]
+    assert service["Type"] == ["notify"]
+
+
+def test_options_that_are_not_there_are_noticed():
+    with pytest.raises(Exception, match="--no-such-option"):
+        switch_options(["--grpc", "unix:a", "--no-such-option"])
+
+
+def test_bmv2_gets_what_the_fabrics_give_it():
+    """But for the port of Thrift, which some have, and certificates."""
+    words = started(BMV2)
+    given = words[words.index("--grpc-server-addr") + 1]
+    usual = switch_command(
+        Target.BMV2,
+        ports={1: "eth:enp1s0", 2: "eth:enp2s0"},
+        grpc_address=given,
+        device_id=0,
+    )
+    if "--thrift-port" in usual:
+        place = usual.index("--thrift-port")
+        del usual[place : place + 2]
+    assert words == [f"/usr/bin/{usual[0]}", *usual[1:]]
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_they_have_the_rights_of_packet_sockets_and_no_others(path):
+    service = settings_of(path)["Service"]
+    assert service["AmbientCapabilities"] == service["CapabilityBoundingSet"]
+    assert set(service["AmbientCapabilities"][0].split()) == {"CAP_NET_RAW", "CAP_NET_ADMIN"}
+    assert service["DynamicUser"] == service["NoNewPrivileges"] == ["yes"]
+    assert service["RuntimeDirectoryMode"] == ["0700"]

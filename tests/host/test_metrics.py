@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker counts, as Prometheus is told."""
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from switchgnn.host.innetwork.exchange import Standing
+from switchgnn.host.innetwork.tally import InNetworkTally
+from switchgnn.host.metrics import WorkerView, metrics_place, serving_metrics
+from switchgnn.host.wire.link import Traffic
+from switchgnn.metrics import MetricKind
+
+
+class Exchange:
+    """As much of an exchange as is looked at."""
+
+    def __init__(self):
+        self.tally = InNetworkTally()
+        self.standing = Standing(0, 0, 16.0)
+
+
+def view_of(exchange):
+    return WorkerView(3, lambda: Traffic(1, 100, 2, 200), exchange, lambda: (1.5, 0.5))
+
+
+def values(view):
+    found = {}
+    for metric in view.metrics():
+        for labels, value in metric.samples:
+            assert labels[0] == "3"
+            found[(metric.name, *labels[1:])] = value
+    return found
+
+
+def test_what_is_there_is_read_each_time():
+    exchange = Exchange()
+    view = view_of(exchange)
+    assert values(view)["switchgnn_worker_recalls_total",] == 0
+    exchange.tally.recalls, exchange.tally.fetches = 7, 8
+    exchange.standing = Standing(2, 6, 12.5)
+    found = values(view)
+    assert found["switchgnn_worker_recalls_total",] == 7
+    assert found["switchgnn_worker_fetches_total",] == 8
+    assert found["switchgnn_worker_rounds_total",] == 2
+    assert found["switchgnn_worker_blocks_total",] == 6
+    assert found["switchgnn_worker_window_features",] == 12.5
+    assert found["switchgnn_worker_link_bytes_total", "up"] == 100
+    assert found["switchgnn_worker_link_bytes_total", "down"] == 200
+    assert found["switchgnn_worker_link_frames_total", "down"] == 2
+    assert found["switchgnn_worker_exchange_seconds_total",] == 1.5
+    assert found["switchgnn_worker_waiting_seconds_total",] == 0.5
+
+
+def test_the_whole_tally_is_told():
+    found = values(view_of(Exchange()))
+    for field in fields(InNetworkTally):
+        assert (f"switchgnn_worker_{field.name}_total",) in found
+
+
+def test_names_follow_the_conventions():
+    metrics = list(view_of(Exchange()).metrics())
+    assert len({metric.name for metric in metrics}) == len(metrics)
+    for metric in metrics:
+        assert re.fullmatch(r"switchgnn_worker_[a-z_]+", metric.name)
+        assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER)
+        assert metric.text.endswith(".")
+
+
+def test_hosts_alone_have_no_exchange_over_the_switch():
+    names = {metric.name for metric in WorkerView(0, lambda: Traffic(0, 0, 0, 0)).metrics()}
+    assert names == {"switchgnn_worker_link_frames_total", "switchgnn_worker_link_bytes_total"}
+
+
+def test_each_worker_has_a_port_of_its_own():
+    assert metrics_place(("127.0.0.1", 9600), 3) == "127.0.0.1:9603"
+    assert metrics_place(("127.0.0.1", 0), 3) == "127.0.0.1:0"
+
+
+def test_who_was_not_asked_serves_nothing(monkeypatch):
+    monkeypatch.setattr("switchgnn.host.metrics.serve_metrics", pytest.fail)
+    with serving_metrics("", view_of(Exchange())):
+        pass
