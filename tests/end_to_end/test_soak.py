@@ -23,7 +23,7 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import switchgnn
-from tests.support.commands import nursery
+from tests.support.commands import forks_elsewhere, nursery
 from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATION_ON_PYTHON, COMBINATIONS, some_of, words_of
 from tests.support.processes import descendants, is_alive
@@ -69,6 +69,7 @@ def test_leaves_of_a_star_are_refused():
 
 
 def test_a_wrong_sum_is_exit_code_1(monkeypatch):
+    forks_elsewhere(monkeypatch)
     real = job.judge
     monkeypatch.setattr(job, "judge", lambda *given: replace(real(*given), wrong_sums=2))
     result = CliRunner().invoke(app, HERE)
@@ -81,6 +82,8 @@ def test_a_wrong_sum_is_exit_code_1(monkeypatch):
 
 @pytest.mark.parametrize("error", [SwitchGNNError("Broken on purpose."), ZeroDivisionError("x")])
 def test_a_failed_run_is_exit_code_2(monkeypatch, error):
+    forks_elsewhere(monkeypatch)
+
     def fail(*_, **__):
         raise error
 

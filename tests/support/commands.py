@@ -61,6 +61,19 @@ def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None):
         return subprocess.CompletedProcess(words, code, output, log.read_text())
 
 
+def forks_elsewhere(monkeypatch):
+    """Let a command that runs in this process fork from another one.
+
+    Other tests have left threads of gRPC here, which end what is forked from this process.
+    """
+    real = Nursery.__init__
+
+    def with_a_process(self, preload=None, environment=None):
+        real(self, preload or _PRELOAD, environment)
+
+    monkeypatch.setattr(Nursery, "__init__", with_a_process)
+
+
 @contextmanager
 def _killed_after(seconds, pid):
     """Kill a process when the time is over, and say so."""

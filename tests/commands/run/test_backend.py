@@ -12,7 +12,7 @@ from switchgnn.commands.doctor.command import examine
 from switchgnn.native_compiler import find_compiler
 from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.native.backend import VARIABLE, Backend, backend_here
-from tests.support.commands import switchgnn
+from tests.support.commands import forks_elsewhere, switchgnn
 from tests.support.markers import some_of
 from tests.support.native import needs_compiler
 
@@ -51,6 +51,7 @@ def test_reports_say_what_ran(command, backend):
 @pytest.mark.whole
 def test_the_option_counts_more_than_the_environment(monkeypatch, tmp_path):
     """And the switch itself is told."""
+    forks_elsewhere(monkeypatch)
     monkeypatch.setenv(VARIABLE, "native")
     words = ["run", *map(str, SMALL["run"]), *HERE, "--backend", "python"]
     result = CliRunner().invoke(app, words)
