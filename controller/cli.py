@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from switchgnn.controller.clear import clear as clear_switch
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.described import client_of, parts_for
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
@@ -25,9 +26,11 @@ from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_p
 from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
-from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch_clients
+from switchgnn.controller.watch import WATCH_DEADLINE, Watched, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.network import Network, leaf_spine_networks, star_network
+from switchgnn.network.described import DescribedNetwork
+from switchgnn.network.file import read_network
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
@@ -50,12 +53,23 @@ PlanFolder = Annotated[
     Path, typer.Argument(metavar="PLAN", help="Folder of the plan.", show_default=False)
 ]
 Addresses = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--address",
         metavar="ADDRESS",
         rich_help_panel=_SWITCHES,
+        show_default=DEFAULT_ADDRESS,
         help="Of a switch, unix:PATH or HOST:PORT; repeatable.",
+    ),
+]
+NetworkFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--network",
+        metavar="FILE",
+        rich_help_panel=_SWITCHES,
+        show_default=False,
+        help="A network file, which says all of this in place of the other options.",
     ),
 ]
 DeviceId = Annotated[
@@ -178,7 +192,8 @@ def _tls(root: Path | None, certificate: Path | None, key: Path | None) -> TlsOp
 def install(
     plan: PlanFolder,
     *,
-    address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    address: Addresses = None,
+    network: NetworkFile = None,
     leaves: Leaves = 0,
     spines: Spines = 1,
     device_id: DeviceId = 0,
@@ -199,15 +214,16 @@ def install(
     """Bring switches to a plan: all of them, or none."""
     tls = _tls(tls_root, tls_certificate, tls_key)
     connection = _Connection(device_id, election_id, tls, deadline=deadline)
+    switches = _switches(network, address, connection, leaves, spines)
     with ExitStack() as stack:
         plan = stack.enter_context(trusted_plan(plan, _warn, check=check))
         loaded = load_plan(plan)
         # Not opened yet: a plan that does not fit needs no switch to be told so.
-        clients = [connection.client(each) for each in address]
+        clients = switches.clients()
         for client in clients:
             stack.callback(client.close)
         with _progress_bar(visible=not as_json) as tell:
-            parts = _parts(plan, loaded, len(clients), leaves, spines)
+            parts = switches.parts(plan, loaded)
             report = install_each(
                 [Share(*part, client) for part, client in zip(parts, clients, strict=True)],
                 program=_program(loaded),
@@ -227,7 +243,8 @@ def install(
 @app.command(epilog="Example: switchgnn controller show --entries fanout --limit 10")
 def show(
     *,
-    address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    address: Addresses = None,
+    network: NetworkFile = None,
     device_id: DeviceId = 0,
     entries: Annotated[
         str | None,
@@ -255,13 +272,13 @@ def show(
     connection = _Connection(device_id, tls=tls, primary=False, deadline=deadline)
     console = Console()
     found: list[object] = []
-    for each in address:
-        with connection.client(each) as client:
+    for client in _switches(network, address, connection).clients():
+        with client:
             if entries is not None:
                 records = show_entries(client, entries, limit)
-                found.append({"address": each, "table": entries, "entries": records})
+                found.append({"address": client.address, "table": entries, "entries": records})
                 if not as_json:
-                    print_records(console, records, f"{each} {entries}")
+                    print_records(console, records, f"{client.address} {entries}")
             else:
                 state = show_switch(client)
                 found.append(state.as_json())
@@ -274,7 +291,8 @@ def show(
 @app.command(epilog="Example: switchgnn controller clear --address 127.0.0.1:9559")
 def clear(
     *,
-    address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    address: Addresses = None,
+    network: NetworkFile = None,
     device_id: DeviceId = 0,
     election_id: ElectionId = 1,
     tls_root: TlsRoot = None,
@@ -285,11 +303,11 @@ def clear(
     """Take all entries and groups out of switches; the program stays."""
     tls = _tls(tls_root, tls_certificate, tls_key)
     connection = _Connection(device_id, election_id, tls, deadline=deadline)
-    for each in address:
-        with connection.client(each) as client:
+    for client in _switches(network, address, connection).clients():
+        with client:
             counts = clear_switch(client)
         typer.echo(
-            f"Switch {each}: {counts.deleted:,} entries removed, "
+            f"Switch {client.address}: {counts.deleted:,} entries removed, "
             f"{counts.modified:,} default actions restored."
         )
 
@@ -298,7 +316,8 @@ def clear(
 def watch(
     plan: PlanFolder,
     *,
-    address: Addresses = [DEFAULT_ADDRESS],  # noqa: B006
+    address: Addresses = None,
+    network: NetworkFile = None,
     leaves: Leaves = 0,
     spines: Spines = 1,
     device_id: DeviceId = 0,
@@ -319,10 +338,11 @@ def watch(
     Prints what moves.
     """
     connection = _Connection(device_id, election_id, _tls(tls_root, tls_certificate, tls_key))
+    switches = _switches(network, address, connection, leaves, spines)
     with trusted_plan(plan, _warn, check=check) as folder:
         loaded = load_plan(folder)
-        parts = _parts(folder, loaded, len(address), leaves, spines)
-    clients = watch_clients(address, connection.client)
+        parts = switches.parts(folder, loaded)
+    clients = switches.clients(WATCH_DEADLINE)
     try:
         keep_installed(
             [Watched(*part, client) for part, client in zip(parts, clients, strict=True)],
@@ -346,6 +366,7 @@ def metrics(
         ),
     ] = None,
     *,
+    network: NetworkFile = None,
     port: Annotated[
         int,
         typer.Option(
@@ -381,9 +402,7 @@ def metrics(
 
     tls = _tls(tls_root, tls_certificate, tls_key)
     connection = _Connection(device_id, tls=tls, primary=False, deadline=deadline)
-    switches = SwitchMetrics(
-        [connection.client(each) for each in address or [DEFAULT_ADDRESS]], interval
-    )
+    switches = SwitchMetrics(_switches(network, address, connection).clients(), interval)
     try:
         with serve_metrics(switches.collect, listen, port) as found:
             typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
@@ -391,6 +410,50 @@ def metrics(
             threading.Event().wait()
     finally:
         switches.close()
+
+
+@dataclass(frozen=True)
+class _Switches:
+    """The switches that a command is for."""
+
+    network: DescribedNetwork | None
+    addresses: list[str]
+    connection: _Connection
+    leaves: int
+    spines: int
+
+    def clients(self, deadline: float | None = None) -> list[P4RuntimeClient]:
+        """Return a client for each, leaves first, not opened yet."""
+        if self.network is None:
+            return [self.connection.client(each, deadline) for each in self.addresses]
+        return [
+            client_of(
+                switch,
+                election_id=self.connection.election_id,
+                primary=self.connection.primary,
+                deadline=self.connection.deadline if deadline is None else deadline,
+            )
+            for switch in self.network.in_order
+        ]
+
+    def parts(self, folder: Path, plan: SwitchPlan) -> list[tuple[SwitchPlan, Network]]:
+        """Return what each serves, and what is around it."""
+        if self.network is None:
+            return _parts(folder, plan, len(self.addresses), self.leaves, self.spines)
+        return parts_for(folder, self.network)
+
+
+def _switches(
+    network: Path | None,
+    address: list[str] | None,
+    connection: _Connection,
+    leaves: int = 0,
+    spines: int = 1,
+) -> _Switches:
+    if network is not None and address:
+        raise typer.BadParameter("--network says where the switches are: leave out --address")
+    described = None if network is None else read_network(network)
+    return _Switches(described, address or [DEFAULT_ADDRESS], connection, leaves, spines)
 
 
 def _parts(

@@ -34,7 +34,7 @@ from switchgnn.network import Network
 from switchgnn.p4src import Program
 
 # Waiting for a connection must not keep anybody from stopping.
-_CONNECT_DEADLINE = 1.0  # seconds
+WATCH_DEADLINE = 1.0  # seconds, of clients that watch
 _LOWEST_ELECTION_ID = 1
 
 
@@ -72,13 +72,6 @@ class WatchEvent:
     address: str
     message: str
     counters: Mapping[str, int] = field(default_factory=dict)
-
-
-def watch_clients(
-    addresses: Sequence[str], make: Callable[[str, float], P4RuntimeClient]
-) -> list[P4RuntimeClient]:
-    """Return clients with a deadline short enough for ``watch``, made by ``make``."""
-    return [make(address, _CONNECT_DEADLINE) for address in addresses]
 
 
 @dataclass(frozen=True)
