@@ -7,16 +7,17 @@ import torch.distributed as dist
 from torch import Tensor
 
 
-def gather_rows(rows: Tensor, vertices: Tensor, total: int) -> Tensor | None:
-    """Return the rows of all vertices on rank 0, and None elsewhere.
+def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor | None:
+    """Return the rows of all vertices on one rank, and None elsewhere.
 
     Args:
         rows: [n, ...], one row per vertex of this worker.
         vertices: int64[n], their ids in the whole graph.
         total: the number of vertices of the whole graph.
+        to: the rank that gets them.
 
     Returns:
-        [total, ...], row v is that of vertex v; on rank 0 only.
+        [total, ...], row v is that of vertex v; on that rank only.
     """
     rows = rows.detach().cpu().contiguous()
     if not dist.is_initialized() or dist.get_world_size() == 1:
@@ -24,13 +25,13 @@ def gather_rows(rows: Tensor, vertices: Tensor, total: int) -> Tensor | None:
     mine = torch.tensor([len(rows)])
     sizes = [torch.zeros_like(mine) for _ in range(dist.get_world_size())]
     dist.all_gather(sizes, mine)
-    if dist.get_rank():
-        dist.send(vertices.contiguous(), 0)
-        dist.send(rows, 0)
+    if dist.get_rank() != to:
+        dist.send(vertices.contiguous(), to)
+        dist.send(rows, to)
         return None
     found = [(vertices, rows)]
     for rank, size in enumerate(map(int, sizes)):
-        if rank:
+        if rank != to:
             ids, values = (
                 torch.empty(size, dtype=torch.int64),
                 rows.new_empty(size, *rows.shape[1:]),

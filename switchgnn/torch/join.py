@@ -19,6 +19,7 @@ from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.network.described import DescribedNetwork
 from switchgnn.network.file import read_network
+from switchgnn.network.interfaces import interfaces
 from switchgnn.torch.errors import JobError
 from switchgnn.torch.job import PARTS_FOLDER, PLAN_FOLDER, Job, check_part, read_job
 from switchgnn.torch.session import open_session
@@ -41,7 +42,10 @@ def join(
     faults: str = "",
     seed: int = 0,
 ) -> Iterator[Worker]:
-    """Take part in a job as the worker whose number is this process's rank.
+    """Take part in a job.
+
+    Which worker this process is, the network file says: the only one whose interface, with its
+    MAC, is on this machine. Where none or several are, the number is the process's rank.
 
     Worker 0 opens a new session on the switches, so its machine must reach their P4Runtime; a
     script that is started anew needs nothing else.
@@ -59,7 +63,8 @@ def join(
 
     Raises:
         JobError: no such job, or it is for another number of workers, or for leaves and spines
-            that the network does not have; or RANK and WORLD_SIZE are missing.
+            that the network does not have; or RANK and WORLD_SIZE are missing; or two processes
+            are the same worker.
         NetworkError: the network file cannot be used.
         SwitchGNNError: whatever stops a worker meanwhile.
     """
@@ -67,14 +72,18 @@ def join(
     facts, described = read_job(folder), read_network(Path(network))
     rank, size = _place()
     _check(facts, described, size, folder)
-    with _together(described.workers[rank].gloo, size, pace):
-        check_part(folder, facts, rank)
-        partition = read_partition(folder / PARTS_FOLDER, rank)
-        number = _agreed(session, folder, described, rank, size)
-        end = _end(partition, described, folder, number, pace=pace, faults=faults, seed=seed)
+    number = _number(described, rank)
+    with _together(described.workers[number].gloo, size, pace):
+        first = _rank_of_worker_0(number, size)
+        check_part(folder, facts, number)
+        partition = read_partition(folder / PARTS_FOLDER, number)
+        agreed = _agreed(session, folder, described, number=number, size=size, first=first)
+        end = _end(partition, described, folder, agreed, pace=pace, faults=faults, seed=seed)
         with open_in_network(end) as transport:
             with RemoteSum(transport) as remote:
-                yield Worker(facts, folder, partition, remote, session=number, seed=seed)
+                yield Worker(
+                    facts, folder, partition, remote, first=first, session=agreed, seed=seed
+                )
             transport.close()
 
 
@@ -86,6 +95,32 @@ def _place() -> tuple[int, int]:
             "RANK and WORLD_SIZE do not say which worker this is: start the script with torchrun, "
             "as torchrun --nnodes 4 --nproc-per-node 1 ... script.py."
         ) from error
+
+
+def _number(network: DescribedNetwork, rank: int) -> int:
+    here = {(each.name, each.mac) for each in interfaces()}
+    own = [
+        number
+        for number, worker in enumerate(network.workers)
+        if (worker.interface, worker.mac.lower()) in here
+    ]
+    return own[0] if len(own) == 1 else rank
+
+
+def _rank_of_worker_0(number: int, size: int) -> int:
+    """Let all say which workers they are; return the rank of worker 0."""
+    if size == 1:
+        return 0
+    mine = torch.tensor([number])
+    found = [torch.zeros_like(mine) for _ in range(size)]
+    dist.all_gather(found, mine)
+    numbers = [int(each) for each in found]
+    if sorted(numbers) != list(range(size)):
+        raise JobError(
+            f"The processes are the workers {', '.join(map(str, numbers))}, by rank, and not each "
+            "of them once: give all machines the same network file, and each its own interface."
+        )
+    return numbers.index(0)
 
 
 def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None:
@@ -128,23 +163,29 @@ def _together(interface: str, size: int, pace: Pace) -> Iterator[None]:
 
 
 def _agreed(
-    session: int | None, folder: Path, network: DescribedNetwork, rank: int, size: int
+    session: int | None,
+    folder: Path,
+    network: DescribedNetwork,
+    *,
+    number: int,
+    size: int,
+    first: int,
 ) -> int:
     """Return the session: worker 0 opens it, and all hear its number or that there is none."""
     error: SwitchGNNError | None = None
-    if session is None and rank == 0:
+    if session is None and number == 0:
         try:
             session = open_session(folder / PLAN_FOLDER, network)
         except SwitchGNNError as failed:
             error = failed
-    number = torch.tensor([-1 if session is None else session])
+    agreed = torch.tensor([-1 if session is None else session])
     if size > 1:
-        dist.broadcast(number, 0)
+        dist.broadcast(agreed, first)
     if error is not None:
         raise error
-    if int(number) < 0:
+    if int(agreed) < 0:
         raise JobError("Worker 0 could not open a session on the switches; it says why.")
-    return int(number)
+    return int(agreed)
 
 
 def _end(

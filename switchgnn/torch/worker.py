@@ -25,11 +25,12 @@ class Worker:
         folder: of the job.
         partition: the worker's part of the graph.
         remote: the sums over remote neighbours.
+        first: the rank of worker 0.
         session: the number of this session on the switches.
         seed: of dropout.
 
     Attributes:
-        number: its number, which is its rank.
+        number: its number.
         job: what all workers share.
         folder: of the job.
         session: the number of this session on the switches.
@@ -49,6 +50,7 @@ class Worker:
         partition: Partition,
         remote: RemoteSum,
         *,
+        first: int,
         session: int,
         seed: int,
     ) -> None:
@@ -60,6 +62,7 @@ class Worker:
         self.data = _data_of(partition)
         self.partition = partition
         self.remote = remote
+        self._first = first
         self._seed = seed
         self._sums = Sums()
 
@@ -86,7 +89,7 @@ class Worker:
         distribute(model, self.partition, self.remote, seed=self._seed)
         if self.workers > 1:
             for tensor in (*model.parameters(), *model.buffers()):
-                dist.broadcast(tensor.detach(), 0)
+                dist.broadcast(tensor.detach(), self._first)
         return model
 
     def mean(self, total: Tensor, count: int | None = None) -> Tensor:
@@ -129,7 +132,8 @@ class Worker:
         Returns:
             [V, ...] on worker 0, None on the others.
         """
-        return gather_rows(rows, torch.from_numpy(self.partition.vertices), self.job.vertices)
+        vertices = torch.from_numpy(self.partition.vertices)
+        return gather_rows(rows, vertices, self.job.vertices, self._first)
 
 
 def _data_of(partition: Partition) -> Data:

@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""docs/machines.md, played through: namespaces are the machines, each with a folder of its own.
+
+They have no parent in common but this test, no Mininet, and no file but what is copied.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
+
+from switchgnn.topologies.child import Child, temporary_files_in  # noqa: E402
+from switchgnn.training import load_dataset  # noqa: E402
+from tests.deploy.unit_file import DEPLOY  # noqa: E402
+from tests.support.markers import needs_root  # noqa: E402
+from tests.support.networks import in_network, own_network  # noqa: E402
+from tests.support.speed import seconds_here  # noqa: E402
+from tests.support.waiting import wait_until  # noqa: E402
+from tests.train.test_restart import children_of, epochs  # noqa: E402
+from tests.training.plain_loop import train_plainly  # noqa: E402
+
+pytestmark = [pytest.mark.whole, needs_root]
+ROOT = DEPLOY.parent
+PAGE = ROOT / "docs/machines.md"
+BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+JOB, DRAFT, PLACE, SWITCH, DOCTOR, TRAIN, METRICS = (block.strip() for block in BLOCKS)
+WORKERS, EPOCHS, KILLED, KILLED_AT = 4, 30, 2, 5
+SECONDS = 200
+
+
+class Machine:
+    """A namespace and a folder."""
+
+    def __init__(self, name, network, folder, address):
+        self.name = name
+        self.network = network
+        self.folder = folder
+        self.address = address
+
+    def child(self, command):
+        """A command of the page, to be started as a context manager."""
+        program, *words = shlex.split(command)
+        python = Path(sys.executable).parent
+        inside = ["nsenter", f"--net={self.network.path}", "env", f"--chdir={self.folder}"]
+        variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        variables |= temporary_files_in(self.folder)
+        log = self.folder / f"{program}-{len(list(self.folder.iterdir()))}.log"
+        return Child(
+            self.name,
+            [*inside, str(python / program), *words],
+            log,
+            pipe=True,
+            environment=variables,
+        )
+
+    def run(self, command):
+        """Run one that ends by itself; return what it prints."""
+        with self.child(command) as child:
+            child.stdin.close()
+            output = child.stdout.read()
+            code = child.wait(seconds_here(SECONDS))
+            assert code == 0, f"{command}\n{output}\n{child.log.read_text()}"
+        return output
+
+
+@contextmanager
+def machines(folder):
+    """The switch and the workers, in a LAN and with their links."""
+    with ExitStack() as stack:
+        lan = stack.enter_context(own_network())
+        ip(lan, "link add br0 type bridge")
+        ip(lan, "link set br0 up")
+        made = []
+        for number, name in enumerate(["switch", *(f"worker-{n}" for n in range(WORKERS))]):
+            network = stack.enter_context(own_network())
+            (folder / name).mkdir()
+            cable("eth0", network, f"e{number}", lan)
+            ip(lan, f"link set e{number} master br0")
+            ip(network, f"addr add 192.0.2.{10 + number}/24 dev eth0")
+            made.append(Machine(name, network, folder / name, f"192.0.2.{10 + number}"))
+        switch, *workers = made
+        for number, worker in enumerate(workers, 1):
+            cable("data0", worker.network, f"port{number}", switch.network)
+        yield switch, workers
+
+
+def cable(name, network, other_name, other):
+    pair = f"link add {name} netns {network.pid} type veth peer name {other_name}"
+    subprocess.run(["ip", *pair.split(), "netns", str(other.pid)], check=True, capture_output=True)
+    ip(network, f"link set {name} up")
+    ip(other, f"link set {other_name} up")
+
+
+def ip(network, words):
+    with in_network(network.path):
+        subprocess.run(["ip", *words.split()], check=True, capture_output=True)
+
+
+def scraped(machine, address):
+    """What Prometheus would be told there."""
+    program = f"import urllib.request as r; print(r.urlopen('{address}').read().decode())"
+    return machine.run(f"python -c {shlex.quote(program)}")
+
+
+def test_from_the_job_to_a_trained_model(tmp_path):
+    with machines(tmp_path) as (switch, workers), ExitStack() as stack:
+        workers[0].run(JOB)
+        for other in workers[1:]:
+            shutil.copytree(workers[0].folder / "job", other.folder / "job")
+            for part in (other.folder / "job" / "parts").glob("partition-*.npz"):
+                if part.name != f"partition-{workers.index(other):03d}.npz":
+                    part.unlink()  # a worker needs its own part only
+        assert "4 workers around switch s0" in switch.run(DRAFT)
+        last = switch.folder / "network.toml"
+        for number, worker in enumerate(workers):
+            shutil.copy(last, worker.folder)
+            told = worker.run(PLACE.replace("worker 0", f"worker {number}"))
+            assert re.match(
+                rf"Worker {number} is [0-9a-f:]+, 10\.0\.0\.{number + 1}, on data0", told
+            )
+            last = worker.folder / "network.toml"
+        for machine in (switch, *workers[:-1]):
+            shutil.copy(last, machine.folder)
+        service = stack.enter_context(switch.child(SWITCH))
+        wait_until((switch.folder / "switch.ready").exists, "a switch that serves", 60)
+        for machine in (switch, workers[1]):
+            assert "P4Runtime at" in " ".join(machine.run(f"{DOCTOR} --json").split())
+        metrics = stack.enter_context(switch.child(METRICS.replace("9560", "0")))
+        address = re.search(r"http://\S+", metrics.stdout.readline()).group()
+        told = train(workers)
+        counted = scraped(switch, address)
+        service.stop()
+    # A second session, as one was killed in the first.
+    for name, value in (("up", 1.0), ("session", 2.0), ("plan_workers", WORKERS)):
+        assert re.search(
+            rf"^switchgnn_(switch_)?{name}\{{.*\}} {float(value)}$", counted, re.MULTILINE
+        ), counted[:2000]
+    numbers = [number for number, _ in told]
+    assert sorted(set(numbers)) == list(range(1, EPOCHS + 1))
+    assert EPOCHS <= len(numbers) <= EPOCHS + 3
+    expected, _, _ = train_plainly(
+        load_dataset("karate"), model="gcn", layers=2, hidden=16, epochs=EPOCHS, seed=0
+    )
+    for number, loss in told:
+        assert loss == pytest.approx(expected[number - 1], abs=5e-5)
+
+
+def train(workers):
+    """Start the page's training on each machine, kill a worker's process; return the epochs."""
+    with ExitStack() as stack:
+        running = []
+        for number, machine in enumerate(workers):
+            command = TRAIN.replace("--local-addr 192.0.2.11", f"--local-addr {machine.address}")
+            if number:
+                command = command.replace("is_host=1", "is_host=0")
+            running.append(stack.enter_context(machine.child(command)))
+            running[-1].stdin.close()
+        lines, killed = [], False
+        # Which machine has worker 0, its interface says: the first one.
+        for line in running[0].stdout:
+            lines.append(line)
+            if not killed and len(epochs(lines)) == KILLED_AT:
+                os.kill(children_of(running[KILLED].pid)[-1], signal.SIGKILL)
+                killed = True
+        for child in running:
+            assert child.wait(seconds_here(SECONDS)) == 0, child.log.read_text()[-4000:]
+    assert killed
+    return epochs(lines)
