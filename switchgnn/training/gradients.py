@@ -54,5 +54,15 @@ class Sums:
             self.seconds += time.perf_counter() - started
         return values
 
+    def least(self, value: int) -> int:
+        """Return the least of the values of all workers."""
+        if self._alone:
+            return value
+        return int(self._least(torch.tensor([value])))
+
+    def _least(self, values: Tensor) -> Tensor:
+        dist.all_reduce(values, op=dist.ReduceOp.MIN)
+        return values
+
     def _reduce(self, values: Tensor) -> None:
         dist.all_reduce(values)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from switchgnn.training.bins.rounds import BinnedSum
-from switchgnn.training.checkpoint import load_checkpoint, save_checkpoint
+from switchgnn.training.checkpoint import load_common_checkpoint, save_checkpoint
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import Sums
 from switchgnn.training.layers.dropout import VertexDropout
@@ -199,15 +199,13 @@ class Trainer:
     def _resume(self) -> tuple[int, float, int]:
         if self._options.checkpoint is None:
             return 0, -1.0, 0
-        state = load_checkpoint(self._options.checkpoint, self.model, self._optimizer)
-        done = float(state[0])
-        total, workers = self._sums.add(torch.tensor([done, 1.0]))
-        if float(total) != done * float(workers):
-            raise TrainingError(
-                f"The workers' checkpoints {self._options.checkpoint}… are of different epochs: "
-                "the training was stopped while they were written. Remove them to start anew."
-            )
-        return state
+        return load_common_checkpoint(
+            self._options.checkpoint,
+            self.model,
+            self._optimizer,
+            least=self._sums.least,
+            by_all=self._by_all,
+        )
 
     def _save(self, epoch: int, best: float, tries: int) -> None:
         if self._options.checkpoint is not None:

@@ -100,8 +100,8 @@ MISTAKES = (
         TRAIN,
         "a training that goes on begins with the first epoch",
         "switchgnn/training/checkpoint.py",
-        '    return int(content["epoch"]), ',
-        "    return 0, ",
+        '        return int(content["epoch"]), ',
+        "        return 0, ",
         (f"{TRAIN}::test_a_training_goes_on_where_it_stopped",),
     ),
     Mistake(

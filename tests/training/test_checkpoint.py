@@ -10,7 +10,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from switchgnn.training.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
+from switchgnn.training.checkpoint import (  # noqa: E402
+    load_checkpoint,
+    load_common_checkpoint,
+    save_checkpoint,
+)
 from switchgnn.training.errors import TrainingError  # noqa: E402
 
 
@@ -56,7 +60,8 @@ def test_it_is_there_for_all_workers_or_for_none(tmp_path, other):
     save_checkpoint(path, *make(), epoch=2, best=0.0, tries=0, by_all=by_all)
     assert told == [True]
     assert load_checkpoint(path, *make())[0] == 1 + other
-    assert [entry.name for entry in tmp_path.iterdir()] == ["saved.pt"]
+    files = {entry.name for entry in tmp_path.iterdir()}
+    assert files == ({"saved.pt", "saved.pt.before"} if other else {"saved.pt"})
 
 
 def test_who_cannot_write_tells_the_others(tmp_path):
@@ -112,3 +117,73 @@ def test_a_pickle_is_not_run(tmp_path, monkeypatch):
     with pytest.raises(TrainingError, match="no checkpoint"):
         load_checkpoint(path, *make())
     assert not (tmp_path / "trapped").exists()
+
+
+def save(path, epoch):
+    save_checkpoint(path, *make(), epoch=epoch, best=0.0, tries=0, by_all=bool)
+
+
+def resume(paths):
+    """What each worker begins with: they agree one after the other, as if all at once."""
+    newest = []
+    for path in paths:
+        with pytest.raises(StopIteration):
+            load_common_checkpoint(path, *make(), least=noting(newest), by_all=bool)
+    has = []
+    for path in paths:
+        with pytest.raises(StopIteration):
+            load_common_checkpoint(path, *make(), least=lambda _: min(newest), by_all=noting(has))
+    return [
+        load_common_checkpoint(
+            path, *make(), least=lambda _: min(newest), by_all=lambda _: all(has)
+        )[0]
+        for path in paths
+    ]
+
+
+def noting(values):
+    def note(value):
+        values.append(value)
+        raise StopIteration
+
+    return note
+
+
+@pytest.mark.parametrize(
+    ("saved", "epoch"),
+    [
+        ([[2, 4], [2, 4]], 4),
+        ([[2, 4], [2]], 2),  # killed before its own was put into place
+        ([[2, 4, 6], [2, 4]], 4),
+        ([[2], []], 0),
+        ([[], []], 0),
+    ],
+)
+def test_workers_go_on_from_the_newest_that_all_have(tmp_path, saved, epoch):
+    paths = [tmp_path / f"saved.{worker}" for worker in range(2)]
+    for path, epochs in zip(paths, saved, strict=True):
+        for each in epochs:
+            save(path, each)
+    assert resume(paths) == [epoch, epoch]
+
+
+def test_killed_between_two_names(tmp_path):
+    """The last one has its new name already, and the next one none yet."""
+    paths = [tmp_path / f"saved.{worker}" for worker in range(2)]
+    for path in paths:
+        save(path, 2)
+        save(path, 4)
+    paths[1].rename(paths[1].with_name("saved.1.before"))
+    assert resume(paths) == [4, 4]
+    save(paths[0], 6)
+    assert resume(paths) == [4, 4]
+
+
+@pytest.mark.parametrize("saved", [[[2, 4, 6, 8], [2, 4]], [[2, 4], []]])
+def test_those_of_different_trainings_are_refused(tmp_path, saved):
+    paths = [tmp_path / f"saved.{worker}" for worker in range(2)]
+    for path, epochs in zip(paths, saved, strict=True):
+        for each in epochs:
+            save(path, each)
+    with pytest.raises(TrainingError, match="are of different epochs"):
+        resume(paths)
