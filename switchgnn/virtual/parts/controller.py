@@ -181,7 +181,8 @@ class VirtualController:
                 for client in clients:
                     client.close()
             task.sleep(int(_AGAIN * SECOND))
-        self.session = report.session
+        # The watch of the last session may have restored it meanwhile; nobody watches this one yet.
+        self.session, self.watching = report.session, False
         self._trace.note(_NAME, f"has installed session {report.session}")
         ready, self._ready = self._ready, None
         if ready is not None:
