@@ -220,12 +220,19 @@ def read_data(file: IO[bytes], header: ArrayHeader) -> NDArray[Any]:
     for start in range(0, len(room), CHUNK):
         part = room[start : start + CHUNK]
         part[:] = _exactly(file, len(part))
-    _check_data(flat)
+    check_data(flat)
     return flat.reshape(header.shape, order="F" if header.fortran else "C")
 
 
-def _check_data(flat: NDArray[Any]) -> None:
-    """Refuse what is no truth value, and what is no text."""
+def check_data(flat: NDArray[Any]) -> None:
+    """Refuse what is no truth value, and what is no text.
+
+    Args:
+        flat: the data, in one row.
+
+    Raises:
+        ValueError: it is none.
+    """
     if flat.dtype == np.bool_ and flat.view(np.uint8).max(initial=0) > 1:
         raise ValueError("it has truth values that are neither 0 nor 1")
     if flat.dtype.kind == "U":

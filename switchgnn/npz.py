@@ -2,15 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Archives of arrays (``.npz``) from anybody, read within a limit and without a pickle."""
 
+import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npy import ArrayKind, check_header, open_source, read_data, read_header, telling
+from switchgnn.npy import (
+    ArrayHeader,
+    ArrayKind,
+    check_data,
+    check_header,
+    open_source,
+    read_data,
+    read_header,
+    telling,
+)
 from switchgnn.zip_archive import (
     NOT_PACKED,
     UnpackLimit,
@@ -20,6 +31,10 @@ from switchgnn.zip_archive import (
 )
 
 _ENDING = ".npy"
+# The bytes from which on an array is mapped.
+_LARGE = 1 << 20
+# The end of a local header: the bytes of the name, and of what follows it (APPNOTE.TXT, 4.3.7).
+_LOCAL_HEADER = struct.Struct("<26xHH")
 
 
 def read_npz(
@@ -30,6 +45,7 @@ def read_npz(
     remedy: str,
     limit: UnpackLimit = NOT_PACKED,
     others: bool = False,
+    mapped: bool = False,
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an archive, all of whose claims are checked before one is unpacked.
 
@@ -40,9 +56,12 @@ def read_npz(
         remedy: what to do about a file that is damaged or something else.
         limit: on the bytes of all arrays that are read.
         others: whether it may hold more, which is not read.
+        mapped: whether large arrays of a file that are not packed are mapped into memory, in place
+            of read: what is never looked at costs none, and their checksums are not compared.
 
     Returns:
-        The arrays that are there, by name, in the order of `kinds`.
+        The arrays that are there, by name, in the order of `kinds`; they may be written to, and
+        the file stays as it is.
 
     Raises:
         ArraysError: the file cannot be read, is damaged or something else, lacks an array, has
@@ -66,10 +85,14 @@ def read_npz(
                 stream = stack.enter_context(archive.open(member))
                 header = read_header(stream)
                 check_header(header, kinds[name], promised)
-                opened.append((name, stream, header))
+                opened.append((name, member, stream, header))
         found = {}
-        for name, stream, header in opened:
+        for name, member, stream, header in opened:
             with _named(name):
+                packed = member.compress_type != zipfile.ZIP_STORED
+                if mapped and isinstance(source, Path) and header.size >= _LARGE and not packed:
+                    found[name] = _map(file, member, header)
+                    continue
                 found[name] = read_data(stream, header)
                 if stream.read(1):
                     raise ValueError("it unpacks to more than the archive's directory says")
@@ -92,6 +115,17 @@ def _wanted(
         with _named(name):
             check_member(member)
     return found
+
+
+def _map(file: IO[bytes], member: zipfile.ZipInfo, header: ArrayHeader) -> NDArray[Any]:
+    """Return the array of a member, in the pages of its file."""
+    file.seek(member.header_offset)
+    local = file.read(_LOCAL_HEADER.size)
+    start = member.header_offset + _LOCAL_HEADER.size + sum(_LOCAL_HEADER.unpack(local))
+    order: Literal["F", "C"] = "F" if header.fortran else "C"
+    array = np.memmap(file, header.dtype, "c", start + header.start, header.shape, order)
+    check_data(array.reshape(-1, order=order).view(np.ndarray))
+    return array.view(np.ndarray)
 
 
 @contextmanager

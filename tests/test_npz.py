@@ -3,6 +3,7 @@
 """Arrays from anybody: what is not as expected is refused in a sentence, before it costs memory."""
 
 import io
+import mmap
 import os
 import struct
 import tracemalloc
@@ -306,3 +307,62 @@ def test_words_and_classes_may_be_packed(tmp_path, share):
     assert all(np.array_equal(read[name], array) for name, array in arrays.items())
     with pytest.raises(ArraysError, match="would unpack to"):
         read_npz(tmp_path / "x.npz", kinds, remedy="", limit=UnpackLimit(0, 2))
+
+
+def large():
+    """Arrays of which the first three are mapped, and what each has to be."""
+    wide = np.arange(600_000, dtype="<f4").reshape(300, 2000)
+    arrays = {"a": wide, "b": np.asfortranarray(wide), "c": np.arange(1 << 21) % 3 == 0}
+    return arrays | {"d": np.arange(7)}, {
+        name: ArrayKind(("f", "i", "b"), (1, 2)) for name in "abcd"
+    }
+
+
+def is_mapped(array):
+    while array is not None:
+        if isinstance(array, mmap.mmap):
+            return True
+        array = getattr(array, "base", None)
+    return False
+
+
+def test_large_arrays_are_mapped(tmp_path):
+    arrays, kinds = large()
+    path = tmp_path / "x.npz"
+    np.savez(path, **arrays)
+    content = path.read_bytes()
+    found = read_npz(path, kinds, remedy="y", mapped=True)
+    assert [name for name in found if is_mapped(found[name])] == ["a", "b", "c"]
+    for name, array in arrays.items():
+        assert np.array_equal(found[name], array)
+        assert type(found[name]) is np.ndarray
+        assert found[name].flags.f_contiguous == array.flags.f_contiguous
+    assert not any(map(is_mapped, read_npz(path, kinds, remedy="y").values()))
+    # Whoever writes to one changes no file, and nobody else's.
+    found["a"][:] = 0
+    assert path.read_bytes() == content
+
+
+def test_what_is_mapped_costs_no_memory(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, a=np.zeros(1 << 22))
+    tracemalloc.start()
+    found = read_npz(path, {"a": NUMBERS}, remedy="y", mapped=True)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found["a"]) == 1 << 22
+    assert most < 2 * MEBIBYTE
+
+
+def test_a_mapped_archive_is_checked_like_others(tmp_path):
+    arrays, kinds = large()
+    whole = npz(**{name: npy(array) for name, array in arrays.items()})
+    packed = npz(zipfile.ZIP_DEFLATED, **{name: npy(array) for name, array in arrays.items()})
+    bad = np.zeros(1 << 21, dtype=np.uint8)
+    bad[77] = 2
+    odd = npy(bad).replace(b"'|u1'", b"'|b1'")
+    path = tmp_path / "x.npz"
+    for content in (whole[:-4000], packed, npz(**dict.fromkeys("abcd", odd)), whole[1000:]):
+        path.write_bytes(content)
+        with pytest.raises(ArraysError):
+            read_npz(path, kinds, remedy="y", mapped=True)

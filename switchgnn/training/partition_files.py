@@ -81,7 +81,7 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
 
 
 def read_partition(folder: str | Path, worker: int) -> Partition:
-    """Read one worker's part; the files of the other workers are not touched.
+    """Read one worker's part, large arrays when they are used; other workers' are not touched.
 
     Raises:
         DatasetError: no partitions, no such worker, or a missing or damaged file.
@@ -94,7 +94,9 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
         )
     path = Path(folder) / partition_file(worker)
     try:
-        arrays: dict[str, Any] = read_npz(path, ARRAYS, remedy="write the partitions again")
+        arrays: dict[str, Any] = read_npz(
+            path, ARRAYS, remedy="write the partitions again", mapped=True
+        )
     except ArraysError as error:
         raise DatasetError(str(error)) from error
     return Partition(worker=worker, **arrays, **shared)
