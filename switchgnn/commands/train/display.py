@@ -63,7 +63,11 @@ class Epochs:
             _done: not shown.
             _total: not shown.
         """
+        before = self._words.plain
         self._say(name)
+        # A step that hangs, or is over soon, has been shown.
+        if self._words.plain != before:
+            self._live.refresh()
 
     def epoch(self, event: dict[str, Any]) -> None:
         """Show an epoch."""
