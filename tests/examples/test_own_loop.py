@@ -16,7 +16,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 import switchgnn.torch as sg  # noqa: E402
 from tests.torch.machines import one_machine  # noqa: E402
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2] / "examples" / "own_loop"
 WORKERS = 3
 MOST_CHANGED = 8
 
