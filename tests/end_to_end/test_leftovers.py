@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,6 +38,19 @@ def interfaces_of(pid, where="self"):
 def networks_of(pids):
     """The network namespaces of processes, as far as they have any of their own."""
     return {network_of(pid) for pid in pids} - {network_of("self"), None}
+
+
+def begun_before(moment, pids):
+    """Those of the processes that have begun before a moment, in seconds since the machine has."""
+    return [pid for pid in pids if begun(pid) < moment]
+
+
+def begun(pid):
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # It has just ended.
+        return float("inf")
+    return int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 RUN = ("run", "--slots", "16", "--rounds", "2000")
@@ -135,8 +149,9 @@ def end_a_run_in(temporary, combination, stage, how, log, *command):
             process.wait()
     assert process.returncode != 0
     wait_until(lambda: not any(is_alive(child) for child in children))
-    # A namespace without a name ends with its last process.
-    wait_until(lambda: not networks & networks_of(all_pids()))
+    ended = time.clock_gettime(time.CLOCK_BOOTTIME)
+    # A namespace without a name ends with its last process, and another test's may get its number.
+    wait_until(lambda: not networks & networks_of(begun_before(ended, all_pids())))
     wait_until(lambda: not interfaces_of(process.pid))
     # docs/limitations.md says so.
     if how is not signal.SIGKILL:
