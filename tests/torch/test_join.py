@@ -79,7 +79,10 @@ def test_a_plan_for_others_is_not_installed(folder):
         open_session(folder / "job" / "plan", described_star(3))
 
 
-SCRIPT = """
+# Each line is one write: torchrun's processes are not buffered, so that `print` writes in pieces,
+# and another process's line may come between them.
+SCRIPT = r"""
+import sys
 import torch
 import switchgnn.torch as sg
 from switchgnn.errors import SwitchGNNError
@@ -95,9 +98,10 @@ for network in ("network.toml", "network.toml", "far.toml"):
             shared = worker.reduce(model, loss)
             whole = worker.gather(worker.data.n_id)
             told = None if whole is None else whole.tolist() == list(range(len(whole)))
-            print("told", worker.session, total.tolist(), f"{shared:.6f}", told, flush=True)
+            sums = f"{total.tolist()} {shared:.6f}"
+            sys.stdout.write(f"told {worker.session} {sums} {told}\n")
     except SwitchGNNError as error:
-        print("refused:", error, flush=True)
+        sys.stdout.write(f"refused: {error}\n")
 """
 
 
