@@ -7,10 +7,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from switchgnn.controller.cli import _parts, app
+from switchgnn.controller.cli import app
+from switchgnn.controller.cli.switches import parts_by_number
 from switchgnn.controller.described import client_of, parts_for
 from switchgnn.controller.errors import PlanRefusedError
-from switchgnn.controller.plan import load_plan
 from switchgnn.network.described import TlsFiles
 from switchgnn.network.file import network_text
 from switchgnn.p4src import load_program
@@ -36,7 +36,7 @@ def plan(tmp_path_factory):
 )
 def test_parts_are_those_of_leaves_and_spines_by_number(plan, network, leaves, spines):
     found = parts_for(plan, network)
-    usual = _parts(plan, load_plan(plan), len(network.switches), leaves, spines)
+    usual = parts_by_number(plan, len(network.switches), leaves, spines)
     assert [around for _, around in found] == [around for _, around in usual]
     for (one, _), (other, _) in zip(found, usual, strict=True):
         assert (one.members, one.above, one.number) == (other.members, other.above, other.number)

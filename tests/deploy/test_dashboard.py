@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from switchgnn.controller import P4RuntimeClient, install, star_network
-from switchgnn.controller.cli import metrics as metrics_command
+from switchgnn.controller.cli.commands import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.host.innetwork.exchange import Standing
 from switchgnn.host.innetwork.tally import InNetworkTally

@@ -11,7 +11,7 @@ from pathlib import Path
 # A docstring must say what each argument is where there are more than this.
 FEW_ARGUMENTS = 2
 # Options of a command carry their own help, and the docstring is the help of the command.
-COMMAND_FILES = ("command.py", "cli.py", "__main__.py")
+COMMAND_FILES = ("command.py", "commands.py", "__main__.py")
 ERROR = "SwitchGNNError"
 WORDS = re.compile(r"\b(whoever|so many)\b", re.IGNORECASE)
 _NOTHING = ("None", "Never", "NoReturn")

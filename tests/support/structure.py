@@ -16,13 +16,14 @@ MOST_FILES = 20
 BASE = "switchgnn"
 PARTS: Mapping[str, frozenset[str]] = {
     BASE: frozenset(),
-    "softswitch": frozenset({BASE}),
+    "options": frozenset({BASE}),
+    "softswitch": frozenset({BASE, "options"}),
     "p4src": frozenset({BASE}),
     "tasks": frozenset({BASE}),
     "network": frozenset({BASE}),
     "metrics": frozenset({BASE}),
     "planner": frozenset({BASE}),
-    "controller": frozenset({BASE, "metrics", "network", "planner", "p4src"}),
+    "controller": frozenset({BASE, "metrics", "network", "options", "planner", "p4src"}),
     "host": frozenset({BASE, "metrics", "planner", "tasks"}),
     "topologies": frozenset({BASE, "network", "planner", "controller", "host", "softswitch"}),
     "virtual": frozenset(
@@ -35,7 +36,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "train": frozenset({BASE, "host", "training", "torch"}),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),
     "capture": frozenset({BASE, "network", "host"}),
-    "experiments": frozenset({BASE, "planner", "host", "p4src", "simulator"}),
+    "experiments": frozenset({BASE, "options", "planner", "host", "p4src", "simulator"}),
 }
 # These two stand above all parts; a benchmark uses the soft switch through topologies.
 _ALL = frozenset(PARTS) - {"softswitch"}
@@ -43,6 +44,7 @@ ORDER = {**PARTS, "commands": frozenset(PARTS), BENCH: _ALL | {"commands"}}
 # A switch that knows nothing of SwitchGNN has little of ours.
 _FOR_A_SWITCH = (
     *("errors", "native_cache", "native_compiler", "native_library", "regular_file", "udp_socket"),
+    "options.groups",
 )
 ONLY = {"softswitch": frozenset(f"{PACKAGE}.{name}" for name in _FOR_A_SWITCH)}
 

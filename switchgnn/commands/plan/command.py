@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from switchgnn.byte_sizes import parse_bytes
 from switchgnn.commands.plan.display import as_json as report_as_json
 from switchgnn.commands.plan.display import (
     by_blocks,
@@ -39,6 +38,7 @@ from switchgnn.commands.shared.strategies import (
     StrategyOption,
 )
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
+from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.ownership import reason_to_distrust
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.chosen import Asked

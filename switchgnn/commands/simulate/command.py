@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from switchgnn.byte_sizes import parse_bytes
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
 from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.commands.shared.steps import Steps
@@ -20,6 +19,7 @@ from switchgnn.commands.shared.strategies import (
     PartitionOption,
     SendOption,
 )
+from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.presets import slots_of_memory
 from switchgnn.simulator import BIN_SIZE, LEAF, LeafSpineOptions, NetworkOptions, SimulatorError

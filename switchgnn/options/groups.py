@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several commands share, as dataclasses: their fields become options of a command."""
+
+import dataclasses
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command of Typer take groups of options.
+
+    A group is a dataclass whose fields are annotated with `typer.Option`. Where the command has a
+    parameter of that class, its users see the fields; the command gets the object.
+
+    Args:
+        command: a function with annotations, which are no strings.
+
+    Returns:
+        The function for `typer.Typer.command`.
+
+    Raises:
+        TypeError: two options have the same name.
+    """
+    hints = typing.get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if _is_group(hint)}
+    shown: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        own = parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in _fields(groups[name]) if name in groups else [own]:
+            if each.name in shown:
+                raise TypeError(f"{command.__name__} has two options named {each.name}")
+            shown[each.name] = each
+
+    def run(**values: Any) -> None:  # noqa: ANN401
+        for name, group in groups.items():
+            fields = [field.name for field in dataclasses.fields(group)]
+            values[name] = group(**{field: values.pop(field) for field in fields})
+        command(**values)
+
+    # Without `__wrapped__`: who looks through that would see the groups.
+    for attribute in functools.WRAPPER_ASSIGNMENTS:
+        if hasattr(command, attribute):
+            setattr(run, attribute, getattr(command, attribute))
+    run.__annotations__ = {name: each.annotation for name, each in shown.items()}
+    run.__signature__ = inspect.Signature(list(shown.values()))  # type: ignore[attr-defined]
+    return run
+
+
+def _is_group(hint: object) -> bool:
+    return isinstance(hint, type) and dataclasses.is_dataclass(hint)
+
+
+def _fields(group: Any) -> list[inspect.Parameter]:  # noqa: ANN401
+    hints = typing.get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty
+            if field.default is dataclasses.MISSING
+            else field.default,
+            annotation=hints[field.name],
+        )
+        for field in dataclasses.fields(group)
+    ]
