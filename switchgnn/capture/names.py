@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What workers and switches are called, by their Ethernet addresses."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from switchgnn.network import leaf_spine_networks, mac_number, star_network
+from switchgnn.network.described import DescribedNetwork
 from switchgnn.station import Station
 
 _MOST = 128
@@ -16,12 +17,26 @@ def usual_names() -> Mapping[bytes, str]:
 
     Workers are called as their links are: ``w3``; switches ``switch``, ``leaf-0`` and ``spine-1``.
     """
-    return {mac_number(station.mac).to_bytes(6, "big"): name for name, station in _usual_stations()}
+    return _by_address(_usual_stations())
+
+
+def names_in(network: DescribedNetwork) -> Mapping[bytes, str]:
+    """Return the names of workers and switches of a network file, by address."""
+    return _by_address(
+        [
+            *((switch.name, switch.station) for switch in network.switches),
+            *((f"w{number}", worker.station) for number, worker in enumerate(network.workers)),
+        ]
+    )
 
 
 def name_of(address: bytes, names: Mapping[bytes, str]) -> str:
     """Return what has an address; the address itself where it is not known."""
     return names.get(address) or address.hex(":")
+
+
+def _by_address(stations: Iterable[tuple[str, Station]]) -> Mapping[bytes, str]:
+    return {mac_number(station.mac).to_bytes(6, "big"): name for name, station in stations}
 
 
 def _usual_stations() -> Iterator[tuple[str, Station]]:

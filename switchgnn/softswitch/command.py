@@ -46,6 +46,8 @@ def run_switch(options: SwitchOptions, beginning: Beginning) -> signal.Signals:
     Raises:
         SoftSwitchError: it cannot start, or cannot keep its state.
     """
+    if options.grpc is None:
+        raise SoftSwitchError("Say where to serve P4Runtime: --grpc unix:PATH or HOST:PORT.")
     with StopSignals() as signals:
         if options.exit_with_parent:
             stop_with_parent()

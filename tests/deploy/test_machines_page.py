@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
@@ -21,10 +22,11 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
 
+from switchgnn.topologies import Target  # noqa: E402
 from switchgnn.topologies.child import Child, temporary_files_in  # noqa: E402
 from switchgnn.training import load_dataset  # noqa: E402
 from tests.deploy.unit_file import DEPLOY  # noqa: E402
-from tests.support.markers import needs_root  # noqa: E402
+from tests.support.markers import TARGETS, needs_root  # noqa: E402
 from tests.support.networks import in_network, own_network  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.support.waiting import wait_until  # noqa: E402
@@ -35,7 +37,7 @@ pytestmark = [pytest.mark.whole, needs_root]
 ROOT = DEPLOY.parent
 PAGE = ROOT / "docs/machines.md"
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-JOB, DRAFT, PLACE, SWITCH, DOCTOR, TRAIN, METRICS = (block.strip() for block in BLOCKS)
+JOB, DRAFT, PLACE, SWITCH, BMV2, DOCTOR, TRAIN, METRICS = (block.strip() for block in BLOCKS)
 WORKERS, EPOCHS, KILLED, KILLED_AT = 4, 30, 2, 5
 SECONDS = 200
 
@@ -52,14 +54,16 @@ class Machine:
     def child(self, command):
         """A command of the page, to be started as a context manager."""
         program, *words = shlex.split(command)
-        python = Path(sys.executable).parent
+        # The project's own is the one of this environment.
+        found = shutil.which(program, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+        assert found is not None, program
         inside = ["nsenter", f"--net={self.network.path}", "env", f"--chdir={self.folder}"]
         variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         variables |= temporary_files_in(self.folder)
         log = self.folder / f"{program}-{len(list(self.folder.iterdir()))}.log"
         return Child(
             self.name,
-            [*inside, str(python / program), *words],
+            [*inside, found, *words],
             log,
             pipe=True,
             environment=variables,
@@ -114,7 +118,25 @@ def scraped(machine, address):
     return machine.run(f"python -c {shlex.quote(program)}")
 
 
-def test_from_the_job_to_a_trained_model(tmp_path):
+@contextmanager
+def serving(switch, target):
+    """The page's switch of that kind, when it serves."""
+    with switch.child(SWITCH if target is Target.EMBEDDED else BMV2) as service:
+        if target is Target.EMBEDDED:
+            wait_until((switch.folder / "switch.ready").exists, "a switch that serves", 60)
+        else:
+            wait_until(lambda: listens(switch), "a switch that listens", 60)
+        yield service
+
+
+def listens(switch):
+    """Whether somebody takes connections at the switch, where P4Runtime is to be."""
+    with in_network(switch.network.path), socket.socket() as client:
+        return client.connect_ex((switch.address, 9559)) == 0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_from_the_job_to_a_trained_model(tmp_path, target):
     with machines(tmp_path) as (switch, workers), ExitStack() as stack:
         workers[0].run(JOB)
         for other in workers[1:]:
@@ -122,7 +144,8 @@ def test_from_the_job_to_a_trained_model(tmp_path):
             for part in (other.folder / "job" / "parts").glob("partition-*.npz"):
                 if part.name != f"partition-{workers.index(other):03d}.npz":
                     part.unlink()  # a worker needs its own part only
-        assert "4 workers around switch s0" in switch.run(DRAFT)
+        draft = DRAFT if target is Target.EMBEDDED else f"{DRAFT} --target {target.value}"
+        assert "4 workers around switch s0" in switch.run(draft)
         last = switch.folder / "network.toml"
         for number, worker in enumerate(workers):
             shutil.copy(last, worker.folder)
@@ -133,8 +156,7 @@ def test_from_the_job_to_a_trained_model(tmp_path):
             last = worker.folder / "network.toml"
         for machine in (switch, *workers[:-1]):
             shutil.copy(last, machine.folder)
-        service = stack.enter_context(switch.child(SWITCH))
-        wait_until((switch.folder / "switch.ready").exists, "a switch that serves", 60)
+        service = stack.enter_context(serving(switch, target))
         for machine in (switch, workers[1]):
             assert "P4Runtime at" in " ".join(machine.run(f"{DOCTOR} --json").split())
         metrics = stack.enter_context(switch.child(METRICS.replace("9560", "0")))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,12 +15,13 @@ import typer
 from switchgnn.capture.errors import CaptureError, DamageError
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.live import Interface, interfaces
-from switchgnn.capture.names import usual_names
+from switchgnn.capture.names import names_in, usual_names
 from switchgnn.capture.wanted import Wanted
 from switchgnn.commands.capture.telling import Form, Telling
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.panels import OUTPUT, PACKETS
 from switchgnn.host.wire.header import Kind
+from switchgnn.network.file import read_network
 
 _INTERRUPTED = 130
 
@@ -47,6 +49,15 @@ def capture(
             rich_help_panel=PACKETS,
             show_default=False,
             help="Listen there instead, until Ctrl-C; needs root.",
+        ),
+    ] = None,
+    network: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+            help="A network file: its addresses are shown as its names.",
         ),
     ] = None,
     kind: Annotated[
@@ -134,7 +145,8 @@ def capture(
     # What comes from elsewhere at this moment is shown at this moment.
     at_once = interface is not None or STANDARD_INPUT in (files or ())
     form = Form(story=story, details=details, as_json=as_json, at_once=at_once)
-    telling = Telling(usual_names(), wanted, form, limit)
+    names = usual_names() if network is None else names_in(read_network(network))
+    telling = Telling(names, wanted, form, limit)
     code = 0
     with _quiet_if_nobody_reads():
         code = _from_files(files, telling) if files else _from_interface(str(interface), telling)

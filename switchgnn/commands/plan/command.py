@@ -28,24 +28,15 @@ from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.commands.shared.steps import Steps
-from switchgnn.commands.shared.strategies import (
-    AssignmentOption,
-    BlocksOption,
-    OrderOption,
-    PartitionOption,
-    SendOption,
-    SlotsOption,
-    StrategyOption,
-)
+from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
 from switchgnn.options.byte_sizes import parse_bytes
+from switchgnn.options.groups import with_groups
 from switchgnn.ownership import reason_to_distrust
 from switchgnn.planner.check.plan import check_plan, name_of_graph
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.plan.files import check_place, write_plan
 from switchgnn.planner.presets import PAPER, slots_of_memory
 
@@ -53,6 +44,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn plan karate --workers 3 --slots 64 --out karate-plan")
+@with_groups
 def plan(
     graph: Annotated[
         str | None,
@@ -63,6 +55,7 @@ def plan(
             "yelp-like:SCALE:SEED, products-like:SCALE:SEED, or a file.",
         ),
     ] = None,
+    *,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -99,11 +92,7 @@ def plan(
         ),
     ] = "forward",
     strategy: StrategyOption = PAPER,
-    partition: PartitionOption = None,
-    blocks: BlocksOption = None,
-    send: SendOption = None,
-    order: OrderOption = None,
-    assignment: AssignmentOption = None,
+    strategies: StrategyOptions,
     slots: SlotsOption = None,
     memory: Annotated[
         str | None,
@@ -202,14 +191,7 @@ def plan(
     if out is not None and not parts:
         check_place(out)
     leaf_spine = find_plan_leaf_spine(workers, leaves, spines)
-    asked = Asked(
-        strategy,
-        partition_for_leaf_spine(partition, leaf_spine),
-        blocks,
-        send,
-        order,
-        assignment,
-    ).checked()
+    asked = strategies.asked(strategy, leaf_spine)
     if graph is None:
         if data is None or out is None:
             raise typer.BadParameter("--parts needs --data and --out")

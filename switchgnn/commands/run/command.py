@@ -19,52 +19,27 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
 
 from switchgnn.commands.metrics_option import MetricsOption, find_metrics
-from switchgnn.commands.run import RunOptions, RunReport, run_job
+from switchgnn.commands.run import RunOptions, run_job
+from switchgnn.commands.run.display import print_report
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
-from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT
 from switchgnn.commands.shared.recordings import PcapOption
-from switchgnn.commands.shared.releases import too_many_releases
-from switchgnn.commands.shared.sentences import captured_line, counted, ran_as, strategies_line
-from switchgnn.commands.shared.strategies import (
-    AssignmentOption,
-    BlocksOption,
-    OrderOption,
-    PartitionOption,
-    SendOption,
-    SlotsOption,
-    StrategyOption,
-)
-from switchgnn.commands.shared.topology import (
-    BackendOption,
-    BandwidthOption,
-    FabricChoice,
-    FabricOption,
-    LeavesOption,
-    SpinesOption,
-    TargetChoice,
-    TargetOption,
-    Topology,
-    TopologyOption,
-    WindowOption,
-    find_leaf_spine,
-)
+from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
+from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
+from switchgnn.options.groups import with_groups
 from switchgnn.p4src import load_program
-from switchgnn.planner.chosen import Asked
-from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER
-from switchgnn.topologies import Fabric, choose, usual_window
+from switchgnn.topologies import Fabric
 
 _WRONG = 1
 
@@ -75,8 +50,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command(
     epilog="Example: switchgnn run --graph karate --workers 3 --rounds 2 --fabric loopback"
 )
+@with_groups
 def run(
     config: ConfigOption = None,
+    *,
     graph: Annotated[
         str,
         typer.Option(
@@ -109,18 +86,9 @@ def run(
         ),
     ] = 0,
     strategy: StrategyOption = PAPER,
-    partition: PartitionOption = None,
-    blocks: BlocksOption = None,
-    send: SendOption = None,
-    order: OrderOption = None,
-    assignment: AssignmentOption = None,
+    strategies: StrategyOptions,
     slots: SlotsOption = None,
-    topology: TopologyOption = Topology.STAR,
-    leaves: LeavesOption = None,
-    spines: SpinesOption = None,
-    target: TargetChoice = TargetOption.AUTO,
-    fabric: FabricChoice = FabricOption.AUTO,
-    backend: BackendOption = None,
+    site: SiteOptions,
     bandwidth: BandwidthOption = None,
     window: WindowOption = None,
     patience: Annotated[
@@ -197,10 +165,10 @@ def run(
     could not be done.
     """
     check_outputs({"--log-dir": log_dir})
-    leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
+    leaf_spine = site.leaf_spine(workers)
     if window is None:
         shaped = bandwidth is not None or background > 0
-        window = usual_window(choose(target.value, fabric.value, backend).target, shaped=shaped)
+        window = site.usual_window(shaped=shaped)
     heeding = heeds_marks(control=congestion_control, no_control=no_congestion_control)
     options = RunOptions(
         graph=graph,
@@ -208,9 +176,9 @@ def run(
         features=features,
         rounds=rounds,
         slots=slots or load_program().slots,
-        target=target.value,
-        fabric=fabric.value,
-        backend=backend,
+        target=site.target.value,
+        fabric=site.fabric.value,
+        backend=site.backend,
         bandwidth=bandwidth,
         seed=seed,
         grpc_port=grpc_port,
@@ -219,14 +187,7 @@ def run(
         background=background,
         faults=faults,
         tls=tls,
-        asked=Asked(
-            strategy,
-            partition_for_leaf_spine(partition, leaf_spine),
-            blocks,
-            send,
-            order,
-            assignment,
-        ).checked(),
+        asked=strategies.asked(strategy, leaf_spine),
         leaf_spine=leaf_spine,
         pcap=pcap,
         metrics=find_metrics(metrics, workers),
@@ -253,7 +214,7 @@ def run(
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
-        _print_report(Console(), report)
+        print_report(Console(), report)
     if not report.exact:
         raise typer.Exit(_WRONG)
 
@@ -312,100 +273,3 @@ def _serving(fabric: Fabric) -> str:
     if len(addresses) == 1:
         return f"The switch serves P4Runtime on {addresses[0]}"
     return f"The switches serve P4Runtime on {', '.join(addresses)}"
-
-
-def _print_report(console: Console, report: RunReport) -> None:
-    console.print(
-        f"{report.graph}: {report.vertices:,} vertices, {report.edges:,} directed edges, "
-        f"{report.boundary_vertices:,} boundary vertices; {report.workers} workers, "
-        f"{report.blocks} block{'s' if report.blocks != 1 else ''} of at most "
-        f"{report.slots:,} slots; "
-        f"{report.rounds} rounds of {report.features} features",
-        soft_wrap=True,
-    )
-    console.print(f"Ran on: {report.reason}{ran_as(report, report.hosts)}.", soft_wrap=True)
-    console.print(f"Plan: {strategies_line(report)}.", soft_wrap=True, highlight=False)
-    if report.strategy != PAPER:
-        for why in report.why:
-            console.print(f"  {why}", soft_wrap=True, highlight=False)
-    console.print(_worker_table(report))
-    if report.leaf_spine is not None:
-        console.print(leaf_spine_table(report.leaf_spine))
-    console.print(
-        f"Switch{'' if report.leaf_spine is None else 'es'}: {report.passes:,} passes "
-        f"for {report.contributions:,} contributions "
-        f"({report.passes / max(1, report.contributions):.2f} passes each), "
-        f"{report.table_entries:,} table entries; "
-        f"plan {report.plan_seconds:.2f} s, install {report.install_seconds:.2f} s, "
-        f"exchange {report.seconds:.2f} s",
-        soft_wrap=True,
-    )
-    if report.marked or report.background_bytes:
-        console.print(_queues(report), soft_wrap=True)
-    if report.faults_injected:
-        console.print(counted("Faults injected", report.faults_injected), soft_wrap=True)
-        console.print(counted("Repairs", report.repairs), soft_wrap=True)
-    if suspicion := too_many_releases([worker.releases for worker in report.per_worker]):
-        console.print(suspicion, soft_wrap=True)
-    if report.pcap:
-        console.print(captured_line(list(map(Path, report.pcap))), soft_wrap=True, highlight=False)
-    within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
-    if report.exact:
-        console.print(
-            f"[bold green]Every sum equals the reference[/]: fixed point to the bit, float off "
-            f"by {report.max_error:.3g}, {within} the bound {report.error_bound:.3g}.",
-            soft_wrap=True,
-        )
-    else:
-        console.print(
-            f"[bold red]{report.wrong_sums:,} sums differ from the reference[/]; float off by "
-            f"{report.max_error:.3g}, {within} the bound {report.error_bound:.3g}.",
-            soft_wrap=True,
-        )
-
-
-def _worker_table(report: RunReport) -> Table:
-    table = Table(
-        title=f"Bytes on the wire, counted by {report.wires}; beside them host-based exchange"
-    )
-    names = ("worker", "sent", "sums", "bytes up", "host-based", "bytes down", "host-based", "s")
-    for name in names:
-        table.add_column(name, justify="right")
-    for worker in report.per_worker:
-        table.add_row(
-            str(worker.worker),
-            *(
-                f"{value:,}"
-                for value in (
-                    worker.features_sent,
-                    worker.sums_received,
-                    worker.bytes_up,
-                    worker.host_bytes_up,
-                    worker.bytes_down,
-                    worker.host_bytes_down,
-                )
-            ),
-            f"{worker.seconds:.2f}",
-        )
-    table.add_section()
-    table.add_row(
-        "all",
-        f"{sum(worker.features_sent for worker in report.per_worker):,}",
-        f"{sum(worker.sums_received for worker in report.per_worker):,}",
-        f"{report.bytes_up:,}",
-        f"{report.host_bytes_up:,}",
-        f"{report.bytes_down:,}",
-        f"{report.host_bytes_down:,}",
-        f"{report.seconds:.2f}",
-    )
-    return table
-
-
-def _queues(report: RunReport) -> str:
-    longest = max((length for length, count in enumerate(report.port_queue) if count), default=0)
-    more = " or more" if longest == len(report.port_queue) - 1 else ""
-    text = f"Queues: {report.marked:,} packets marked; the longest held {longest}{more} packets"
-    if not report.background_bytes:
-        return f"{text}."
-    rate = report.background_bytes * 8 / report.seconds / 1e6
-    return f"{text}; background TCP received {rate:.1f} Mbit/s in all."

@@ -3,14 +3,17 @@
 """The options that choose strategies: the same for `plan`, `run`, `train` and `simulate`."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from switchgnn.commands.shared.panels import PLAN
-from switchgnn.planner.chosen import KNOWN
-from switchgnn.planner.presets import PRESETS
+from switchgnn.planner.chosen import KNOWN, Asked
+from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
+from switchgnn.planner.presets import PAPER, PRESETS
 
 _INSTEAD = "In place of the strategy's choice."
 
@@ -38,56 +41,6 @@ StrategyOption = Annotated[
         help=f"Chooses all that follows; one of: {', '.join(PRESETS)}.",
     ),
 ]
-PartitionOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        rich_help_panel=PLAN,
-        show_default=False,
-        autocompletion=_names(KNOWN["partition"]),
-        help=f"Who holds which vertex: {_any_of('partition')} On several leaves also "
-        "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch:RANKS.",
-    ),
-]
-BlocksOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        rich_help_panel=PLAN,
-        show_default=False,
-        autocompletion=_names(KNOWN["blocks"]),
-        help=f"How blocks form: {_any_of('blocks')}",
-    ),
-]
-SendOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        rich_help_panel=PLAN,
-        show_default=False,
-        autocompletion=_names(KNOWN["send"]),
-        help=f"What workers send: {_any_of('send')}",
-    ),
-]
-OrderOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        rich_help_panel=PLAN,
-        show_default=False,
-        autocompletion=_names(KNOWN["order"]),
-        help=f"In which order they send: {_any_of('order')}",
-    ),
-]
-AssignmentOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        rich_help_panel=PLAN,
-        show_default=False,
-        help="In place of a partition: the worker of each vertex, by line.",
-    ),
-]
 SlotsOption = Annotated[
     int | None,
     typer.Option(
@@ -98,3 +51,78 @@ SlotsOption = Annotated[
         help="Aggregators that a block may use.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class StrategyOptions:
+    """What takes the place of the choices of a strategy."""
+
+    partition: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=PLAN,
+            show_default=False,
+            autocompletion=_names(KNOWN["partition"]),
+            help=f"Who holds which vertex: {_any_of('partition')} On several leaves also "
+            "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch:RANKS.",
+        ),
+    ] = None
+    blocks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=PLAN,
+            show_default=False,
+            autocompletion=_names(KNOWN["blocks"]),
+            help=f"How blocks form: {_any_of('blocks')}",
+        ),
+    ] = None
+    send: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=PLAN,
+            show_default=False,
+            autocompletion=_names(KNOWN["send"]),
+            help=f"What workers send: {_any_of('send')}",
+        ),
+    ] = None
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=PLAN,
+            show_default=False,
+            autocompletion=_names(KNOWN["order"]),
+            help=f"In which order they send: {_any_of('order')}",
+        ),
+    ] = None
+    assignment: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=PLAN,
+            show_default=False,
+            help="In place of a partition: the worker of each vertex, by line.",
+        ),
+    ] = None
+
+    def asked(self, preset: str = PAPER, leaf_spine: LeafSpine | None = None) -> Asked:
+        """Return what is asked for.
+
+        Args:
+            preset: the strategy.
+            leaf_spine: where the workers are; None: around one switch.
+
+        Returns:
+            It, with names that are known.
+
+        Raises:
+            PlannerError: a name is not known, or is for other leaves, or an assignment and a
+                partition are given.
+        """
+        partition = partition_for_leaf_spine(self.partition, leaf_spine)
+        return Asked(
+            preset, partition, self.blocks, self.send, self.order, self.assignment
+        ).checked()

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options that say which switches and network there are, for all commands that build some."""
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from switchgnn.commands.shared.panels import NETWORK
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
-from switchgnn.topologies import Backend
+from switchgnn.topologies import Backend, choose, usual_window
 
 _LEAVES, _SPINES = 2, 1
 
@@ -38,19 +39,6 @@ class FabricOption(str, Enum):
     LOOPBACK = "loopback"
 
 
-TopologyOption = Annotated[
-    Topology, typer.Option(rich_help_panel=NETWORK, help="One switch, or leaves below spines.")
-]
-LeavesOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        rich_help_panel=NETWORK,
-        show_default=str(_LEAVES),
-        help="Switches that the workers are attached to, of a leaf-spine.",
-    ),
-]
 PlanLeavesOption = Annotated[
     int | None,
     typer.Option(
@@ -69,27 +57,6 @@ SpinesOption = Annotated[
         rich_help_panel=NETWORK,
         show_default=str(_SPINES),
         help="Switches above the leaves.",
-    ),
-]
-TargetChoice = Annotated[
-    TargetOption,
-    typer.Option(
-        "--target", rich_help_panel=NETWORK, help="The switch; auto: the best that is here."
-    ),
-]
-FabricChoice = Annotated[
-    FabricOption,
-    typer.Option(
-        "--fabric", rich_help_panel=NETWORK, help="The network; auto: the best that is here."
-    ),
-]
-BackendOption = Annotated[
-    Backend | None,
-    typer.Option(
-        rich_help_panel=NETWORK,
-        show_default="$SWITCHGNN_BACKEND, or auto",
-        help="What the embedded switch runs the program as: C++, Python, or C++ if there is a "
-        "compiler.",
     ),
 ]
 BandwidthOption = Annotated[
@@ -114,6 +81,84 @@ WindowOption = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class SiteOptions:
+    """Which switches and network a command builds."""
+
+    topology: Annotated[
+        Topology, typer.Option(rich_help_panel=NETWORK, help="One switch, or leaves below spines.")
+    ] = Topology.STAR
+    leaves: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            rich_help_panel=NETWORK,
+            show_default=str(_LEAVES),
+            help="Switches that the workers are attached to, of a leaf-spine.",
+        ),
+    ] = None
+    spines: SpinesOption = None
+    target: Annotated[
+        TargetOption,
+        typer.Option(
+            "--target", rich_help_panel=NETWORK, help="The switch; auto: the best that is here."
+        ),
+    ] = TargetOption.AUTO
+    fabric: Annotated[
+        FabricOption,
+        typer.Option(
+            "--fabric", rich_help_panel=NETWORK, help="The network; auto: the best that is here."
+        ),
+    ] = FabricOption.AUTO
+    backend: Annotated[
+        Backend | None,
+        typer.Option(
+            rich_help_panel=NETWORK,
+            show_default="$SWITCHGNN_BACKEND, or auto",
+            help="What the embedded switch runs the program as: C++, Python, or C++ if there is a "
+            "compiler.",
+        ),
+    ] = None
+
+    def leaf_spine(self, workers: int) -> LeafSpine | None:
+        """Return the leaf-spine that is asked for; None for a star.
+
+        Args:
+            workers: their number; they are divided over the leaves.
+
+        Raises:
+            PlannerError: a leaf-spine that cannot be, or options of a topology that was not asked
+                for.
+        """
+        numbers = self.leaves_and_spines()
+        return None if numbers is None else even_leaf_spine(workers, *numbers)
+
+    def leaves_and_spines(self) -> tuple[int, int] | None:
+        """Return how many leaves and spines there are; None for a star.
+
+        Raises:
+            PlannerError: options of a topology that was not asked for.
+        """
+        if self.topology is Topology.LEAF_SPINE:
+            return self.leaves or _LEAVES, self.spines or _SPINES
+        if self.leaves is not None or self.spines is not None:
+            raise PlannerError("A star has no leaves and spines: add --topology leaf-spine.")
+        return None
+
+    def usual_window(self, *, shaped: bool) -> int:
+        """Return how many features a worker may have in flight, where nobody says.
+
+        Args:
+            shaped: whether links are slower than the machine.
+
+        Raises:
+            FabricError: a target or fabric that is not here.
+        """
+        here = choose(self.target.value, self.fabric.value, self.backend)
+        return usual_window(here.target, shaped=shaped)
+
+
 def find_plan_leaf_spine(workers: int, leaves: int | None, spines: int | None) -> LeafSpine | None:
     """Return the leaf-spine of a plan, for which no topology is named; None for a star.
 
@@ -131,48 +176,3 @@ def find_plan_leaf_spine(workers: int, leaves: int | None, spines: int | None) -
     if leaves is None and spines is not None:
         raise PlannerError("A star has no spines: add --leaves.")
     return None if leaves is None else even_leaf_spine(workers, leaves, spines or _SPINES)
-
-
-def find_leaf_spine(
-    topology: Topology, workers: int, leaves: int | None, spines: int | None
-) -> LeafSpine | None:
-    """Return the leaf-spine that is asked for; None for a star.
-
-    Args:
-        topology: the value of --topology.
-        workers: their number.
-        leaves: their number; None: the default.
-        spines: their number; None: the default.
-
-    Returns:
-        The workers divided over the leaves, or None.
-
-    Raises:
-        PlannerError: a leaf-spine that cannot be, or options of a topology that was not asked
-            for.
-    """
-    numbers = find_leaves_and_spines(topology, leaves, spines)
-    return None if numbers is None else even_leaf_spine(workers, *numbers)
-
-
-def find_leaves_and_spines(
-    topology: Topology, leaves: int | None, spines: int | None
-) -> tuple[int, int] | None:
-    """Return how many leaves and spines there are; None for a star.
-
-    Args:
-        topology: the value of --topology.
-        leaves: their number; None: the default.
-        spines: their number; None: the default.
-
-    Returns:
-        Leaves and spines, or None.
-
-    Raises:
-        PlannerError: options of a topology that was not asked for.
-    """
-    if topology is Topology.LEAF_SPINE:
-        return leaves or _LEAVES, spines or _SPINES
-    if leaves is not None or spines is not None:
-        raise PlannerError("A star has no leaves and spines: add --topology leaf-spine.")
-    return None

@@ -12,32 +12,27 @@ from rich.console import Console
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
 from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.commands.shared.steps import Steps
-from switchgnn.commands.shared.strategies import (
-    AssignmentOption,
-    BlocksOption,
-    OrderOption,
-    PartitionOption,
-    SendOption,
-)
+from switchgnn.commands.shared.strategies import StrategyOptions
+from switchgnn.commands.simulate.display import report_text
 from switchgnn.options.byte_sizes import parse_bytes
-from switchgnn.planner.chosen import Asked
+from switchgnn.options.groups import with_groups
 from switchgnn.planner.presets import slots_of_memory
-from switchgnn.simulator import BIN_SIZE, LEAF, LeafSpineOptions, NetworkOptions, SimulatorError
+from switchgnn.simulator import BIN_SIZE, LeafSpineOptions, NetworkOptions, SimulatorError
 from switchgnn.simulator.job import simulate_job
-from switchgnn.simulator.report import SimulateReport
 from switchgnn.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
 
 _DEFAULT = NetworkOptions()
 _STAR, _LEAF_SPINE = "star", "leaf-spine"
 _DEFAULT_LEAF_SPINE = LeafSpineOptions()
-_MICRO, _GIGA = 1e-6, 1e9
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn simulate --graph karate --workers 4 --system paper")
+@with_groups
 def simulate(
+    *,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -121,11 +116,7 @@ def simulate(
             "counts.",
         ),
     ] = None,
-    partition: PartitionOption = None,
-    blocks: BlocksOption = None,
-    send: SendOption = None,
-    order: OrderOption = None,
-    assignment: AssignmentOption = None,
+    strategies: StrategyOptions,
     bin_size: Annotated[
         int | None,
         typer.Option(
@@ -282,9 +273,7 @@ def simulate(
         ),
         leaf_spine=_leaf_spine(topology, leaves, spines, completion),
         slot_features=slot_features,
-        asked=Asked(
-            partition=partition, blocks=blocks, send=send, order=order, assignment=assignment
-        ),
+        asked=strategies.asked(),
         bin_size=bin_size,
         check=check,
     )
@@ -294,7 +283,7 @@ def simulate(
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
         return
-    Console(highlight=False, markup=False, soft_wrap=True).print(_text(report))
+    Console(highlight=False, markup=False, soft_wrap=True).print(report_text(report))
 
 
 def _leaf_spine(
@@ -315,68 +304,3 @@ def _leaf_spine(
             f"{_LEAF_SPINE}."
         )
     return None
-
-
-def _around(report: SimulateReport) -> str:
-    network = report.options.leaf_spine
-    if network is None:
-        return "around one switch"
-    ending = ", leaves complete sums" if network.completion == LEAF else ""
-    return f"on {network.leaves} leaves with {network.spines} spines{ending}"
-
-
-def _overlap(report: SimulateReport) -> str:
-    if not report.subject.bins:
-        return ""
-    return (
-        f", of which {report.subject.bins:,} bins hide {report.overlapped_seconds * 1e3:,.3f} ms "
-        "(a model)"
-    )
-
-
-def _text(report: SimulateReport) -> str:
-    run, subject = report.run, report.subject
-    network = report.options.network
-    lines = [
-        f"{subject.graph}: {subject.system}, {subject.setup.workers} workers {_around(report)}, "
-        f"{network.bandwidth / 1e3:g} Gbit/s, {network.delay:g} µs",
-        f"One layer of {report.options.features} features: {run.seconds / _MICRO:,.1f} µs; the "
-        f"busiest link alone takes {report.busiest_link_seconds / _MICRO:,.1f} µs",
-        f"{report.bytes:,} bytes on all links; the longest queue of a port "
-        f"{run.max_port_queue_bytes:,.0f}, of all together {run.max_queue_bytes:,.0f} bytes",
-    ]
-    if run.inside is not None:
-        lines.append(
-            f"{run.inside.bytes:,} bytes of them between leaves and spines; "
-            f"{sum(run.inside.sums_up):,} partial sums"
-        )
-    if subject.slots:
-        lines.append(
-            f"{run.sums:,} sums leave ({report.aggregation_bits_per_second / _GIGA:,.1f} Gbit/s), "
-            f"{run.overflowed:,} features overflow; {run.passes:,} passes; at most "
-            f"{run.max_slots:,} of {subject.slots:,} slots in use, in {subject.setup.blocks:,} "
-            "blocks"
-        )
-    if network.buffer is not None:
-        lines.append(
-            f"{run.lost:,} packets lost; {run.recalled:,} questions, {run.sent_again:,} packets "
-            "sent again"
-        )
-    if run.background is not None:
-        flows = run.background
-        lines.append(
-            f"Background: {flows.flows:,} flows, {flows.bytes:,} bytes; {flows.lost:,} frames "
-            f"lost; {flows.mean_slowdown:,.1f} times as long as in an empty network on average, "
-            f"99 % of them at most {flows.high_slowdown:,.1f} times"
-        )
-    lines.append(
-        f"An epoch of {report.options.layers} layers: {report.epoch_seconds * 1e3:,.3f} ms, "
-        f"{report.communication_seconds * 1e3:,.3f} ms of it communication, "
-        f"{report.compute_seconds * 1e3:,.3f} ms computing (a model)" + _overlap(report)
-    )
-    lines.append(
-        f"Simulated in {run.wall_seconds:,.2f} s: {run.events:,} events, "
-        f"{run.events / run.wall_seconds:,.0f} per second, at most "
-        f"{run.peak_memory_bytes / 1e6:,.0f} MB"
-    )
-    return "\n".join(lines)

@@ -18,23 +18,13 @@ from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import OUTPUT, VIRTUAL_TIME
 from switchgnn.commands.shared.sentences import counted, ran_as
-from switchgnn.commands.shared.topology import (
-    BackendOption,
-    FabricChoice,
-    FabricOption,
-    LeavesOption,
-    SpinesOption,
-    TargetChoice,
-    TargetOption,
-    Topology,
-    TopologyOption,
-    find_leaves_and_spines,
-)
+from switchgnn.commands.shared.topology import SiteOptions
 from switchgnn.commands.soak.draw import summary_of
 from switchgnn.commands.soak.runs import Failure, SoakOptions, SoakReport
 from switchgnn.commands.soak.runs import soak as soak_runs
 from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
 from switchgnn.errors import SwitchGNNError
+from switchgnn.options.groups import with_groups
 
 _SEEDS = 2**32
 _MINUTES = 1.0
@@ -44,7 +34,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn soak --simulated --exchanges 3 --seed 7")
+@with_groups
 def soak(
+    *,
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -63,12 +55,7 @@ def soak(
             help="All runs follow from it.",
         ),
     ] = None,
-    topology: TopologyOption = Topology.STAR,
-    leaves: LeavesOption = None,
-    spines: SpinesOption = None,
-    target: TargetChoice = TargetOption.AUTO,
-    fabric: FabricChoice = FabricOption.AUTO,
-    backend: BackendOption = None,
+    site: SiteOptions,
     simulated: Annotated[
         bool,
         typer.Option(
@@ -121,7 +108,7 @@ def soak(
     """
     check_outputs({"--out": out, "--log-dir": log_dir})
     chosen = random.SystemRandom().randrange(_SEEDS) if seed is None else seed
-    numbers = find_leaves_and_spines(topology, leaves, spines)
+    numbers = site.leaves_and_spines()
     longest = _MINUTES if minutes is None else minutes
     if simulated:
         if log_dir is not None:
@@ -129,13 +116,17 @@ def soak(
                 "--simulated starts no processes that had logs: leave out --log-dir."
             )
         only = scenario is not None or (seed is not None and exchanges is None and minutes is None)
-        asked = SimulatedOptions(chosen, exchanges, longest, numbers, backend, scenario, only, out)
+        asked = SimulatedOptions(
+            chosen, exchanges, longest, numbers, site.backend, scenario, only, out
+        )
         raise typer.Exit(soak_simulated(asked, as_json=as_json))
     if not (exchanges is None and scenario is None and out is None):
         raise SwitchGNNError(
             "--exchanges, --scenario and --out are for --simulated: give that, too."
         )
-    options = SoakOptions(longest, target.value, fabric.value, chosen, numbers, backend, log_dir)
+    options = SoakOptions(
+        longest, site.target.value, site.fabric.value, chosen, numbers, site.backend, log_dir
+    )
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (

@@ -8,14 +8,16 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.commands.switch.network import as_described
 from switchgnn.commands.switch.program import PRODUCT, find_program
 from switchgnn.controller.forgotten import forget_turn
+from switchgnn.network.errors import NetworkError
 from switchgnn.options.groups import with_groups
 from switchgnn.softswitch.command import run_switch
 from switchgnn.softswitch.daemon.options import SwitchOptions
 from switchgnn.softswitch.daemon.serving import Beginning
 
-_PROGRAM = "Program"
+_PROGRAM, _NETWORK = "Program", "Network"
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -25,6 +27,25 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @with_groups
 def switch(
     options: SwitchOptions,
+    *,
+    network: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_NETWORK,
+            show_default=False,
+            help="A network file, which says --grpc, --port and --device-id.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=_NETWORK,
+            show_default=False,
+            help="Of this switch in that file, if it has several.",
+        ),
+    ] = None,
     program: Annotated[
         str,
         typer.Option(
@@ -49,6 +70,10 @@ def switch(
     It runs until SIGTERM or Ctrl-C. Controllers reach it over P4Runtime. With
     --state it comes back with its tables when it is restarted.
     """
+    if network is not None:
+        options = as_described(options, network, name)
+    elif name is not None:
+        raise NetworkError("--name is that of a switch in a network file: add --network.")
     beginning = Beginning(
         find_program(program, p4info), options.state, options.state_interval, forget_turn
     )

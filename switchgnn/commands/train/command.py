@@ -21,29 +21,8 @@ from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import DATA, EXCHANGE, MODEL, OUTPUT, TRAINING
 from switchgnn.commands.shared.recordings import PcapOption, Recordings, recordings_in
 from switchgnn.commands.shared.sentences import captured_line, ran_as, strategies_line
-from switchgnn.commands.shared.strategies import (
-    AssignmentOption,
-    BlocksOption,
-    OrderOption,
-    PartitionOption,
-    SendOption,
-    SlotsOption,
-    StrategyOption,
-)
-from switchgnn.commands.shared.topology import (
-    BackendOption,
-    BandwidthOption,
-    FabricChoice,
-    FabricOption,
-    LeavesOption,
-    SpinesOption,
-    TargetChoice,
-    TargetOption,
-    Topology,
-    TopologyOption,
-    WindowOption,
-    find_leaf_spine,
-)
+from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
+from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
 from switchgnn.commands.train.display import (
     Epochs,
     closing_line,
@@ -60,12 +39,10 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.host.errors import TransportError
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
+from switchgnn.options.groups import with_groups
 from switchgnn.p4src import load_program
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER
-from switchgnn.topologies import choose, usual_window
 
 _SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
 # Paragraphs of a help are lines of it.
@@ -111,9 +88,11 @@ def _named_transports() -> list[str]:
 
 
 @app.command(epilog="Example: switchgnn train --data karate --workers 2 --epochs 3")
+@with_groups
 def train(
     context: typer.Context,
     config: ConfigOption = None,
+    *,
     data: Annotated[
         str,
         typer.Option(
@@ -293,18 +272,9 @@ def train(
         ),
     ] = PipelineOption.BOTH,
     strategy: StrategyOption = PAPER,
-    partition: PartitionOption = None,
-    blocks: BlocksOption = None,
-    send: SendOption = None,
-    order: OrderOption = None,
-    assignment: AssignmentOption = None,
+    strategies: StrategyOptions,
     slots: SlotsOption = None,
-    topology: TopologyOption = Topology.STAR,
-    leaves: LeavesOption = None,
-    spines: SpinesOption = None,
-    target: TargetChoice = TargetOption.AUTO,
-    fabric: FabricChoice = FabricOption.AUTO,
-    backend: BackendOption = None,
+    site: SiteOptions,
     bandwidth: BandwidthOption = None,
     window: WindowOption = None,
     faults: FaultsOption = "",
@@ -362,15 +332,8 @@ def train(
 
     place = find_metrics(metrics, workers)
     chosen = [transport_kind(name) for name in transport or [DEFAULT.name]]
-    leaf_spine = find_leaf_spine(topology, workers, leaves, spines)
-    asked = Asked(
-        strategy,
-        partition_for_leaf_spine(partition, leaf_spine),
-        blocks,
-        send,
-        order,
-        assignment,
-    ).checked()
+    leaf_spine = site.leaf_spine(workers)
+    asked = strategies.asked(strategy, leaf_spine)
     if checkpoint is not None and len(chosen) > 1:
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
     if sampling < 1 and not all(each.samples for each in chosen):
@@ -400,8 +363,7 @@ def train(
     with templates_removed():
         check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
     if window is None and any(each.networked for each in chosen):
-        switch = choose(target.value, fabric.value, backend).target
-        window = usual_window(switch, shaped=bandwidth is not None)
+        window = site.usual_window(shaped=bandwidth is not None)
     pace = Pace(skew=SKEW) if window is None else Pace(window=window, skew=SKEW)
     reports: list[TrainReport] = []
     reached = Reached(reports, epochs, checkpoint, as_json=as_json)
@@ -418,9 +380,9 @@ def train(
             ),
             workers=workers,
             slots=slots or load_program().slots,
-            target=target.value,
-            fabric=fabric.value,
-            backend=backend,
+            target=site.target.value,
+            fabric=site.fabric.value,
+            backend=site.backend,
             bandwidth=bandwidth,
             ecn_threshold=DEFAULT_ECN_THRESHOLD,
             asked=asked,

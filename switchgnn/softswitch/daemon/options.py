@@ -30,14 +30,14 @@ class SwitchOptions:
     """How a switch is run; each field's help says what it is."""
 
     grpc: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="ADDRESS",
             rich_help_panel=_P4RUNTIME,
             show_default=False,
             help="Where it serves P4Runtime: unix:PATH or HOST:PORT.",
         ),
-    ]
+    ] = None
     port: Annotated[
         list[str] | None,
         typer.Option(

@@ -7,12 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from switchgnn.host.wire.header import Kind
+from switchgnn.network.file import network_text
 from tests.capture.drawn import control, feature, flipped
 from tests.capture.written import pcap
+from tests.network.usual import described_star
 from tests.support.commands import switchgnn
 from tests.support.markers import needs, whole
 from tests.support.speed import seconds_here
@@ -47,6 +50,17 @@ def test_a_line_for_each_packet_and_the_counts(file):
     assert lines[0].startswith("0.000000 w0 > switch feature session 1 round 1 block 1 ")
     assert "UNSOUND: checksum" in lines[-1]
     assert "9 packets: 4 feature, 2 done, 2 advance; 1 not sound; 1 frames of other" in counts
+
+
+def test_the_names_of_a_network_file(file, tmp_path):
+    network = described_star(2)
+    first, second = network.workers
+    # Worker 0 is where the file's worker 1 would be.
+    swapped = (replace(first, mac=second.mac), replace(second, mac=first.mac))
+    path = tmp_path / "network.toml"
+    path.write_text(network_text(replace(network, workers=swapped)))
+    lines, _ = told(file, "--network", path, "--limit", 1)
+    assert lines[0].startswith("0.000000 w1 > s0 feature ")
 
 
 @pytest.mark.parametrize(

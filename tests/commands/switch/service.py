@@ -4,8 +4,9 @@
 
 import os
 
+import pytest
+
 from switchgnn.python_program import python_program
-from switchgnn.topologies.targets import wait_until_serving
 from tests.support.commands import nursery
 from tests.support.processes import is_alive
 from tests.support.speed import seconds_here
@@ -31,7 +32,11 @@ class Service:
         self._child.start()
 
     def wait_until_serving(self):
-        wait_until_serving(self._child, self.address)
+        """Wait for its line: it listens before its program is compiled, and answers after that."""
+        for line in self._child.stdout:
+            if "serves P4Runtime" in line:
+                return
+        pytest.fail(f"it ended: {self.errors()}")
 
     def end(self, number):
         """Send a signal, and return the exit code."""
