@@ -63,7 +63,19 @@ def test_any_source_gives_the_same_job(tmp_path, job, karate):
         def __getitem__(self, place):
             return (data_of(karate),)[place]
 
-    for number, source in enumerate(("karate", file, str(file), data_of(karate), OfPyg())):
+    class OfOgb(OfPyg):
+        """As `ogb.nodeproppred.PygNodePropPredDataset`: splits, no masks, labels in a column."""
+
+        def __getitem__(self, place):
+            whole = data_of(karate)
+            return (Data(x=whole.x, y=whole.y[:, None], edge_index=whole.edge_index),)[place]
+
+        def get_idx_split(self):
+            masks = {"train": karate.train, "valid": karate.validation, "test": karate.test}
+            return {name: torch.from_numpy(mask.nonzero()[0]) for name, mask in masks.items()}
+
+    sources = ("karate", file, str(file), data_of(karate), OfPyg(), OfOgb())
+    for number, source in enumerate(sources):
         folder = tmp_path / f"job-{number}"
         assert sg.write_job(source, 2, folder, slots=16, name=karate.name) == expected
 
