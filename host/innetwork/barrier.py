@@ -100,6 +100,15 @@ class Barrier:
         self._magnitude = 0
         self._last: _Report | None = None
         self._older: int | None = None
+        self._left_behind: list[int] = []
+
+    @property
+    def left_behind(self) -> list[int]:
+        """Who has not passed the barrier that this worker has passed last, as the switch says.
+
+        There are some where a switch was restarted after this worker was let go on.
+        """
+        return self._left_behind
 
     def open_round(self, round_number: int, magnitude: int, following: tuple[int, int]) -> Largest:
         """Open a round together with all workers.
@@ -172,7 +181,7 @@ class Barrier:
             self._tally.barriers_repeated += 1
 
     def heed(self, header: Header, frame: memoryview) -> None:
-        """Read a WAITING that comes while no barrier is waited for, if it answers the last one.
+        """Read an answer that comes while no barrier is waited for, if it is of the last one.
 
         Raises:
             InNetworkError: the switch says that this worker cannot go on.
@@ -181,12 +190,19 @@ class Barrier:
         last = self._last is not None and _place(header) == self._last.place
         if last and self._counts(header, barrier):
             self._check_refusal(header, barrier)
+            waits = header.kind is Kind.WAITING
+            self._left_behind = [
+                worker
+                for worker in range(self._workers)
+                if waits and not barrier.workers >> worker & 1
+            ]
 
     def _meet(
         self, place: tuple[int, int, int], following: tuple[int, int]
     ) -> tuple[Header, BarrierBody]:
         round_number, block_id, _ = place
         self._last = _Report(place, following, self._magnitude)
+        self._left_behind = []
         signs = SignsOfLife(self._workers)
         # Before they open a round, workers may be computing.
         patience = self._pace.patience + self._pace.skew * (block_id == OPENING_BLOCK)

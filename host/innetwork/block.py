@@ -143,7 +143,7 @@ class BlockExchange:
         """Hand a packet on; tell whether it is progress."""
         sender, receiver = under_way.sender, under_way.receiver
         header, frame = packet
-        if header.kind is Kind.WAITING:
+        if header.kind in (Kind.WAITING, Kind.ADVANCE):
             self._barrier.heed(header, frame)
         if (header.round, header.block_id, header.fragment) != under_way.place:
             self._tally.late += 1
@@ -175,12 +175,22 @@ class BlockExchange:
         vertices = receiver.missing_vertices
         named = ", ".join(map(str, vertices[:_NAMED_AT_MOST]))
         more = ", …" if len(vertices) > _NAMED_AT_MOST else ""
-        silent = receiver.silent_workers
-        blame = (
-            f"Worker{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))} did not answer."
-            if silent
-            else "The switch did not answer."
-        )
+        blame = self._blame(receiver.silent_workers)
         return (
             f"{where}: {len(vertices)} sums are missing (vertices {named}{more}) {after}. {blame}"
         )
+
+    def _blame(self, silent: list[int]) -> str:
+        if behind := self._barrier.left_behind:
+            # Who waits there, too, cannot answer before that.
+            return (
+                f"The switch, which was restarted, waits at the barrier before it for "
+                f"{_named(behind)}."
+            )
+        if silent:
+            return f"{_named(silent).capitalize()} did not answer."
+        return "The switch did not answer."
+
+
+def _named(workers: list[int]) -> str:
+    return f"worker{'s' if len(workers) > 1 else ''} {', '.join(map(str, workers))}"
