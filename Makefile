@@ -29,6 +29,7 @@ TEST_OPTIONS ?=#     more options of pytest
 
 SCALE   ?= small#    of `make figures`: small takes minutes; full has the paper's sizes
 FIGURES_OPTIONS ?=#  more of `switchgnn figures`, as figure15 --jobs 1
+LINKS   ?=#          of `make docs`: --check asks other sites, too, whether links lead somewhere
 
 # One version for everybody; a CPU build serves.
 TORCH   ?= torch==2.13.0
@@ -108,6 +109,10 @@ bench: $(VENV)/test  ## the benchmarks; ratios measured side by side
 figures: $(VENV)/figures  ## the paper's figures from simulations in ns-3; SCALE=full for its sizes
 	$(BIN)/switchgnn figures --scale $(SCALE) $(FIGURES_OPTIONS)
 
+docs: $(VENV)/docs  ## the documents as a site, in build/site; links to other sites are listed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python docs/hooks/external.py $(LINKS)
+
 p4: $(VENV)/base  ## compile the P4 program (needs p4c)
 	$(BIN)/python -m switchgnn.p4src.build
 
@@ -133,6 +138,10 @@ $(VENV)/figures: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[hypergraph,plots,simulate]'
 	@touch $@
 
+$(VENV)/docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
 $(VENV)-lowest/ready: pyproject.toml requirements-lowest.txt
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
@@ -145,4 +154,4 @@ $(VENV)-shell/ready:
 	$(VENV)-shell/bin/python -m pip install --quiet --disable-pip-version-check p4runtime-shell
 	@touch $@
 
-.PHONY: help run exchange up shell doctor soak lint check test test-all tests test-share test-bare check-lowest bench figures p4 clean
+.PHONY: help run exchange up shell doctor soak lint check test test-all tests test-share test-bare check-lowest bench figures docs p4 clean

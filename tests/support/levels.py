@@ -3,6 +3,7 @@
 """Which tests `make check`, `make test` and `make test-all` run, and what is said of the rest."""
 
 import hashlib
+import importlib.util
 import os
 import shutil
 from collections import Counter
@@ -201,11 +202,20 @@ def summary(passed):
     yield line_of("fabric mininet", passed, "mininet", no_mininet)
     yield f"partition ptscotch: {f'absent: {no_ptscotch}' if no_ptscotch else 'here'}"
     yield line_of("dissector tshark", passed, "wireshark", tshark_missing())
+    yield line_of("site mkdocs", passed, "docs/test_site", site_missing())
 
 
 def tshark_missing():
     """Why Wireshark's dissector cannot be tried here, or None."""
     return None if shutil.which("tshark") else "tshark is not on the PATH (apt-get install tshark)"
+
+
+def site_missing():
+    """Why the documents cannot be made a site here, or None."""
+    needed = ("mkdocs", "material", "mkdocstrings_handlers")
+    if all(importlib.util.find_spec(name) for name in needed):
+        return None
+    return "MkDocs is not installed (make docs installs it)"
 
 
 def left_out(config, counts):

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The site's list of pages has all that a reader looks for, and needs no MkDocs to be read."""
+
+import ast
+import re
+from pathlib import Path
+
+from switchgnn.commands.application import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+# The address of each page in the list of pages, which is the last part of the file.
+PAGES = re.findall(
+    r"^ +- (?:.*: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2], re.M
+)
+
+
+def listed(folder):
+    return {page.removeprefix(f"{folder}/") for page in PAGES if page.startswith(f"{folder}/")}
+
+
+def public(folder):
+    """What a package says that it offers."""
+    for node in ast.parse((folder / "__init__.py").read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return ast.literal_eval(node.value)
+    return []
+
+
+# The command line has pages of its own.
+PACKAGES = {
+    f"switchgnn.{folder.name}": public(folder)
+    for folder in (ROOT / "switchgnn").iterdir()
+    if folder.name != "commands" and (folder / "__init__.py").exists() and public(folder)
+}
+
+
+def test_no_page_is_listed_twice():
+    assert len(PAGES) == len(set(PAGES))
+
+
+def test_every_document_is_in_the_navigation():
+    own = {page for page in PAGES if "/" not in page} - {
+        "changes.md", "contributing.md", "readme.md"
+    }  # fmt: skip
+    assert own == {file.name for file in (ROOT / "docs").glob("*.md")}
+    assert not list((ROOT / "docs").glob("*/**/*.md"))
+
+
+def test_every_public_package_is_in_the_navigation():
+    assert {"switchgnn.torch", "switchgnn.planner", "switchgnn.host"} < set(PACKAGES)
+    assert listed("api") == {f"{name}.md" for name in PACKAGES}
+
+
+def test_every_command_is_in_the_navigation():
+    assert listed("commands") == {"index.md", *(f"{each.name}.md" for each in COMMANDS)}
