@@ -5,6 +5,13 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from switchgnn.network.described import (
+    Cable,
+    DescribedNetwork,
+    DescribedSwitch,
+    DescribedWorker,
+    SwitchTarget,
+)
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
@@ -110,6 +117,31 @@ class LoopbackFabric(Fabric):
     def worker_link(self, worker: int) -> str:
         """Return the worker's pair of UDP addresses."""
         return _udp(self._worker_ends[worker], self._switch_ends[worker])
+
+    def describe(self) -> DescribedNetwork:
+        """Return what a network file says of the running site, for workers that others start."""
+        site = self.site
+        target = SwitchTarget(site.target.value)
+        switches = [
+            DescribedSwitch(name, address, target, network.switch.mac, network.switch.ip)
+            for name, network, address in site.switches
+        ]
+        workers = [
+            DescribedWorker(
+                switches[site.places[worker][0]].name,
+                site.port(worker),
+                site.station(worker).mac,
+                site.station(worker).ip,
+                link=self.worker_link(worker),
+                gloo="lo",
+            )
+            for worker in range(site.workers)
+        ]
+        cables = [
+            Cable(switches[lower.switch].name, lower.port, switches[upper.switch].name, upper.port)
+            for _, lower, upper in site.cables
+        ]
+        return DescribedNetwork(tuple(switches), tuple(workers), tuple(cables))
 
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
         """Return the command itself: every worker is on this machine."""

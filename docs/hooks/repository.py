@@ -15,6 +15,7 @@ BESIDE = {
     "README.md": "readme.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
+    "examples/README.md": "examples.md",
 }
 _LANGUAGES = {".py": "python", ".p4": "c", ".sh": "bash", ".toml": "toml", ".json": "json"}
 _MOST_BYTES = 1 << 18

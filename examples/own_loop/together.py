@@ -11,7 +11,7 @@ import switchgnn.torch as sg
 torch.manual_seed(0)
 with sg.join("job", network="network.toml") as worker:
     data = worker.data
-    train = data.train_mask
+    train, losses = data.train_mask, []
     model = worker.wrap(GCN(data.num_features, 32, 2, 10))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for epoch in range(10):
@@ -21,7 +21,7 @@ with sg.join("job", network="network.toml") as worker:
         loss.backward()
         loss = worker.reduce(model, loss)
         optimizer.step()
-        print(f"epoch {epoch + 1}: loss {float(loss):.5f}", flush=True)
-    predictions = worker.gather(out)
-    if worker.number == 0:
-        torch.save(predictions, "predictions.pt")
+        losses.append(loss)
+        print(f"epoch {epoch + 1}: loss {losses[-1]:.5f}")
+    if (whole := worker.gather(out)) is not None:
+        torch.save({"losses": losses, "predictions": whole}, "result.pt")

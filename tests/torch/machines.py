@@ -6,18 +6,12 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from switchgnn.network import star_network
-from switchgnn.network.described import (
-    DescribedNetwork,
-    DescribedSwitch,
-    DescribedWorker,
-    SwitchTarget,
-)
+from switchgnn.network import leaf_spine_networks, star_network
 from switchgnn.network.file import network_text
-from switchgnn.topologies import Target, socket_address
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.topologies import LeafSpineSite, Star, Target, socket_address
 from switchgnn.topologies.child import Child, temporary_files_in
-from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.targets import switch_child, wait_until_serving
+from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from tests.support.commands import nursery
 from tests.support.speed import seconds_here
 
@@ -67,43 +61,20 @@ class Machine:
 
 
 @contextmanager
-def one_machine(workers, folder):
-    """Start a switch, and write a network file with its workers."""
-    udp = free_udp_addresses(2 * workers)
-    address = socket_address(folder)
-    switch = switch_child(
-        Target.EMBEDDED,
-        ports={
-            worker + 1: f"udp:{udp[workers + worker]}:{udp[worker]}" for worker in range(workers)
-        },
-        grpc_address=address,
-        device_id=0,
-        log=folder / "switch.log",
-        nursery=nursery(),
-    )
-    network = star_network(workers)
-    described = DescribedNetwork(
-        switches=(
-            DescribedSwitch(
-                "s0", address, SwitchTarget.EMBEDDED, network.switch.mac, network.switch.ip
-            ),
-        ),
-        workers=tuple(
-            DescribedWorker(
-                "s0",
-                each.port,
-                each.station.mac,
-                each.station.ip,
-                link=f"udp:{udp[worker]}:{udp[workers + worker]}",
-                gloo="lo",
-            )
-            for worker, each in enumerate(network.neighbours)
-        ),
-    )
-    (folder / "network.toml").write_text(network_text(described))
-    switch.start()
-    try:
-        wait_until_serving(switch, address)
+def one_machine(workers, folder, *, leaves=0, spines=1):
+    """Start a switch, or leaves and spines, and write a network file with the workers."""
+    site = _leaf_spine(workers, leaves, spines, folder) if leaves else _star(workers, folder)
+    with LoopbackFabric(site, folder, nursery=nursery()) as fabric:
+        (folder / "network.toml").write_text(network_text(fabric.describe()))
         yield Machine(workers, folder)
-    finally:
-        switch.stop()
+
+
+def _star(workers, folder):
+    return Star(star_network(workers), Target.EMBEDDED, socket_address(folder))
+
+
+def _leaf_spine(workers, leaves, spines, folder):
+    leaf_of_worker = even_leaf_spine(workers, leaves, spines).leaf_of_worker
+    networks = leaf_spine_networks(leaf_of_worker, spines)
+    addresses = tuple(socket_address(folder, f"switch-{n}") for n in range(leaves + spines))
+    return LeafSpineSite(networks, Target.EMBEDDED, addresses)

@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The job of three workers: python job.py."""
+
+from karate import karate
+
+import switchgnn.torch as sg
+
+sg.write_job(karate(), 3, "job", name="karate")

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Switches on this machine, until Ctrl-C; network.toml says how workers reach them."""
+
+import argparse
+import signal
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from switchgnn.network import leaf_spine_networks, star_network
+from switchgnn.network.file import network_text
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.private_folder import private_folder
+from switchgnn.topologies import (
+    LeafSpineSite,
+    Site,
+    Star,
+    Target,
+    folder_for_sockets,
+    socket_address,
+)
+from switchgnn.topologies.loopback_fabric import LoopbackFabric
+
+
+def site_of(workers: int, leaves: int, spines: int, folder: Path) -> Site:
+    """Return a star, or a leaf-spine where there are leaves.
+
+    Args:
+        workers: their number.
+        leaves: how many switches they are divided over; 0: a star.
+        spines: how many switches are above the leaves.
+        folder: for the sockets of P4Runtime.
+    """
+    if not leaves:
+        return Star(star_network(workers), Target.EMBEDDED, socket_address(folder))
+    leaf_of_worker = even_leaf_spine(workers, leaves, spines).leaf_of_worker
+    networks = leaf_spine_networks(leaf_of_worker, spines)
+    sockets = (socket_address(folder, f"switch-{n}") for n in range(leaves + spines))
+    return LeafSpineSite(networks, Target.EMBEDDED, tuple(sockets))
+
+
+def main() -> None:
+    """Start the switches, write the file when they serve, and wait."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--leaves", type=int, default=0, help="0: a star")
+    parser.add_argument("--spines", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("network.toml"))
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, _end)
+    with suppress(KeyboardInterrupt), ExitStack() as stack:
+        folder = stack.enter_context(private_folder("switches-"))
+        sockets = stack.enter_context(folder_for_sockets(folder))
+        site = site_of(asked.workers, asked.leaves, asked.spines, sockets)
+        fabric = stack.enter_context(LoopbackFabric(site, folder))
+        asked.out.write_text(network_text(fabric.describe()))
+        stack.callback(asked.out.unlink, missing_ok=True)
+        sys.stdout.write(f"Serving; {asked.out} says where. Ctrl-C ends the switches.\n")
+        sys.stdout.flush()
+        signal.pause()
+
+
+def _end(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Both versions of each script give the same losses and predictions, and differ in few lines.
+
+The commands are those of examples/README.md.
+"""
+
+import difflib
+import os
+import re
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+from tests.support.speed import seconds_here  # noqa: E402
+from tests.support.waiting import wait_until  # noqa: E402
+from tests.torch.machines import Machine  # noqa: E402
+
+HERE = Path(__file__).parents[2] / "examples"
+BLOCK = re.compile(r"^```bash\ncd examples/(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMANDS = {
+    name: text.splitlines() for name, text in BLOCK.findall((HERE / "README.md").read_text())
+}
+MOST_CHANGED = 8
+EPOCHS = 10
+RESULT, NETWORK = "result.pt", "network.toml"
+
+
+def test_every_example_has_its_commands():
+    assert set(COMMANDS) == {path.parent.name for path in HERE.glob("*/together.py")}
+    assert len(COMMANDS) == 3
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_few_lines_differ(name):
+    alone, together = (
+        [line.strip() for line in text.split('"""')[2].splitlines() if line.strip()]
+        for text in ((HERE / name / file).read_text() for file in ("alone.py", "together.py"))
+    )
+    changed = [line for line in difflib.ndiff(alone, together) if line.startswith("+ ")]
+    assert 0 < len(changed) <= MOST_CHANGED, changed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_over_switches_as_in_one_process(name, tmp_path):
+    folder = tmp_path / name
+    shutil.copytree(HERE / name, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(HERE / "switches.py", tmp_path)
+    alone, job, switches, together = (line.partition(" #")[0] for line in COMMANDS[name])
+    machine = Machine(0, folder)
+    machine.run(words_of(alone))
+    expected = torch.load(folder / RESULT)
+    (folder / RESULT).unlink()
+    machine.run(words_of(job))
+    with machine.child(words_of(switches)) as serving:
+        wait_until((folder / NETWORK).exists, "the switches serve")
+        machine.run(words_of(together))
+        os.kill(serving.pid, signal.SIGTERM)
+        assert serving.wait(seconds_here(30)) == 0
+    # It takes the file with it: nothing serves there any more.
+    assert not (folder / NETWORK).exists()
+    found = torch.load(folder / RESULT)
+    assert len(expected["losses"]) == EPOCHS
+    assert expected["losses"][-1] < 0.9 * expected["losses"][0]
+    assert found["losses"] == pytest.approx(expected["losses"], abs=2e-5)
+    assert torch.allclose(found["predictions"], expected["predictions"], atol=1e-4)
+
+
+def words_of(command):
+    """The words of a command, with the programs of this Python; none needs a shell."""
+    program, *words = command.split()
+    folder = Path(sys.executable).parent
+    return [sys.executable if program == "python" else folder / program, *words]
