@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
+_FOLDERS = ("deploy", "docs", "examples", "tests")
 _LINK = re.compile(r"\]\((https?://[^)\s]+)\)")
 _SECONDS = 20
 _AT_ONCE = 4
@@ -20,7 +21,8 @@ _NAME = {"User-Agent": "Mozilla/5.0 (link check)"}
 
 def pages(root: Path) -> list[Path]:
     """Return the documents of a repository."""
-    return [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md"))]
+    below = (page for folder in _FOLDERS for page in sorted((root / folder).rglob("*.md")))
+    return [*sorted(root.glob("*.md")), *below]
 
 
 def links(root: Path) -> dict[str, list[str]]:
