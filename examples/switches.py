@@ -8,6 +8,7 @@ import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from switchgnn.errors import SwitchGNNError
 from switchgnn.network import leaf_spine_networks, star_network
 from switchgnn.network.file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
@@ -41,22 +42,40 @@ def site_of(workers: int, leaves: int, spines: int, folder: Path) -> Site:
 
 
 def main() -> None:
-    """Start the switches, write the file when they serve, and wait."""
+    """Read the options and serve; what cannot be is one sentence and exit code 2."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--workers", type=int, default=4, choices=range(1, 129), metavar="N")
     parser.add_argument("--leaves", type=int, default=0, help="0: a star")
     parser.add_argument("--spines", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("network.toml"))
     asked = parser.parse_args()
+    if asked.out.exists():
+        parser.error(f"{asked.out} exists already: remove it, or name another file with --out")
     signal.signal(signal.SIGTERM, _end)
-    with suppress(KeyboardInterrupt), ExitStack() as stack:
+    try:
+        with suppress(KeyboardInterrupt):
+            serve(asked.workers, asked.leaves, asked.spines, asked.out)
+    except SwitchGNNError as error:
+        parser.error(str(error))
+
+
+def serve(workers: int, leaves: int, spines: int, out: Path) -> None:
+    """Run the switches until Ctrl-C; the network file is there while they serve.
+
+    Args:
+        workers: their number.
+        leaves: how many switches they are divided over; 0: a star.
+        spines: how many switches are above the leaves.
+        out: the file.
+    """
+    with ExitStack() as stack:
         folder = stack.enter_context(private_folder("switches-"))
         sockets = stack.enter_context(folder_for_sockets(folder))
-        site = site_of(asked.workers, asked.leaves, asked.spines, sockets)
+        site = site_of(workers, leaves, spines, sockets)
         fabric = stack.enter_context(LoopbackFabric(site, folder))
-        asked.out.write_text(network_text(fabric.describe()))
-        stack.callback(asked.out.unlink, missing_ok=True)
-        sys.stdout.write(f"Serving; {asked.out} says where. Ctrl-C ends the switches.\n")
+        stack.callback(out.unlink, missing_ok=True)
+        out.write_text(network_text(fabric.describe()))
+        sys.stdout.write(f"Serving; {out} says where. Ctrl-C ends the switches.\n")
         sys.stdout.flush()
         signal.pause()
 

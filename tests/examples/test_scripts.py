@@ -72,6 +72,24 @@ def test_over_switches_as_in_one_process(name, tmp_path):
     assert torch.allclose(found["predictions"], expected["predictions"], atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--workers", "0"], "invalid choice"),
+        (["--workers", "2", "--leaves", "3"], "3 leaves"),
+        (["--out", "switches.py"], "switches.py exists already"),
+    ],
+)
+def test_switches_that_cannot_be_are_one_sentence(options, words, tmp_path):
+    shutil.copy(HERE / "switches.py", tmp_path)
+    machine = Machine(0, tmp_path)
+    code, _, said = machine.try_to_run([sys.executable, "switches.py", *options])
+    assert code == 2
+    assert words in said
+    assert "Traceback" not in said
+    assert (tmp_path / "switches.py").read_text() == (HERE / "switches.py").read_text()
+
+
 def words_of(command):
     """The words of a command, with the programs of this Python; none needs a shell."""
     program, *words = command.split()
