@@ -19,6 +19,9 @@ app = typer.Typer(
     help="Write down where switches and workers are.",
     epilog="Example: switchgnn network init --interface enp1s0 --interface enp2s0",
     no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 NetworkFile = Annotated[Path, typer.Option(metavar="FILE", help="The network file.")]
