@@ -5,7 +5,6 @@
 from pathlib import Path
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -34,6 +33,7 @@ class Worker:
         job: what all workers share.
         folder: of the job.
         session: the number of this session on the switches.
+        first: the rank of worker 0.
         data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
             within the worker as ``edge_index``, ``train_mask``, ``val_mask``, ``test_mask``, and
             in ``n_id`` the ids of its vertices in the whole graph.
@@ -62,9 +62,9 @@ class Worker:
         self.data = _data_of(partition)
         self.partition = partition
         self.remote = remote
-        self._first = first
+        self.first = first
         self._seed = seed
-        self._sums = Sums()
+        self._sums = Sums(first)
 
     @property
     def workers(self) -> int:
@@ -87,9 +87,7 @@ class Worker:
             UnsupportedLayerError: a layer needs more than one sum of per-source rows.
         """
         distribute(model, self.partition, self.remote, seed=self._seed)
-        if self.workers > 1:
-            for tensor in (*model.parameters(), *model.buffers()):
-                dist.broadcast(tensor.detach(), self._first)
+        self._sums.spread_model(model)
         return model
 
     def mean(self, total: Tensor, count: int | None = None) -> Tensor:
@@ -133,7 +131,7 @@ class Worker:
             [V, ...] on worker 0, None on the others.
         """
         vertices = torch.from_numpy(self.partition.vertices)
-        return gather_rows(rows, vertices, self.job.vertices, self._first)
+        return gather_rows(rows, vertices, self.job.vertices, self.first)
 
 
 def _data_of(partition: Partition) -> Data:

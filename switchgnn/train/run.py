@@ -3,7 +3,7 @@
 """Trains a model of the built-in ones, or a file's, as one worker of a job."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 
 from switchgnn.host.pace import Pace
 from switchgnn.torch import Worker, join
+from switchgnn.training.gradients import Sums
 from switchgnn.training.layers.models import ModelOptions, build_model
 from switchgnn.training.layers.templates import templates_removed
 from switchgnn.training.trainer import EpochReport, Trainer, TrainOptions
@@ -23,7 +24,7 @@ class Training:
     Attributes:
         job: the folder of the job.
         network: the network file.
-        model, options: what to train, and how; each worker has its own file of a checkpoint.
+        model, options: what to train, and how.
         pace: the limits of sending and waiting; None: the usual ones.
         faults: what goes wrong on each worker's link on purpose.
     """
@@ -52,7 +53,6 @@ def train_as_worker(
         SwitchGNNError: whatever stops the training.
     """
     seed = training.options.seed
-    # The weights are worker 0's; later random numbers may differ by worker.
     torch.manual_seed(seed)
     with join(
         training.job,
@@ -64,9 +64,9 @@ def train_as_worker(
         with templates_removed():
             model = build_model(training.model, worker.job.features, worker.classes)
         worker.wrap(model)
-        torch.manual_seed(seed * 1000 + 1 + worker.number)
-        options = _own(training.options, worker.number)
-        trainer = Trainer(model, worker.partition, worker.remote, options)
+        sums = Sums(worker.first)
+        trainer = Trainer(model, worker.partition, worker.remote, training.options, sums=sums)
+        trainer.resume()
         last: EpochReport | None = None
         for last in trainer.run():
             on_epoch(worker, last)
@@ -77,11 +77,3 @@ def train_as_worker(
             "session": worker.session,
             "last": None if last is None else asdict(last),
         }
-
-
-def _own(options: TrainOptions, worker: int) -> TrainOptions:
-    """Give each worker its own checkpoint, because their random numbers differ."""
-    if options.checkpoint is None:
-        return options
-    path = options.checkpoint
-    return replace(options, checkpoint=path.with_name(f"{path.name}.{worker}"))

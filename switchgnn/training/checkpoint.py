@@ -1,173 +1,349 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a training on disk; each worker has its own file, since random numbers differ."""
+"""The state of a training on disk: one file, for any number of workers.
 
-import io
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+It is an archive of plain arrays (``.npz``): weights, the optimizer's state, and some facts in JSON.
+The reader runs nothing that a file holds, and takes no more memory than the model has.
+``torch.load(weights_only=True)`` is a pickle's reader with a list of what may run, and unpacks
+whatever it finds; the metadata of ``torch.distributed.checkpoint`` is a pickle that is run.
+
+Nothing in it belongs to a worker: all have the same weights, and what is drawn in an epoch follows
+from the seed, the epoch and the worker (``layers/dropout.py``). Worker 0 writes it, and reads it
+for all.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from switchgnn.full_disk import why_not_written
-from switchgnn.npy import ArraysError
+from switchgnn.npy import ArrayKind, ArraysError
+from switchgnn.npz import read_npz
 from switchgnn.planner.arrays.whole_file import unfinished_file
+from switchgnn.records import RecordError, make_record, parse_json
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.layers.dropout import dropout_calls, restore_dropout_calls
-from switchgnn.zip_archive import check_not_packed
+from switchgnn.training.gradients import Sums
+from switchgnn.training.partition import Partition
+from switchgnn.zip_archive import UnpackLimit
 
-_FORMAT = "switchgnn-checkpoint-2"
+FORMAT, VERSION = "switchgnn-checkpoint", 3
 _REMEDY = "train with the same options as before, or name another file"
-# Epochs done, best accuracy, evaluations since then: of a new training.
-_NOTHING = (0, -1.0, 0)
+_FACTS, _MODEL, _OPTIMIZER = "facts", "model", "optimizer"
+_FACTS_KIND = ArrayKind(("|u1",))
+_MOST_FACTS = 1 << 16
+# Of an array: the header of its file in the archive.
+_HEADER_BYTES = 2048
+# What Adam remembers of each parameter; nothing before its first gradient.
+_OF_PARAMETER = ("step", "exp_avg", "exp_avg_sq")
 
 
-def save_checkpoint(
-    path: Path,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    *,
-    epoch: int,
-    best: float,
-    tries: int,
-    by_all: Callable[[bool], bool],
-) -> None:
-    """Write a checkpoint; if a worker cannot, the previous files of all workers stay.
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is.
 
-    The previous one is kept beside it: a worker that is killed meanwhile may be one behind.
-
-    Args:
-        path: the file.
-        model: the model, whose weights and dropout calls are saved.
-        optimizer: the optimizer, whose state is saved.
-        epoch: the number of epochs done.
-        best: the best validation accuracy so far.
-        tries: the number of evaluations since the best one.
-        by_all: told whether this worker has written its own; tells whether all have.
-
-    Raises:
-        TrainingError: this worker cannot write its own.
+    Attributes:
+        epoch: epochs done.
+        best: the best validation accuracy so far; -1 before the first.
+        tries: evaluations since then.
     """
-    content = {
-        "format": _FORMAT,
-        "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "random": torch.get_rng_state(),
-        "dropout": dropout_calls(model),
-        "epoch": epoch,
-        "best": best,
-        "tries": tries,
-    }
-    # PyTorch would not say why it cannot write to a file.
-    data = io.BytesIO()
-    torch.save(content, data)
-    problem: OSError | None = None
-    with ExitStack() as stack:
-        try:
-            unfinished = stack.enter_context(unfinished_file(path))
-            unfinished.file.write(data.getbuffer())
-            unfinished.settle()
-        except OSError as error:
-            problem = error
-        if by_all(problem is None):
-            try:
-                with suppress(FileNotFoundError):
-                    path.replace(_previous(path))
-                unfinished.put()
-            except OSError as error:
-                problem = error
-    if problem is not None:
-        why = why_not_written(problem, path)
-        raise TrainingError(f"Cannot write the checkpoint {path}: {why}.") from problem
+
+    epoch: int = 0
+    best: float = -1.0
+    tries: int = 0
 
 
-def load_common_checkpoint(
-    path: Path,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    *,
-    least: Callable[[int], int],
-    by_all: Callable[[bool], bool],
-) -> tuple[int, float, int]:
-    """Restore the newest checkpoint that all workers have, if there is one.
+@dataclass(frozen=True)
+class Trained:
+    """What is trained, as far as going on depends on it; the model is told by its weights.
 
-    Args:
-        path: the file; the one before it is looked at, too.
-        model: the model to restore.
-        optimizer: the optimizer to restore.
-        least: told this worker's newest epoch; tells the least of all workers.
-        by_all: told whether this worker has that one; tells whether all have.
-
-    Returns:
-        As load_checkpoint.
-
-    Raises:
-        TrainingError: a file is no checkpoint or of another model, or the workers' are of
-            different trainings.
+    Attributes:
+        data: the name of the data set.
+        vertices: of the whole graph.
+        features: the length of a row.
+        classes: their number.
+        train, validation, test: how many vertices of the whole graph do each.
+        seed: of splits, weights and dropout.
     """
-    files = {_read(file)["epoch"]: file for file in (_previous(path), path) if file.exists()}
-    epoch = least(max(files, default=0))
-    # Who has none yet was killed before its first: then the others have no more than one.
-    if not by_all(epoch in files or (epoch == 0 and len(files) <= 1)):
-        raise TrainingError(
-            f"The workers' checkpoints {path}… are of different epochs, and not by one evaluation "
-            "as where a training is killed. Remove them to start anew."
+
+    data: str
+    vertices: int
+    features: int
+    classes: int
+    train: int
+    validation: int
+    test: int
+    seed: int
+
+    @classmethod
+    def of(cls, partition: Partition, seed: int) -> "Trained":
+        """Return what a worker trains; all say the same."""
+        return cls(
+            data=partition.name,
+            vertices=partition.total_vertices,
+            features=partition.features.shape[1],
+            classes=partition.classes,
+            train=partition.total_train,
+            validation=partition.total_validation,
+            test=partition.total_test,
+            seed=seed,
         )
-    return load_checkpoint(files.get(epoch, path), model, optimizer) if epoch else _NOTHING
 
 
-def load_checkpoint(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> tuple[int, float, int]:
-    """Restore a checkpoint if there is one.
+@dataclass(frozen=True)
+class _Facts:
+    """What a file says about itself."""
+
+    format: str
+    version: int
+    progress: Progress
+    trained: Trained
+
+
+class Checkpoint:
+    """The file of one training; all workers call the same methods at the same time.
 
     Args:
-        path: the file.
-        model: the model to restore; it must have the shapes of the one that was saved.
-        optimizer: the optimizer to restore.
-
-    Returns:
-        Epochs done, best validation accuracy, evaluations since then.
+        path: the file, of which only worker 0's machine has one.
+        model: saved and restored.
+        optimizer: Adam, saved and restored but for its options.
+        trained: what is trained.
+        sums: of all workers.
+        own: whether this is worker 0.
 
     Raises:
-        TrainingError: the file is no checkpoint, or of another model.
+        TrainingError: the model has a state that is no array.
     """
-    if not path.exists():
-        return _NOTHING
-    content = _read(path)
-    with _of_this_model(path):
-        model.load_state_dict(content["model"])
-        optimizer.load_state_dict(content["optimizer"])
-        restore_dropout_calls(model, content["dropout"])
-        torch.set_rng_state(content["random"])
-        return int(content["epoch"]), float(content["best"]), int(content["tries"])
+
+    def __init__(
+        self,
+        path: Path,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        trained: Trained,
+        sums: Sums,
+        *,
+        own: bool,
+    ) -> None:
+        self._path = path
+        self._model = model
+        self._optimizer = optimizer
+        self._trained = trained
+        self._sums = sums
+        self._own = own
+        self._places = _places(model, optimizer)
+
+    def save(self, progress: Progress) -> None:
+        """Write the file in one step, and keep the one before it beside it (``.before``).
+
+        Raises:
+            TrainingError: it cannot be written, which all workers hear; the one before it stays.
+        """
+        self._agree(self._written(progress) if self._own else "")
+
+    def restore(self) -> Progress:
+        """Go on from the file, if there is one.
+
+        Returns:
+            What was done before.
+
+        Raises:
+            TrainingError: it cannot be written, or is no checkpoint of this training; all hear it.
+        """
+        progress, arrays, problem = Progress(), dict[str, Tensor](), ""
+        if self._own:
+            try:
+                self._try_to_write()
+                progress, arrays = self._read()
+            except TrainingError as error:
+                problem = str(error)
+        self._agree(problem)
+        return self._shared(progress, arrays)
+
+    def _agree(self, problem: str) -> None:
+        if told := self._sums.told(problem):
+            raise TrainingError(told)
+
+    def _written(self, progress: Progress) -> str:
+        """Write the file; return what went wrong."""
+        facts = asdict(_Facts(FORMAT, VERSION, progress, self._trained))
+        arrays = {_FACTS: np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)}
+        arrays |= {name: _array(value) for name, value in self._state().items()}
+        try:
+            with unfinished_file(self._path) as unfinished:
+                np.savez(unfinished.file, **arrays)  # type: ignore[arg-type]
+                unfinished.settle()
+                with suppress(FileNotFoundError):
+                    self._path.replace(_previous(self._path))
+                unfinished.put()
+        except OSError as error:
+            return self._not_written(error)
+        return ""
+
+    def _try_to_write(self) -> None:
+        """Notice before the first epoch what would else be noticed after some."""
+        try:
+            with unfinished_file(self._path):
+                pass
+        except OSError as error:
+            raise TrainingError(self._not_written(error)) from error
+
+    def _not_written(self, error: OSError) -> str:
+        why = why_not_written(error, self._path)
+        return f"Cannot write the checkpoint {self._path}: {why}."
+
+    def _state(self) -> dict[str, Tensor]:
+        """Return all that is saved, by its name in the archive."""
+        state = {f"{_MODEL}/{name}": value for name, value in self._model.state_dict().items()}
+        of_parameters = self._optimizer.state_dict()["state"]
+        for number, values in of_parameters.items():
+            state |= {_name(number, what): values[what] for what in _OF_PARAMETER}
+        return state
+
+    def _read(self) -> tuple[Progress, dict[str, Tensor]]:
+        # Who was killed between two names has left the one before it alone.
+        files = [path for path in (self._path, _previous(self._path)) if path.exists()]
+        if not files:
+            return Progress(), {}
+        try:
+            facts = self._read_facts(files[0])
+            kinds = {_FACTS: _FACTS_KIND} | {
+                name: _kind(like, optional=name.startswith(_OPTIMIZER))
+                for name, like in self._places.items()
+            }
+            found = read_npz(files[0], kinds, remedy=_REMEDY, limit=self._limit)
+        except ArraysError as error:
+            raise TrainingError(f"No checkpoint of this training: {error}.") from error
+        del found[_FACTS]
+        return facts.progress, self._fitting(found, files[0])
+
+    def _read_facts(self, path: Path) -> _Facts:
+        limit = UnpackLimit(_MOST_FACTS, 0)
+        kinds = {_FACTS: _FACTS_KIND}
+        found = read_npz(path, kinds, remedy=_REMEDY, limit=limit, others=True)
+        try:
+            told = parse_json(found[_FACTS].tobytes())
+            if not isinstance(told, dict) or (told.get("format"), told.get("version")) != (
+                *(FORMAT, VERSION),
+            ):
+                raise RecordError(f"it is not of the format {FORMAT}, version {VERSION}")
+            facts = make_record(_Facts, told)
+            if facts.progress.epoch < 1:
+                raise RecordError("it is of no epoch")
+        except RecordError as error:
+            raise TrainingError(f"{path} is no checkpoint: {error}; {_REMEDY}.") from error
+        for field in fields(Trained):
+            before, now = (getattr(each, field.name) for each in (facts.trained, self._trained))
+            if before != now:
+                raise TrainingError(
+                    f"{path} is the checkpoint of another training: there {field.name} was "
+                    f"{before}, and here it is {now}; {_REMEDY}."
+                )
+        return facts
+
+    @property
+    def _limit(self) -> UnpackLimit:
+        """What the arrays of this training take, so that no file can cost more."""
+        sizes = (like.numel() * like.element_size() for like in self._places.values())
+        return UnpackLimit(_MOST_FACTS + sum(sizes) + _HEADER_BYTES * len(self._places), 0)
+
+    def _fitting(self, found: Mapping[str, NDArray[Any]], path: Path) -> dict[str, Tensor]:
+        for name, array in found.items():
+            shape = tuple(self._places[name].shape)
+            if array.shape != shape:
+                raise TrainingError(
+                    f"{path} is no checkpoint of this model: {name} has the shape {array.shape} "
+                    f"there, and {shape} here; {_REMEDY}."
+                )
+        for number in _numbers(self._places):
+            there = [_name(number, what) in found for what in _OF_PARAMETER]
+            if any(there) and not all(there):
+                raise TrainingError(
+                    f"{path} is no checkpoint: the state of parameter {number} is not whole; "
+                    f"{_REMEDY}."
+                )
+        return {name: torch.from_numpy(array) for name, array in found.items()}
+
+    def _shared(self, progress: Progress, arrays: dict[str, Tensor]) -> Progress:
+        """Give all workers what worker 0 has read."""
+        told = torch.tensor([progress.epoch, progress.best, progress.tries], dtype=torch.float64)
+        epoch, best, tries = self._sums.spread(told).tolist()
+        if not epoch:
+            return Progress()
+        there = torch.tensor([name in arrays for name in self._places], dtype=torch.uint8)
+        self._sums.spread(there)
+        state = {}
+        for (name, like), is_there in zip(self._places.items(), there.tolist(), strict=True):
+            if is_there:
+                value = arrays[name] if self._own else torch.zeros(like.shape, dtype=like.dtype)
+                state[name] = self._sums.spread(value)
+        self._model.load_state_dict(
+            {name: state[f"{_MODEL}/{name}"] for name in self._model.state_dict()}
+        )
+        of_parameters = {
+            number: {what: state[_name(number, what)] for what in _OF_PARAMETER}
+            for number in _numbers(self._places)
+            if _name(number, _OF_PARAMETER[0]) in state
+        }
+        options = self._optimizer.state_dict()["param_groups"]
+        self._optimizer.load_state_dict({"state": of_parameters, "param_groups": options})
+        return Progress(int(epoch), best, int(tries))
 
 
 def _previous(path: Path) -> Path:
     return path.with_name(f"{path.name}.before")
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        # PyTorch would unpack whatever it finds.
-        check_not_packed(path, _REMEDY)
-    except ArraysError as error:
-        raise TrainingError(f"This is no checkpoint: {error}.") from error
-    with _of_this_model(path):
-        # Only tensors and plain data are loaded, so that no pickle in the file is executed.
-        content: dict[str, Any] = torch.load(path, weights_only=True)
-        if content["format"] != _FORMAT:
-            raise KeyError("format")
-        return content | {"epoch": int(content["epoch"])}
+def _name(number: int, what: str) -> str:
+    return f"{_OPTIMIZER}/{number}/{what}"
 
 
-@contextmanager
-def _of_this_model(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        raise TrainingError(
-            f"{path} is no checkpoint of this model ({type(error).__name__}): {_REMEDY}."
-        ) from error
+def _numbers(places: Mapping[str, Tensor]) -> list[int]:
+    """Return the numbers of the optimizer's parameters."""
+    named = (name.split("/") for name in places if name.startswith(f"{_OPTIMIZER}/"))
+    return sorted({int(parts[1]) for parts in named})
+
+
+def _places(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return what each array of a checkpoint is like, by its name; no memory is taken for it.
+
+    Raises:
+        TrainingError: the model has a state that is no array.
+    """
+    places = {}
+    for name, value in model.state_dict().items():
+        try:
+            _array(value[:0] if value.dim() else value)
+        except (AttributeError, TypeError) as error:
+            raise TrainingError(
+                f"The model's {name} cannot be saved: a checkpoint holds arrays of numbers, of "
+                "types that NumPy has. Train without --checkpoint, or change the model."
+            ) from error
+        places[f"{_MODEL}/{name}"] = _like(value)
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    for number, parameter in enumerate(parameters):
+        for what in _OF_PARAMETER:
+            alone = torch.empty((), dtype=torch.float32, device="meta")
+            places[_name(number, what)] = alone if what == "step" else _like(parameter)
+    return places
+
+
+def _like(value: Tensor) -> Tensor:
+    return torch.empty(value.shape, dtype=value.dtype, device="meta")
+
+
+def _array(value: Tensor) -> NDArray[Any]:
+    array: NDArray[Any] = value.detach().cpu().numpy()
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def _kind(like: Tensor, *, optional: bool) -> ArrayKind:
+    dtype = torch.empty(0, dtype=like.dtype).numpy().dtype.newbyteorder("<")
+    return ArrayKind((dtype.str,), (like.dim(),), optional)

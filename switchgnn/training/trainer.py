@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from switchgnn.training.bins.rounds import BinnedSum
-from switchgnn.training.checkpoint import load_common_checkpoint, save_checkpoint
+from switchgnn.training.checkpoint import Checkpoint, Progress, Trained
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import Sums
-from switchgnn.training.layers.dropout import VertexDropout
+from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums.remote_sum import RemoteSum
 
@@ -33,8 +33,8 @@ class TrainOptions:
         evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
         patience: evaluations without a better validation accuracy after which training
             stops; 0 for never.
-        checkpoint: the file to save to after each evaluation, and to resume from if it
-            exists; None for none.
+        checkpoint: the file that worker 0 saves to after each evaluation, and that all go on
+            from if it exists; None for none.
     """
 
     epochs: int = 100
@@ -116,28 +116,43 @@ class Trainer:
         self._labels = torch.from_numpy(partition.labels)
         if partition.total_train == 0:
             raise TrainingError("No vertex has a label to train on: look at the split.")
+        self._progress = Progress()
+        self._checkpoint = self._open_checkpoint()
+
+    def resume(self) -> int:
+        """Go on from the checkpoint, if there is one; return the number of epochs done.
+
+        Raises:
+            TrainingError: the checkpoint is of another training, or cannot be written.
+        """
+        if self._checkpoint is not None:
+            self._progress = self._checkpoint.restore()
+        return self._progress.epoch
 
     def run(self) -> Iterator[EpochReport]:
         """Train; yield a report after each epoch.
 
         Raises:
-            SwitchGNNError: an exchange failed, or the checkpoint is of another training.
+            SwitchGNNError: an exchange failed, or the checkpoint cannot be written.
         """
-        done, best, tries = self._resume()
-        for epoch in range(done + 1, self._options.epochs + 1):
+        done = self._progress
+        for epoch in range(done.epoch + 1, self._options.epochs + 1):
             report = self._epoch(epoch)
             yield report
             if report.accuracy is None:
                 continue
             reached = report.accuracy.validation or 0.0
-            best, tries = (reached, 0) if reached > best else (best, tries + 1)
-            self._save(epoch, best, tries)
-            if self._options.patience and tries >= self._options.patience:
+            better = reached > done.best
+            done = Progress(epoch, max(reached, done.best), 0 if better else done.tries + 1)
+            if self._checkpoint is not None:
+                self._checkpoint.save(done)
+            if self._options.patience and done.tries >= self._options.patience:
                 return
 
     def _epoch(self, epoch: int) -> EpochReport:
         clock = self._remote.clock
         exchange, waiting, reduce = clock.exchanging, clock.waiting, self._sums.seconds
+        begin_epoch(self.model, seed=self._options.seed, epoch=epoch, worker=self._partition.worker)
         started = time.perf_counter()
         loss = self._step()
         seconds = time.perf_counter() - started
@@ -196,30 +211,14 @@ class Trainer:
         shares = [float(hit / all_) if all_ else None for hit, all_ in self._sums.add(counts)]
         return Accuracy(*shares)
 
-    def _resume(self) -> tuple[int, float, int]:
+    def _open_checkpoint(self) -> Checkpoint | None:
         if self._options.checkpoint is None:
-            return 0, -1.0, 0
-        return load_common_checkpoint(
+            return None
+        return Checkpoint(
             self._options.checkpoint,
             self.model,
             self._optimizer,
-            least=self._sums.least,
-            by_all=self._by_all,
+            Trained.of(self._partition, self._options.seed),
+            self._sums,
+            own=self._partition.worker == 0,
         )
-
-    def _save(self, epoch: int, best: float, tries: int) -> None:
-        if self._options.checkpoint is not None:
-            save_checkpoint(
-                self._options.checkpoint,
-                self.model,
-                self._optimizer,
-                epoch=epoch,
-                best=best,
-                tries=tries,
-                by_all=self._by_all,
-            )
-
-    def _by_all(self, done: bool) -> bool:
-        """Tell whether all workers have done what this one has or has not."""
-        failed = torch.tensor([0.0 if done else 1.0])
-        return float(self._sums.add(failed)) == 0.0

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -120,16 +120,17 @@ def run_train_worker(task: TrainTask) -> None:
 def _train(task: TrainTask, events: EventWriter) -> None:
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // _world_size()))
     partition = read_partition(task.partitions, task.worker)
-    # The weights are the same everywhere; later random numbers may differ by worker.
+    # The weights are the same everywhere; what is drawn later follows from the epoch.
     torch.manual_seed(task.options.seed)
     with templates_removed():
         model = build_model(task.model, partition.features.shape[1], partition.classes)
-    torch.manual_seed(task.options.seed * 1000 + 1 + task.worker)
     opened = transport_kind(task.transport).open(_end(task, partition))
     with _together(task), opened as transport:
         with _distributed(model, partition, transport, task) as remote:
-            trainer = Trainer(model, partition, remote, _own_options(task))
+            trainer = Trainer(model, partition, remote, task.options)
             with serving_metrics(task.metrics, _view(task, transport, remote)):
+                for _ in range(trainer.resume()):
+                    transport.next_epoch()
                 events.write("ready")
                 for report in trainer.run():
                     transport.next_epoch()
@@ -163,15 +164,6 @@ def _distributed(
     with RemoteSum(transport) as remote:
         distribute(model, partition, remote, seed=task.options.seed)
         yield remote
-
-
-def _own_options(task: TrainTask) -> TrainOptions:
-    """Give each worker its own checkpoint, because their random numbers differ."""
-    checkpoint = task.options.checkpoint
-    if checkpoint is None:
-        return task.options
-    own = checkpoint.with_name(f"{checkpoint.name}.{task.worker}")
-    return replace(task.options, checkpoint=own)
 
 
 def _world_size() -> int:

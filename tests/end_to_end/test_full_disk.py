@@ -127,7 +127,7 @@ class TestTraining:
     def test_every_moment(self, limit, tmp_path):
         options = ("--evaluate-every", 1, "--transport", "switch", "--checkpoint", "saved")
         code, errors, left = on_a_disk(limit, tmp_path, *self.TRAIN, *words_of(LOOPBACK), *options)
-        assert left in (set(), {"saved.0", "saved.1"})
+        assert left <= {"saved", "saved.before"}
         assert (code, len(errors)) in {(2, 1), (0, 0)}
         assert all("; make room" in error for error in errors)
 

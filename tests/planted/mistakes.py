@@ -19,6 +19,7 @@ BAD_INPUT = f"{E2E}/test_bad_input.py"
 CAPTURE = f"{E2E}/test_capture.py"
 LOGS = f"{E2E}/test_logs.py"
 PTF = "tests/ptf/test_ptf.py"
+CHECKPOINT = "tests/training/test_checkpoint.py"
 LAYERS = "tests/training/layers/test_layers.py"
 INTERRUPTION = "tests/commands/shared/test_interruption.py"
 RUNNER = "tests/experiments/test_runner.py"
@@ -90,19 +91,37 @@ MISTAKES = (
         "checkpoint_forgets_dropout",
         TRAIN,
         "a training that goes on drops what its first epochs have dropped",
-        "switchgnn/training/checkpoint.py",
-        '        restore_dropout_calls(model, content["dropout"])\n',
-        "",
-        (f"{TRAIN}::test_a_training_goes_on_where_it_stopped",),
+        "switchgnn/training/layers/dropout.py",
+        "            module.epoch, module.calls = epoch, 0\n",
+        "            module.epoch, module.calls = module.epoch + 1, 0\n",
+        (f"{TRAIN}::test_a_training_goes_on_where_it_stopped[False]",),
     ),
     Mistake(
         "checkpoint_forgets_epochs",
         TRAIN,
         "a training that goes on begins with the first epoch",
         "switchgnn/training/checkpoint.py",
-        '        return int(content["epoch"]), ',
-        "        return 0, ",
-        (f"{TRAIN}::test_a_training_goes_on_where_it_stopped",),
+        "        return Progress(int(epoch), best, int(tries))\n",
+        "        return Progress()\n",
+        (f"{TRAIN}::test_a_training_goes_on_where_it_stopped[False]",),
+    ),
+    Mistake(
+        "checkpoint_forgets_the_optimizer",
+        TRAIN,
+        "a training that goes on forgets what Adam has remembered",
+        "switchgnn/training/checkpoint.py",
+        '{"state": of_parameters, "param_groups": options}',
+        '{"state": {}, "param_groups": options}',
+        (f"{CHECKPOINT}::test_another_number_of_workers_goes_on_as_if_never_interrupted[1-3]",),
+    ),
+    Mistake(
+        "checkpoint_of_one_worker",
+        TRAIN,
+        "worker 0 goes on from the checkpoint alone",
+        "switchgnn/training/checkpoint.py",
+        "state[name] = self._sums.spread(value)",
+        "state[name] = value",
+        (f"{CHECKPOINT}::test_another_number_of_workers_goes_on_as_if_never_interrupted[1-3]",),
     ),
     Mistake(
         "last_step_left_out",

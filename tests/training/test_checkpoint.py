@@ -1,21 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints: whole or not there, of this model only, and never run as code."""
+"""Checkpoints: whole or not there, of this training alone, for any workers, and never run."""
 
 import os
 import pickle
 import zipfile
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.training.checkpoint import (  # noqa: E402
-    load_checkpoint,
-    load_common_checkpoint,
-    save_checkpoint,
-)
+from switchgnn.training.checkpoint import Checkpoint, Progress, Trained  # noqa: E402
+from switchgnn.training.data.load import load_dataset  # noqa: E402
 from switchgnn.training.errors import TrainingError  # noqa: E402
+from switchgnn.training.gradients import Sums  # noqa: E402
+from tests.training.threads import train_in_threads  # noqa: E402
+
+TRAINED = Trained("karate", 34, 3, 2, train=20, validation=7, test=7, seed=0)
+DONE = Progress(7, 0.5, 2)
 
 
 def make(width=3):
@@ -29,80 +34,209 @@ def step(model, optimizer):
     optimizer.step()
 
 
-def test_what_was_saved_comes_back(tmp_path):
-    model, optimizer = make()
+def stepped(width=3):
+    model, optimizer = make(width)
     step(model, optimizer)
-    path = tmp_path / "saved.pt"
-    save_checkpoint(path, model, optimizer, epoch=7, best=0.5, tries=2, by_all=bool)
-    drawn = torch.rand(4)
+    return model, optimizer
+
+
+def checkpoint(path, both=None, *, trained=TRAINED, sums=None):
+    return Checkpoint(path, *(both or make()), trained, sums or Sums(), own=True)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A file, in a folder of its own."""
+    (tmp_path / "there").mkdir()
+    path = tmp_path / "there" / "saved"
+    checkpoint(path, stepped()).save(DONE)
+    return path
+
+
+def refused(path, both=None, **options):
+    with pytest.raises(TrainingError) as error:
+        checkpoint(path, both, **options).restore()
+    return str(error.value)
+
+
+def changed(path, change):
+    """Write the file's arrays again, changed."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    change(arrays)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def test_what_was_saved_comes_back(tmp_path):
+    model, optimizer = stepped()
+    path = tmp_path / "saved"
+    checkpoint(path, (model, optimizer)).save(DONE)
     other, other_optimizer = make()
-    assert load_checkpoint(path, other, other_optimizer) == (7, 0.5, 2)
-    assert torch.equal(torch.rand(4), drawn)
+    assert checkpoint(path, (other, other_optimizer)).restore() == DONE
     for _ in range(2):
         step(model, optimizer)
         step(other, other_optimizer)
     assert torch.equal(model.weight, other.weight)
-    assert [entry.name for entry in path.parent.iterdir()] == ["saved.pt"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["saved"]
 
 
-@pytest.mark.parametrize("other", [True, False])
-def test_it_is_there_for_all_workers_or_for_none(tmp_path, other):
-    """Those of different epochs would be of no use."""
-    path = tmp_path / "saved.pt"
-    save_checkpoint(path, *make(), epoch=1, best=0.0, tries=0, by_all=bool)
-    told = []
-
-    def by_all(done):
-        told.append(done)
-        assert load_checkpoint(path, *make())[0] == 1
-        return done and other
-
-    save_checkpoint(path, *make(), epoch=2, best=0.0, tries=0, by_all=by_all)
-    assert told == [True]
-    assert load_checkpoint(path, *make())[0] == 1 + other
-    files = {entry.name for entry in tmp_path.iterdir()}
-    assert files == ({"saved.pt", "saved.pt.before"} if other else {"saved.pt"})
+def test_numpy_reads_the_weights(saved):
+    with np.load(saved) as archive:
+        assert archive["model/weight"].shape == (2, 3)
 
 
-def test_who_cannot_write_tells_the_others(tmp_path):
-    (tmp_path / "file").touch()
-    told = []
-    with pytest.raises(TrainingError, match=r"Cannot write the checkpoint .*file/saved\.pt: "):
-        save_checkpoint(
-            tmp_path / "file" / "saved.pt", *make(), epoch=1, best=0.0, tries=0, by_all=told.append
-        )
-    assert told == [False]
+def test_a_parameter_that_was_never_used_has_no_state(tmp_path):
+    def unused():
+        model = torch.nn.ModuleList([torch.nn.Linear(3, 2), torch.nn.Linear(5, 2)])
+        return model, torch.optim.Adam(model.parameters())
+
+    model, optimizer = unused()
+    model[1](torch.ones(1, 5)).sum().backward()
+    optimizer.step()
+    checkpoint(tmp_path / "saved", (model, optimizer)).save(DONE)
+    other, other_optimizer = unused()
+    checkpoint(tmp_path / "saved", (other, other_optimizer)).restore()
+    assert sorted(other_optimizer.state_dict()["state"]) == [2, 3]
+    assert torch.equal(other[0].weight, model[0].weight)
+
+
+def test_options_of_the_optimizer_are_those_of_now(saved):
+    model = make()[0]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.5)
+    checkpoint(saved, (model, optimizer)).restore()
+    assert optimizer.param_groups[0]["lr"] == 0.5
+
+
+def test_the_one_before_is_kept(saved):
+    checkpoint(saved, stepped()).save(replace(DONE, epoch=9))
+    previous = saved.with_name("saved.before")
+    assert {entry.name for entry in saved.parent.iterdir()} == {"saved", "saved.before"}
+    assert checkpoint(saved).restore().epoch == 9
+    assert checkpoint(previous).restore().epoch == 7
+
+
+def test_killed_between_two_names(saved):
+    """The last one has its new name already, and the next one none yet."""
+    saved.rename(saved.with_name("saved.before"))
+    assert checkpoint(saved).restore() == DONE
 
 
 def test_no_file_is_a_new_training(tmp_path):
-    assert load_checkpoint(tmp_path / "none.pt", *make()) == (0, -1.0, 0)
+    assert checkpoint(tmp_path / "none").restore() == Progress()
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_another_model_is_refused(tmp_path):
-    path = tmp_path / "saved.pt"
-    save_checkpoint(path, *make(3), epoch=1, best=0.0, tries=0, by_all=bool)
-    with pytest.raises(TrainingError, match="no checkpoint of this model"):
-        load_checkpoint(path, *make(4))
+def test_a_place_that_cannot_be_written_is_noticed_before_the_first_epoch(tmp_path):
+    (tmp_path / "file").touch()
+    assert "Cannot write the checkpoint" in refused(tmp_path / "file" / "saved")
 
 
-def test_a_packed_one_is_not_unpacked(tmp_path):
-    path, packed = tmp_path / "saved.pt", tmp_path / "packed.pt"
-    save_checkpoint(path, *make(10_000), epoch=1, best=0.0, tries=0, by_all=bool)
-    with zipfile.ZipFile(path) as saved, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in saved.namelist():
-            new.writestr(name, bytes(len(saved.read(name))))
-    with pytest.raises(TrainingError, match="would unpack to"):
-        load_checkpoint(packed, *make(10_000))
+def test_what_cannot_be_written_leaves_the_one_before(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def full(file, **_arrays):
+        file.write(b"PK")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(TrainingError, match=r"Cannot write the checkpoint .*; make room"):
+        checkpoint(saved, stepped()).save(replace(DONE, epoch=9))
+    assert saved.read_bytes() == before
+    assert [entry.name for entry in saved.parent.iterdir()] == ["saved"]
 
 
-@pytest.mark.parametrize("name", ["random", "epoch", "best", "tries"])
-def test_one_without_a_field_is_refused(tmp_path, name):
-    path = tmp_path / "saved.pt"
-    save_checkpoint(path, *make(), epoch=1, best=0.0, tries=0, by_all=bool)
-    content = torch.load(path, weights_only=True)
-    torch.save(content | {name: None}, path)
-    with pytest.raises(TrainingError, match="no checkpoint of this model"):
-        load_checkpoint(path, *make())
+class Second(Sums):
+    """Worker 1, which hears what worker 0 has told."""
+
+    def __init__(self, heard):
+        super().__init__()
+        self._alone = False
+        self._heard = iter(heard)
+
+    def _broadcast(self, values):
+        values.copy_(torch.as_tensor(next(self._heard)))
+
+
+def test_other_workers_hear_why(tmp_path):
+    why = list(b"Cannot write.")
+    second = Checkpoint(
+        tmp_path / "nowhere" / "saved",
+        *make(),
+        TRAINED,
+        Second([len(why), why, len(why), why]),
+        own=False,
+    )
+    for call in (lambda: second.save(DONE), second.restore):
+        with pytest.raises(TrainingError, match=r"^Cannot write\.$"):
+            call()
+
+
+def test_another_model_is_refused(saved):
+    assert "model/weight has the shape (2, 3) there, and (2, 4) here" in refused(saved, make(4))
+    model = torch.nn.Linear(3, 2, bias=False)
+    both = model, torch.optim.Adam(model.parameters())
+    assert "which does not belong there" in refused(saved, both)
+    model = torch.nn.Bilinear(3, 1, 2)
+    both = model, torch.optim.Adam(model.parameters())
+    assert refused(saved, both)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"data": "digits"}, "there data was karate, and here it is digits"),
+        ({"seed": 3}, "there seed was 0, and here it is 3"),
+        ({"train": 4}, "there train was 20, and here it is 4"),
+    ],
+)
+def test_another_training_is_refused(saved, change, words):
+    assert words in refused(saved, trained=replace(TRAINED, **change))
+
+
+def test_it_takes_no_more_memory_than_the_model(saved):
+    """Neither as a large file, nor as a small one that is unpacked."""
+    packed = saved.with_name("packed")
+    size = 4 << 20
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, data + bytes(size) if name == "model/weight.npy" else data)
+    assert packed.stat().st_size < size / 100
+    assert "would unpack to" in refused(packed)
+    changed(saved, lambda arrays: arrays.update({"model/weight": np.zeros((1 << 10, 1 << 10))}))
+    assert "would unpack to" in refused(saved)
+
+
+@pytest.mark.parametrize("name", ["facts", "model/weight", "optimizer/0/step"])
+def test_one_without_an_array_is_refused(saved, name):
+    changed(saved, lambda arrays: arrays.pop(name))
+    assert "no checkpoint" in refused(saved).lower()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        b"",
+        b"[]",
+        b'{"format": "switchgnn-checkpoint", "version": 2}',
+        b'{"format": "switchgnn-checkpoint", "version": 3}',
+        b"x" * (1 << 17),
+    ],
+)
+def test_strange_facts_are_refused(saved, facts):
+    changed(saved, lambda arrays: arrays.update(facts=np.frombuffer(facts, dtype=np.uint8)))
+    assert "no checkpoint" in refused(saved).lower()
+
+
+@pytest.mark.parametrize("epoch", [0, -1])
+def test_an_epoch_that_is_none_is_refused(saved, epoch):
+    def change(arrays):
+        text = arrays["facts"].tobytes().replace(b'"epoch": 7', f'"epoch": {epoch}'.encode())
+        arrays["facts"] = np.frombuffer(text, dtype=np.uint8)
+
+    changed(saved, change)
+    assert "it is of no epoch" in refused(saved)
 
 
 class _Trap:
@@ -110,80 +244,55 @@ class _Trap:
         return (os.mkdir, ("trapped",))
 
 
-def test_a_pickle_is_not_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("where", ["file", "array", "torch"])
+def test_a_pickle_is_not_run(saved, where, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "saved.pt"
-    path.write_bytes(pickle.dumps(_Trap()))
-    with pytest.raises(TrainingError, match="no checkpoint"):
-        load_checkpoint(path, *make())
+    if where == "file":
+        saved.write_bytes(pickle.dumps(_Trap()))
+    elif where == "torch":
+        torch.save({"model": _Trap()}, saved)
+    else:
+        changed(saved, lambda arrays: arrays.update({"model/weight": np.array(_Trap())}))
+    assert "no checkpoint" in refused(saved).lower()
     assert not (tmp_path / "trapped").exists()
 
 
-def save(path, epoch):
-    save_checkpoint(path, *make(), epoch=epoch, best=0.0, tries=0, by_all=bool)
+def test_a_state_that_is_no_array_is_refused_at_once(tmp_path):
+    model, optimizer = make()
+    model.register_buffer("halves", torch.zeros(2, dtype=torch.bfloat16))
+    with pytest.raises(TrainingError, match="The model's halves cannot be saved"):
+        checkpoint(tmp_path / "saved", (model, optimizer))
 
 
-def resume(paths):
-    """What each worker begins with: they agree one after the other, as if all at once."""
-    newest = []
-    for path in paths:
-        with pytest.raises(StopIteration):
-            load_common_checkpoint(path, *make(), least=noting(newest), by_all=bool)
-    has = []
-    for path in paths:
-        with pytest.raises(StopIteration):
-            load_common_checkpoint(path, *make(), least=lambda _: min(newest), by_all=noting(has))
-    return [
-        load_common_checkpoint(
-            path, *make(), least=lambda _: min(newest), by_all=lambda _: all(has)
-        )[0]
-        for path in paths
-    ]
+@pytest.fixture(scope="module")
+def karate():
+    return load_dataset("karate")
 
 
-def noting(values):
-    def note(value):
-        values.append(value)
-        raise StopIteration
-
-    return note
+def losses(results):
+    return [report.loss for report in results[0][0]]
 
 
-@pytest.mark.parametrize(
-    ("saved", "epoch"),
-    [
-        ([[2, 4], [2, 4]], 4),
-        ([[2, 4], [2]], 2),  # killed before its own was put into place
-        ([[2, 4, 6], [2, 4]], 4),
-        ([[2], []], 0),
-        ([[], []], 0),
-    ],
-)
-def test_workers_go_on_from_the_newest_that_all_have(tmp_path, saved, epoch):
-    paths = [tmp_path / f"saved.{worker}" for worker in range(2)]
-    for path, epochs in zip(paths, saved, strict=True):
-        for each in epochs:
-            save(path, each)
-    assert resume(paths) == [epoch, epoch]
+HALF, WHOLE = 4, 8
 
 
-def test_killed_between_two_names(tmp_path):
-    """The last one has its new name already, and the next one none yet."""
-    paths = [tmp_path / f"saved.{worker}" for worker in range(2)]
-    for path in paths:
-        save(path, 2)
-        save(path, 4)
-    paths[1].rename(paths[1].with_name("saved.1.before"))
-    assert resume(paths) == [4, 4]
-    save(paths[0], 6)
-    assert resume(paths) == [4, 4]
+@pytest.mark.parametrize(("first", "then"), [(1, 3), (3, 1), (2, 4)])
+def test_another_number_of_workers_goes_on_as_if_never_interrupted(karate, first, then, tmp_path):
+    how = {"model": "gcn", "checkpoint": tmp_path / "saved"}
+    whole = losses(train_in_threads(karate, then, model="gcn", epochs=WHOLE))
+    began = losses(train_in_threads(karate, first, epochs=HALF, **how))
+    rest = losses(train_in_threads(karate, then, epochs=WHOLE, **how))
+    assert began + rest == pytest.approx(whole, abs=2e-5)
+    assert len(rest) == WHOLE - HALF
 
 
-@pytest.mark.parametrize("saved", [[[2, 4, 6, 8], [2, 4]], [[2, 4], []]])
-def test_those_of_different_trainings_are_refused(tmp_path, saved):
-    paths = [tmp_path / f"saved.{worker}" for worker in range(2)]
-    for path, epochs in zip(paths, saved, strict=True):
-        for each in epochs:
-            save(path, each)
-    with pytest.raises(TrainingError, match="are of different epochs"):
-        resume(paths)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_dropout_goes_on_as_if_never_interrupted(karate, workers, tmp_path):
+    how = {"model": "gcn", "dropout": 0.5}
+    whole, weights = train_in_threads(karate, workers, epochs=WHOLE, **how)[-1]
+    for epochs in (HALF, WHOLE):
+        rest, again = train_in_threads(
+            karate, workers, epochs=epochs, checkpoint=tmp_path / "saved", **how
+        )[-1]
+    assert [report.loss for report in rest] == [report.loss for report in whole[HALF:]]
+    assert all(torch.equal(again[name], weights[name]) for name in weights)

@@ -8,8 +8,6 @@ most, below the rounding of float32 for the fan-ins here; so the tolerance is th
 float32 sums in another order, carried through the epochs.
 """
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -17,77 +15,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.training.data.load import load_dataset  # noqa: E402
-from switchgnn.training.gradients import Sums  # noqa: E402
-from switchgnn.training.layers.models import ModelOptions, build_model  # noqa: E402
-from switchgnn.training.layers.whole import distribute  # noqa: E402
-from switchgnn.training.partition import partition_dataset  # noqa: E402
-from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
-from switchgnn.training.trainer import Trainer, TrainOptions  # noqa: E402
-from tests.support.speed import seconds_here  # noqa: E402
-from tests.training.gathering import Gathering  # noqa: E402
 from tests.training.plain_loop import train_plainly  # noqa: E402
+from tests.training.threads import EPOCHS, train_in_threads  # noqa: E402
 
 TOLERANCE = 2e-4
-EPOCHS = 8
-
-
-class ThreadSums(Sums):
-    """Adds up over threads; the last to come adds."""
-
-    def __init__(self, shared, *, factor=1.0):
-        super().__init__()
-        self._alone = False
-        self.shared = shared
-        self.factor = factor
-
-    def _reduce(self, values):
-        barrier, pile = self.shared
-        pile.append(values.clone() * self.factor)
-        barrier.wait()
-        total = sum(pile)
-        barrier.wait()
-        values.copy_(total)
-        if barrier.wait() == 0:
-            pile.clear()
-        barrier.wait()
-
-
-def train_in_threads(data, workers, *, model, spoil=None, factor=1.0, dropout=0.0, seed=0):
-    assignment = np.random.default_rng(5).permutation(np.arange(data.vertices) % workers)
-    gathering = Gathering(data.graph, assignment, spoil=spoil)
-    shared = (threading.Barrier(workers, timeout=seconds_here(60)), [])
-    shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
-    options = TrainOptions(
-        epochs=EPOCHS, weight_decay=5e-4, evaluate_every=EPOCHS, input_dropout=dropout / 2
-    )
-    torch.manual_seed(0)
-    state = build_model(shape, data.features.shape[1], data.classes).state_dict()
-    results, errors = {}, []
-
-    def work(part):
-        try:
-            net = build_model(shape, data.features.shape[1], data.classes)
-            net.load_state_dict(state)
-            with RemoteSum(gathering.transport(part.worker)) as remote:
-                distribute(net, part, remote, seed=seed)
-                sums = ThreadSums(shared, factor=factor if part.worker == 0 else 1.0)
-                reports = list(Trainer(net, part, remote, options, sums=sums).run())
-            results[part.worker] = (reports, net.state_dict())
-        except BaseException as error:
-            errors.append(error)
-            gathering.barrier.abort()
-            shared[0].abort()
-
-    threads = [
-        threading.Thread(target=work, args=(part,), daemon=True)
-        for part in partition_dataset(data, assignment)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(seconds_here(100))
-    assert not errors, errors
-    return [results[worker] for worker in range(workers)]
 
 
 def distance(data, workers, **options):

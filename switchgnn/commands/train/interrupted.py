@@ -74,9 +74,7 @@ class Reached:
     def _sentence(self) -> str:
         last = self._events[-1]["epoch"] if self._events else 0
         words = f"Interrupted over {self._transport} after {last:,} of {self._epochs:,} epochs"
-        if self._checkpoint is not None and any(
-            self._checkpoint.parent.glob(f"{self._checkpoint.name}.*")
-        ):
+        if self._checkpoint is not None and self._checkpoint.exists():
             return f"{words}; the same command goes on from {self._checkpoint}."
         return f"{words}."
 

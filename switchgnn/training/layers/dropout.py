@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dropout that drops the same units however the vertices are split over workers.
 
-Which units are dropped follows from the seed, the call, the vertex's id and the column, by
-the mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), instead of from one
-stream of random numbers per process.
+Which units are dropped follows from the seed, the epoch, the call in it, the vertex's id and the
+column, by the mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), instead of from
+one stream of random numbers per process. So a training that goes on needs nothing but the number
+of its epoch to draw what it would have drawn.
 """
 
 import math
@@ -29,11 +30,16 @@ class VertexDropout(nn.Module):
         share: the share of the units that are dropped, 0 <= share < 1.
         vertices: int64[n], the id of each row in the whole graph.
         seed: the same on every worker, but different for each such module of a model.
+
+    Attributes:
+        epoch: its number; 0 where nobody tells it.
+        calls: how often it has drawn in this epoch.
     """
 
     def __init__(self, share: float, vertices: Tensor, seed: int) -> None:
         super().__init__()
         self.share = share
+        self.epoch = 0
         self.calls = 0
         self._seed = seed
         self._vertices = vertices
@@ -52,8 +58,10 @@ class VertexDropout(nn.Module):
 
     def _kept(self, columns: int) -> NDArray[np.bool_]:
         """Return which units stay, bool[n, columns]: those that draw the share or more."""
-        call = np.full(1, self._seed % (1 << 64), dtype=np.uint64) * _WEYL + np.uint64(self.calls)
-        of_vertex = self._vertices.numpy().astype(np.uint64) * _WEYL + _mix(call)
+        seed = np.full(1, self._seed % (1 << 64), dtype=np.uint64)
+        of_epoch = _mix(seed * _WEYL + np.uint64(self.epoch))
+        of_call = _mix(of_epoch * _WEYL + np.uint64(self.calls))
+        of_vertex = self._vertices.numpy().astype(np.uint64) * _WEYL + of_call
         starts = _mix(of_vertex)
         steps = np.arange(1, columns + 1, dtype=np.uint64) * _WEYL
         least = np.uint64(math.ceil(float(np.float32(self.share)) * (1 << _UNIFORM_BITS)))
@@ -96,13 +104,17 @@ def drop_by_vertex(model: nn.Module, vertices: Tensor, seed: int) -> None:
         setattr(parent, name, own.train(child.training))
 
 
-def dropout_calls(model: nn.Module) -> list[int]:
-    """Return how often each VertexDropout was called; with the seed that is its state."""
-    return [module.calls for module in model.modules() if isinstance(module, VertexDropout)]
+def begin_epoch(model: nn.Module, *, seed: int, epoch: int, worker: int) -> None:
+    """Let what is drawn in an epoch follow from the seed, the epoch and the worker alone.
 
-
-def restore_dropout_calls(model: nn.Module, calls: list[int]) -> None:
-    """Continue with the state that :func:`dropout_calls` returned."""
-    modules = [module for module in model.modules() if isinstance(module, VertexDropout)]
-    for module, number in zip(modules, calls, strict=True):
-        module.calls = number
+    Args:
+        model: its VertexDropouts draw the same on every worker.
+        seed: of the training.
+        epoch: its number.
+        worker: whose other random numbers differ from those of the others.
+    """
+    state = np.random.SeedSequence((seed, epoch, worker)).generate_state(1, np.uint64)
+    torch.manual_seed(int(state[0]))
+    for module in model.modules():
+        if isinstance(module, VertexDropout):
+            module.epoch, module.calls = epoch, 0

@@ -54,7 +54,7 @@ def test_json_is_one_line(capsys):
 @pytest.mark.parametrize("saved", [True, False])
 def test_it_is_said_whether_a_checkpoint_is_there(saved, tmp_path, capsys):
     if saved:
-        (tmp_path / "saved.0").touch()
+        (tmp_path / "saved").touch()
     interrupt([event(1)], checkpoint=tmp_path / "saved")
     assert ("the same command goes on from" in capsys.readouterr().out) is saved
 

@@ -41,7 +41,7 @@ from tests.training.layers.test_layers import (  # noqa: E402
     on_one,
 )
 from tests.training.plain_loop import train_plainly  # noqa: E402
-from tests.training.test_oracle import ThreadSums  # noqa: E402
+from tests.training.threads import ThreadSums  # noqa: E402
 
 TOLERANCE = 2e-4
 EPOCHS = 8

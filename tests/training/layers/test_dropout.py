@@ -8,9 +8,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from switchgnn.training.layers.dropout import (  # noqa: E402
     VertexDropout,
+    begin_epoch,
     drop_by_vertex,
-    dropout_calls,
-    restore_dropout_calls,
 )
 
 VERTICES, COLUMNS = 2000, 64
@@ -25,9 +24,9 @@ def splitmix64(state):
     return z ^ (z >> 31)
 
 
-def expected_unit(seed, call, vertex, column):
+def expected_unit(seed, epoch, call, vertex, column):
     golden = 0x9E3779B97F4A7C15
-    key = splitmix64(seed * golden + call)
+    key = splitmix64(splitmix64(seed * golden + epoch) * golden + call)
     of_vertex = splitmix64(vertex * golden + key)
     return (splitmix64(of_vertex + (column + 1) * golden) >> 40) / 2**24
 
@@ -38,11 +37,12 @@ def made(share=0.5, seed=0, vertices=None):
 
 def test_units_are_drawn_by_splitmix64():
     layer = made(share=0.3, seed=7)
+    begin_epoch(layer, seed=0, epoch=5, worker=0)
     rows = torch.ones(VERTICES, COLUMNS)
     layer(rows)
     second = layer(rows)
     for vertex, column in [(0, 0), (1, 0), (0, 1), (1999, 63), (512, 17)]:
-        kept = expected_unit(7, 2, vertex, column) >= 0.3
+        kept = expected_unit(7, 5, 2, vertex, column) >= 0.3
         assert second[vertex, column] == pytest.approx(1 / 0.7 if kept else 0.0)
 
 
@@ -89,21 +89,35 @@ def test_nothing_is_dropped_in_evaluation_or_at_zero():
     assert made(0.0)(rows) is rows
 
 
-def test_modules_are_replaced_and_go_on_where_they_were():
-    def build():
-        torch.manual_seed(0)
-        inner = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5))
-        model = torch.nn.Sequential(inner, torch.nn.Dropout(0.5))
-        drop_by_vertex(model, torch.arange(VERTICES), 3)
-        return model
+def build():
+    torch.manual_seed(0)
+    inner = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5))
+    model = torch.nn.Sequential(inner, torch.nn.Dropout(0.5))
+    drop_by_vertex(model, torch.arange(VERTICES), 3)
+    return model
 
-    model, rows = build(), torch.randn(VERTICES, 4)
+
+def test_modules_are_replaced():
+    model = build()
     assert [name for name, _ in model.named_parameters()] == ["0.0.weight", "0.0.bias"]
     assert list(model.state_dict()) == ["0.0.weight", "0.0.bias"]
-    model(rows)
-    calls = dropout_calls(model)
-    expected = model(rows)
-    resumed = build()
-    restore_dropout_calls(resumed, calls)
-    assert torch.equal(resumed(rows), expected)
-    assert not torch.equal(build()(rows), expected)
+
+
+def test_an_epoch_draws_the_same_whatever_came_before():
+    model, fresh, rows = build(), build(), torch.randn(VERTICES, 4)
+    for epoch in (1, 2):
+        begin_epoch(model, seed=0, epoch=epoch, worker=1)
+        first, second = model(rows), model(rows)
+        assert not torch.equal(first, second)
+    begin_epoch(fresh, seed=0, epoch=2, worker=1)
+    assert torch.equal(fresh(rows), first)
+    begin_epoch(fresh, seed=0, epoch=3, worker=1)
+    assert not torch.equal(fresh(rows), first)
+
+
+def test_other_random_numbers_follow_from_seed_epoch_and_worker():
+    drawn = set()
+    for seed, epoch, worker in [(0, 1, 0), (1, 1, 0), (0, 2, 0), (0, 1, 1), (0, 1, 0)]:
+        begin_epoch(build(), seed=seed, epoch=epoch, worker=worker)
+        drawn.add(float(torch.rand(1)))
+    assert len(drawn) == 4
