@@ -98,7 +98,7 @@ class Transport(Protocol):
 
         Args:
             rows: float32[n, F], one row per vertex of this worker, ids ascending; any F
-                from 1, the same for all workers.
+                from 1, the same for all workers. Nobody looks at them after the return.
             direction: which neighbours.
 
         Returns:

@@ -11,13 +11,13 @@ def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor |
     """Return the rows of all vertices on one rank, and None elsewhere.
 
     Args:
-        rows: [n, ...], one row per vertex of this worker.
+        rows: [n, ...], one row per vertex of this worker, on any device.
         vertices: int64[n], their ids in the whole graph.
         total: the number of vertices of the whole graph.
         to: the rank that gets them.
 
     Returns:
-        [total, ...], row v is that of vertex v; on that rank only.
+        [total, ...] on the CPU, row v is that of vertex v; on that rank only.
     """
     rows = rows.detach().cpu().contiguous()
     if not dist.is_initialized() or dist.get_world_size() == 1:

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from switchgnn.training.bins.rounds import BinnedSum
 from switchgnn.training.checkpoint import Checkpoint, Progress, Trained
+from switchgnn.training.device import device_of
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import Sums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
@@ -83,7 +84,8 @@ class Trainer:
     """One worker's part in training a model.
 
     Args:
-        model: the model, already distributed, the same on every worker.
+        model: the model, already distributed, the same on every worker; all is computed where
+            its weights are.
         partition: this worker's part of the graph.
         remote: the sums that the model uses; their clock is read.
         options: how to train, the same on every worker.
@@ -111,9 +113,12 @@ class Trainer:
         self._input_dropout = VertexDropout(options.input_dropout, vertices, options.seed - 1)
         # As a module of the model it is saved and switched off together with the others.
         model.add_module("input_dropout", self._input_dropout)
-        self._features = torch.from_numpy(partition.features)
-        self._edges = torch.from_numpy(partition.edges)
-        self._labels = torch.from_numpy(partition.labels)
+        device = device_of(model)
+        self._features = torch.from_numpy(partition.features).to(device)
+        self._edges = torch.from_numpy(partition.edges).to(device)
+        self._labels = torch.from_numpy(partition.labels).to(device)
+        masks = (partition.train, partition.validation, partition.test)
+        self._masks = tuple(torch.from_numpy(mask).to(device) for mask in masks)
         if partition.total_train == 0:
             raise TrainingError("No vertex has a label to train on: look at the split.")
         self._progress = Progress()
@@ -181,7 +186,7 @@ class Trainer:
 
     def _loss(self, outputs: Tensor) -> Tensor:
         """Return this worker's share of the mean loss over the training vertices of all workers."""
-        train = torch.from_numpy(self._partition.train)
+        train = self._masks[0]
         chosen, labels = outputs[train], self._labels[train]
         if self._partition.multilabel:
             each = functional.binary_cross_entropy_with_logits(
@@ -201,12 +206,8 @@ class Trainer:
             if self._partition.multilabel
             else (outputs.argmax(dim=1) == self._labels).float()
         )
-        masks = (self._partition.train, self._partition.validation, self._partition.test)
         counts = torch.stack(
-            [
-                torch.stack([right[mask].sum(), mask.sum().float()])
-                for mask in map(torch.from_numpy, masks)
-            ]
+            [torch.stack([right[mask].sum(), mask.sum().float()]) for mask in self._masks]
         ).double()
         shares = [float(hit / all_) if all_ else None for hit, all_ in self._sums.add(counts)]
         return Accuracy(*shares)

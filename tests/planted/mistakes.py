@@ -20,6 +20,7 @@ CAPTURE = f"{E2E}/test_capture.py"
 LOGS = f"{E2E}/test_logs.py"
 PTF = "tests/ptf/test_ptf.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
+STAGING = "tests/training/test_staging.py"
 LAYERS = "tests/training/layers/test_layers.py"
 INTERRUPTION = "tests/commands/shared/test_interruption.py"
 RUNNER = "tests/experiments/test_runner.py"
@@ -122,6 +123,15 @@ MISTAKES = (
         "state[name] = self._sums.spread(value)",
         "state[name] = value",
         (f"{CHECKPOINT}::test_another_number_of_workers_goes_on_as_if_never_interrupted[1-3]",),
+    ),
+    Mistake(
+        "pinned_memory_used_too_early",
+        TRAIN,
+        "memory from which a GPU still copies is used for other rows",
+        "switchgnn/training/staging.py",
+        "                if event.query():\n",
+        "                if event is not None:\n",
+        (f"{STAGING}::test_memory_on_its_way_to_the_device_is_not_used_again",),
     ),
     Mistake(
         "last_step_left_out",

@@ -14,6 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 from switchgnn.planner.partition.ptscotch import ptscotch_missing
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
+from tests.support.gpu import cuda_missing
 
 LEVELS = ("check", "test", "all")
 # Files whose tests share what takes long to begin (a switch with a plan, one run of PTF), and the
@@ -203,6 +204,7 @@ def summary(passed):
     yield f"partition ptscotch: {f'absent: {no_ptscotch}' if no_ptscotch else 'here'}"
     yield line_of("dissector tshark", passed, "wireshark", tshark_missing())
     yield line_of("site mkdocs", passed, "docs/test_site", site_missing())
+    yield line_of("device cuda", passed, "[cuda", cuda_missing())
 
 
 def tshark_missing():

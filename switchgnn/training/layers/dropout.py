@@ -15,12 +15,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from switchgnn.training.layers.anywhere import Anywhere
+
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _UNIFORM_BITS = 24
 # Numbers that are mixed at a time: they stay in the processor's cache.
 _AT_ONCE = 1 << 14
+# Elsewhere they only have to be bounded: each takes some words of 8 bytes.
+_AT_ONCE_ELSEWHERE = 1 << 24
 
 
 class VertexDropout(nn.Module):
@@ -42,37 +46,59 @@ class VertexDropout(nn.Module):
         self.epoch = 0
         self.calls = 0
         self._seed = seed
-        self._vertices = vertices
+        self._vertices = Anywhere(vertices)
+        self._rows = len(vertices)
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return [n, ...] with units dropped and the others scaled, in training only."""
         if not self.training or self.share == 0:
             return rows
-        if len(rows) != len(self._vertices):
+        if len(rows) != self._rows:
             # Without a row per vertex, the units cannot be the same on all workers.
             return nn.functional.dropout(rows, self.share)
         self.calls += 1
-        columns = rows.numel() // len(rows)
-        kept = torch.from_numpy(self._kept(columns)).view_as(rows)
+        kept = self._kept(rows.numel() // len(rows), rows.device).view_as(rows)
         return rows * kept / (1 - self.share)
 
-    def _kept(self, columns: int) -> NDArray[np.bool_]:
+    def _kept(self, columns: int, device: torch.device) -> Tensor:
         """Return which units stay, bool[n, columns]: those that draw the share or more."""
-        seed = np.full(1, self._seed % (1 << 64), dtype=np.uint64)
-        of_epoch = _mix(seed * _WEYL + np.uint64(self.epoch))
-        of_call = _mix(of_epoch * _WEYL + np.uint64(self.calls))
-        of_vertex = self._vertices.numpy().astype(np.uint64) * _WEYL + of_call
-        starts = _mix(of_vertex)
+        least = math.ceil(float(np.float32(self.share)) * (1 << _UNIFORM_BITS))
+        if device.type == "cpu":
+            return torch.from_numpy(self._kept_on_cpu(columns, least))
+        return self._kept_on(device, columns, least)
+
+    def _kept_on_cpu(self, columns: int, least: int) -> NDArray[np.bool_]:
+        (vertices,) = self._vertices.on(torch.device("cpu"))
+        starts = _mix(vertices.numpy().astype(np.uint64) * _WEYL + self._call())
         steps = np.arange(1, columns + 1, dtype=np.uint64) * _WEYL
-        least = np.uint64(math.ceil(float(np.float32(self.share)) * (1 << _UNIFORM_BITS)))
         kept = np.empty((len(starts), columns), dtype=np.bool_)
         at_once = max(1, _AT_ONCE // max(1, columns))
         for first in range(0, len(starts), at_once):
             part = slice(first, first + at_once)
             drawn = _mix(starts[part, np.newaxis] + steps)
             drawn >>= np.uint64(64 - _UNIFORM_BITS)
-            np.greater_equal(drawn, least, out=kept[part])
+            np.greater_equal(drawn, np.uint64(least), out=kept[part])
         return kept
+
+    def _kept_on(self, device: torch.device, columns: int, least: int) -> Tensor:
+        """Draw the same there: words of 64 bits wrap around in int64, too."""
+        (vertices,) = self._vertices.on(device)
+        weyl, call = _signed(_WEYL), _signed(self._call()[0])
+        starts = _mix_signed(vertices * weyl + call)
+        steps = torch.arange(1, columns + 1, device=device) * weyl
+        kept = torch.empty((len(starts), columns), dtype=torch.bool, device=device)
+        at_once = max(1, _AT_ONCE_ELSEWHERE // max(1, columns))
+        for first in range(0, len(starts), at_once):
+            part = slice(first, first + at_once)
+            drawn = _mix_signed(starts[part, None] + steps)
+            kept[part] = _shifted(drawn, 64 - _UNIFORM_BITS) >= least
+        return kept
+
+    def _call(self) -> NDArray[np.uint64]:
+        """Return what this call adds to each vertex, uint64[1]."""
+        seed = np.full(1, self._seed % (1 << 64), dtype=np.uint64)
+        of_epoch = _mix(seed * _WEYL + np.uint64(self.epoch))
+        return _mix(of_epoch * _WEYL + np.uint64(self.calls))
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -83,6 +109,22 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values *= _SECOND
     values ^= values >> np.uint64(31)
     return values
+
+
+def _mix_signed(values: Tensor) -> Tensor:
+    """Return what `_mix` makes of the same bits, int64."""
+    values = (values ^ _shifted(values, 30)) * _signed(_FIRST)
+    values = (values ^ _shifted(values, 27)) * _signed(_SECOND)
+    return values ^ _shifted(values, 31)
+
+
+def _shifted(values: Tensor, bits: int) -> Tensor:
+    """Shift to the right, with zeros in place of the sign."""
+    return (values >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _signed(word: np.uint64) -> int:
+    return int(word.astype(np.int64))
 
 
 def drop_by_vertex(model: nn.Module, vertices: Tensor, seed: int) -> None:

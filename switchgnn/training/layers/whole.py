@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
 
 from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.anywhere import Anywhere
 from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums.remote_sum import Launched, RemoteSum
@@ -129,17 +130,25 @@ def _adapt_gcn(layer: GCNConv, partition: Partition, remote: RemoteSum) -> None:
     """
     _refuse_edge_weights(layer)
     factor = gcn_factor(layer, partition)
+    factors = Anywhere(factor)
     if layer.normalize:
         edges, _ = gcn_edges(layer, partition)
-        weight = (factor[edges[0]] * factor[edges[1]])[:, 0]
-        # The layer reads its normalised edges here when it is told to cache them.
-        layer.cached, layer._cached_edge_index = True, (edges, weight)
+        normalised = Anywhere(edges, (factor[edges[0]] * factor[edges[1]])[:, 0])
+
+        def cache(_layer: object, inputs: tuple[Any, ...]) -> None:
+            # The layer reads its normalised edges here when it is told to cache them.
+            layer.cached, layer._cached_edge_index = True, normalised.on(inputs[0].device)
+
+        layer.register_forward_pre_hook(cache)
     pending = _Pending(remote)
 
     def before(_layer: object, inputs: tuple[Any, ...]) -> None:
-        pending.launch(inputs[-1]["x"] * factor)
+        rows = inputs[-1]["x"]
+        (factor,) = factors.on(rows.device)
+        pending.launch(rows * factor)
 
     def after(_layer: object, _inputs: object, local: Tensor) -> Tensor:
+        (factor,) = factors.on(local.device)
         return local + pending.land() * factor
 
     layer.register_propagate_forward_pre_hook(before)
@@ -178,7 +187,7 @@ def _refuse_edge_weights(layer: nn.Module) -> None:
 
 
 def _adapt_sage(layer: SAGEConv, partition: Partition, remote: RemoteSum) -> None:
-    local, total = _degrees(partition)
+    degrees = Anywhere(*_degrees(partition))
     mean = layer.aggr == "mean"
     pending = _Pending(remote)
     narrow = layer.lin_l.weight.shape[0] < layer.lin_l.weight.shape[1]
@@ -190,13 +199,15 @@ def _adapt_sage(layer: SAGEConv, partition: Partition, remote: RemoteSum) -> Non
 
     def after(_layer: object, _inputs: object, sums: Tensor) -> Tensor:
         if mean:
+            local, total = degrees.on(sums.device)
             sums = sums * local / total
         return sums if narrow else sums + _remote(sums)
 
     def transformed(_linear: object, _inputs: object, sums: Tensor) -> Tensor:
         return sums + _remote(sums)
 
-    def _remote(_like: Tensor) -> Tensor:
+    def _remote(like: Tensor) -> Tensor:
+        _, total = degrees.on(like.device)
         return pending.land() / total if mean else pending.land()
 
     layer.register_propagate_forward_pre_hook(before)

@@ -7,6 +7,8 @@ lands the exchange: it waits for the sums. The backward pass does the same in re
 landing launches an exchange of the gradients over the transposed edges, and launching
 waits for it. Autograd runs the latest operations first, so what was computed between
 launch and landing is also differentiated between them.
+
+Rows may be on any device; the thread of the exchange brings its sums back there.
 """
 
 import time
@@ -21,6 +23,7 @@ from torch import Tensor
 
 from switchgnn.host.transport import Transport
 from switchgnn.planner.direction import Direction
+from switchgnn.training.staging import OnDevice, OnHost, Staging
 from switchgnn.training.sums.ledger import Ledger
 
 
@@ -36,8 +39,8 @@ class _Flight:
     """One exchange of the forward pass and the one of the backward pass that belongs to it."""
 
     def __init__(self) -> None:
-        self.there: Future[NDArray[np.float32]] | None = None
-        self.back: Future[NDArray[np.float32]] | None = None
+        self.there: Future[OnDevice] | None = None
+        self.back: Future[OnDevice] | None = None
 
 
 class RemoteSum:
@@ -45,15 +48,20 @@ class RemoteSum:
 
     All workers must launch the same exchanges in the same order. Use it as a context manager.
 
+    Args:
+        transport: carries the rows.
+        staging: brings them from a device and the sums back; None: a new one.
+
     Attributes:
         clock: the time that the exchanges took.
         ledger: the exchanges and their traffic.
     """
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, staging: Staging | None = None) -> None:
         self.clock = Clock()
         self.ledger = Ledger()
         self._transport = transport
+        self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
     def __enter__(self) -> "RemoteSum":
@@ -68,12 +76,12 @@ class RemoteSum:
         launched: Tensor = _Launch.apply(rows, self, flight)  # type: ignore[no-untyped-call]
         return Launched(launched, self, flight)
 
-    def submit(self, rows: Tensor, direction: Direction) -> "Future[NDArray[np.float32]]":
-        """Queue one exchange."""
-        values = np.ascontiguousarray(rows.detach().numpy(), dtype=np.float32)
-        return self._thread.submit(self._exchange, values, direction)
+    def submit(self, rows: Tensor, direction: Direction) -> "Future[OnDevice]":
+        """Queue one exchange; the caller goes on with other things."""
+        on_host = self._staging.to_host(rows)
+        return self._thread.submit(self._exchange, on_host, direction, rows.device)
 
-    def result(self, future: "Future[NDArray[np.float32]] | None") -> Tensor:
+    def result(self, future: "Future[OnDevice] | None") -> Tensor:
         """Wait for an exchange and return its sums.
 
         Raises:
@@ -83,9 +91,14 @@ class RemoteSum:
         started = time.perf_counter()
         sums = future.result()
         self.clock.waiting += time.perf_counter() - started
-        return torch.from_numpy(sums)
+        return sums.tensor()
 
-    def _exchange(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+    def _exchange(self, rows: OnHost, direction: Direction, device: torch.device) -> OnDevice:
+        with rows.array() as values:
+            sums = self._sums(values, direction)
+        return self._staging.to_device(sums, device)
+
+    def _sums(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
         started = time.perf_counter()
         try:
             sums = self._transport.aggregate(rows, direction)

@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from switchgnn.training.layers import dropout  # noqa: E402
 from switchgnn.training.layers.dropout import (  # noqa: E402
     VertexDropout,
     begin_epoch,
@@ -44,6 +45,17 @@ def test_units_are_drawn_by_splitmix64():
     for vertex, column in [(0, 0), (1, 0), (0, 1), (1999, 63), (512, 17)]:
         kept = expected_unit(7, 5, 2, vertex, column) >= 0.3
         assert second[vertex, column] == pytest.approx(1 / 0.7 if kept else 0.0)
+
+
+@pytest.mark.parametrize("columns", [1, 17, 9000])
+def test_another_device_draws_the_same(columns, monkeypatch):
+    """Its words are signed; here they are computed on the CPU."""
+    monkeypatch.setattr(dropout, "_AT_ONCE_ELSEWHERE", 10_000)
+    layer = made(share=0.3, seed=2**63 + 5, vertices=torch.randperm(2**40 // 2**36) * 2**34)
+    least = round(0.3 * 2**24)
+    there = layer._kept_on(torch.device("cpu"), columns, least)
+    assert torch.equal(there, torch.from_numpy(layer._kept_on_cpu(columns, least)))
+    assert 0.6 < there.float().mean() < 0.8 or columns == 1
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which device a worker computes on."""
+
+import os
+
+import torch
+from torch import nn
+
+from switchgnn.training.device_name import DeviceName
+from switchgnn.training.errors import TrainingError
+
+
+def check_device(name: DeviceName) -> None:
+    """Refuse a device that this machine does not have.
+
+    Raises:
+        TrainingError: PyTorch cannot use it.
+    """
+    if name is DeviceName.CUDA and not torch.cuda.is_available():
+        raise TrainingError(
+            "There is no GPU here that PyTorch can use: leave --device out, or install a driver "
+            "and a PyTorch with CUDA; `python -c 'import torch; print(torch.cuda.is_available())'` "
+            "must say True."
+        )
+
+
+def own_device(name: DeviceName) -> torch.device:
+    """Return the device of this worker; those of one machine take its GPUs in turn.
+
+    Raises:
+        TrainingError: PyTorch cannot use it.
+    """
+    check_device(name)
+    if name is DeviceName.CPU:
+        return torch.device("cpu")
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Return where a model's weights are; without any it is on the CPU."""
+    return next((each.device for each in model.parameters()), torch.device("cpu"))

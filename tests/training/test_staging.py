@@ -1,0 +1,292 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rows between a device and NumPy: copied beside other work, and never used too early.
+
+The stand-in for a device does no copy before somebody waits for it, as a GPU may, and its tensors
+are on the CPU or on no device at all. What needs CUDA runs where it is.
+"""
+
+import threading
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+from torch_geometric.nn import models  # noqa: E402
+
+from switchgnn.host.transport import NO_TRAFFIC  # noqa: E402
+from switchgnn.training.data.load import load_dataset  # noqa: E402
+from switchgnn.training.gradients import Sums  # noqa: E402
+from switchgnn.training.layers.whole import distribute  # noqa: E402
+from switchgnn.training.partition import partition_dataset  # noqa: E402
+from switchgnn.training.staging import Staging  # noqa: E402
+from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
+from tests.support.gpu import cuda_missing  # noqa: E402
+from tests.support.speed import seconds_here  # noqa: E402
+
+CPU, META = torch.device("cpu"), torch.device("meta")
+
+
+class LazyEvent:
+    """The end of a copy, and of all before it on its stream."""
+
+    def __init__(self, stream, place):
+        self.stream, self.place = stream, place
+
+    def synchronize(self):
+        self.stream.run_to(self.place)
+
+    def query(self):
+        return self.stream.done >= self.place
+
+
+class LazyStream:
+    """Does what it is given only when somebody waits for it."""
+
+    def __init__(self):
+        self.work, self.done = [], 0
+
+    def add(self, work):
+        self.work.append(work)
+        return LazyEvent(self, len(self.work))
+
+    def run_to(self, place):
+        while self.done < place:
+            self.work[self.done]()
+            self.done += 1
+
+
+class LazyLane:
+    """A device of which nothing is known before somebody waits for it."""
+
+    def __init__(self, device=CPU):
+        self.device = device
+        self.streams = LazyStream(), LazyStream()
+        self.log = []
+        self.made = []
+
+    def pinned(self, shape):
+        self.made.append(torch.full(shape, float("nan")))
+        return self.made[-1]
+
+    def down(self, rows, pinned):
+        self.log.append("down")
+        if rows.device == META:
+            rows = torch.ones(rows.shape)
+        return self.streams[0].add(lambda: pinned.copy_(rows))
+
+    def up(self, pinned):
+        self.log.append("up")
+        rows = torch.full(pinned.shape, float("nan"), device=self.device)
+        return rows, self.streams[1].add(lambda: rows.copy_(pinned))
+
+    def need(self, _rows, event):
+        self.log.append("need")
+        event.synchronize()
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor in memory that says that it is on a GPU, so that it is staged."""
+
+    @property
+    def device(self):
+        return torch.device("cuda", 0)
+
+
+def elsewhere(tensor):
+    return tensor.as_subclass(Elsewhere)
+
+
+@pytest.fixture
+def lane():
+    return LazyLane()
+
+
+@pytest.fixture
+def stage(lane):
+    """The stage of a device that is not the CPU."""
+    return Staging(lambda _device: lane)._stage(torch.device("cuda", 0))
+
+
+def rows_of(value, shape=(3, 2)):
+    return torch.full(shape, float(value))
+
+
+def test_on_the_cpu_nothing_is_copied():
+    def no_lane(_device):
+        pytest.fail("a lane was made")
+
+    staging, rows = Staging(no_lane), torch.ones(3, 2)
+    with staging.to_host(rows).array() as values:
+        assert values.ctypes.data == rows.data_ptr()
+    sums = np.ones((3, 2), dtype=np.float32)
+    assert staging.to_device(sums, CPU).tensor().data_ptr() == sums.ctypes.data
+
+
+def test_rows_are_made_what_is_exchanged():
+    rows = torch.arange(6, dtype=torch.float64).reshape(2, 3).t()
+    with Staging().to_host(rows.requires_grad_()).array() as values:
+        assert values.dtype == np.float32
+        assert values.flags.c_contiguous
+        assert np.array_equal(values, rows.detach().numpy())
+
+
+def test_who_asks_for_a_copy_goes_on_and_who_needs_it_waits(lane, stage):
+    on_host = stage.to_host(rows_of(5))
+    assert lane.streams[0].done == 0
+    with on_host.array() as values:
+        assert (values == 5).all()
+    on_device = stage.to_device(rows_of(7))
+    assert lane.streams[1].done == 0
+    assert (on_device.tensor() == 7).all()
+    assert lane.log == ["down", "up", "need"]
+
+
+def test_memory_is_used_again_when_its_copy_is_done(lane, stage):
+    first, second = stage.to_host(rows_of(1)), stage.to_host(rows_of(2))
+    with first.array() as one, second.array() as two:
+        assert (one == 1).all()
+        assert (two == 2).all()
+    assert len(lane.made) == 2
+    # Both are free now.
+    with stage.to_host(rows_of(3)).array() as three:
+        assert (three == 3).all()
+    assert len(lane.made) == 2
+    with stage.to_host(rows_of(4, (5, 2))).array():
+        assert len(lane.made) == 3
+
+
+def test_memory_on_its_way_to_the_device_is_not_used_again(lane, stage):
+    """The copy to the device has begun, and is not done."""
+    first = stage.to_device(rows_of(1))
+    second = stage.to_device(rows_of(2))
+    assert len(lane.made) == 2
+    assert (first.tensor() == 1).all()
+    third = stage.to_device(rows_of(3))
+    assert len(lane.made) == 2
+    assert (second.tensor() == 2).all()
+    assert (third.tensor() == 3).all()
+
+
+def test_memory_that_is_looked_at_is_not_used_again(lane, stage):
+    with stage.to_host(rows_of(1)).array() as one:
+        stage.to_device(rows_of(2)).tensor()
+        assert (one == 1).all()
+    assert len(lane.made) == 2
+
+
+def test_memory_comes_back_from_an_exchange_that_fails(lane, stage):
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), stage.to_host(rows_of(1)).array():
+            raise ZeroDivisionError
+    assert len(lane.made) == 1
+
+
+class Doubling:
+    """A transport that gives back twice the rows, when it may."""
+
+    def __init__(self):
+        self.may = threading.Event()
+
+    def aggregate(self, rows, _direction):
+        assert self.may.wait(seconds_here(60))
+        return 2 * rows
+
+    def expected_traffic(self, _width, _direction):
+        return NO_TRAFFIC
+
+
+def test_other_things_are_computed_while_rows_travel(lane):
+    transport, staging = Doubling(), Staging(lambda _device: lane)
+    with RemoteSum(transport, staging) as remote:
+        launched = remote.launch(elsewhere(rows_of(3)))
+        # Neither the copy nor the exchange has to be over for that.
+        local = rows_of(3) + 1
+        transport.may.set()
+        assert (launched.land() == 6).all()
+    assert (local == 4).all()
+    assert lane.log == ["down", "up", "need"]
+
+
+@pytest.mark.parametrize("kind", ["GCN", "GraphSAGE", "GIN"])
+@pytest.mark.parametrize("first", ["moved", "wrapped"])
+def test_all_of_a_model_is_where_its_weights_are(kind, first):
+    """On a device without numbers, which refuses whatever is mixed with another one."""
+    data = load_dataset("karate")
+    (part, _) = partition_dataset(data, np.arange(data.vertices) % 2)
+    transport, lane = Doubling(), LazyLane(META)
+    transport.may.set()
+    model = getattr(models, kind)(data.features.shape[1], 8, 3, data.classes, dropout=0.5)
+    with RemoteSum(transport, Staging(lambda _device: lane)) as remote:
+        if first == "moved":
+            model = model.to(META)
+        distribute(model, part, remote)
+        model = model.to(META)
+        inputs = torch.from_numpy(part.features).to(META).requires_grad_()
+        outputs = model(inputs, torch.from_numpy(part.edges).to(META))
+        outputs.sum().backward()
+    assert outputs.device == META
+    assert lane.log.count("down") == lane.log.count("up") == 6
+    assert all(each.grad.device == META for each in model.parameters())
+
+
+class OnCpu(Sums):
+    """Two workers, of which this is one; notes where the others see its values."""
+
+    def __init__(self):
+        super().__init__()
+        self._alone = False
+        self.seen = []
+
+    def _reduce(self, values):
+        self.seen.append(values.device)
+        values.mul_(2)
+
+    _broadcast = _reduce
+
+
+@pytest.mark.skipif(cuda_missing() is not None, reason=f"{cuda_missing()}")
+@pytest.mark.parametrize("device", ["cuda"])
+class TestOnAGpu:
+    """What the stand-in stands for."""
+
+    def test_rows_and_sums_are_those_of_the_cpu(self, device):
+        generator = torch.Generator().manual_seed(0)
+        staging = Staging()
+        for width in (1, 33, 602, 33):
+            rows = torch.randn(5000, width, generator=generator)
+            there = rows.to(device)
+            with staging.to_host(there * 2).array() as values:
+                assert np.array_equal(values, (rows * 2).numpy())
+                back = staging.to_device(values + 1, there.device)
+            assert torch.equal((back.tensor() * 3).cpu(), (rows * 2 + 1) * 3)
+
+    @pytest.mark.parametrize("kind", ["GCN", "GraphSAGE", "GIN"])
+    def test_a_model_computes_what_it_does_on_the_cpu(self, device, kind):
+        data = load_dataset("karate")
+        (part, _) = partition_dataset(data, np.arange(data.vertices) % 2)
+        transport = Doubling()
+        transport.may.set()
+        found = []
+        for where in ("cpu", device):
+            torch.manual_seed(0)
+            model = getattr(models, kind)(data.features.shape[1], 8, 3, data.classes, dropout=0.5)
+            with RemoteSum(transport) as remote:
+                model = distribute(model, part, remote).to(where)
+                inputs = torch.from_numpy(part.features).to(where)
+                outputs = model(inputs, torch.from_numpy(part.edges).to(where))
+                outputs.square().sum().backward()
+            found.append([outputs.cpu(), *(each.grad.cpu() for each in model.parameters())])
+        for one, other in zip(*found, strict=True):
+            assert torch.allclose(one, other, rtol=1e-3, atol=1e-3)
+
+    def test_gradients_and_sums_go_over_the_cpu(self, device):
+        sums, model = OnCpu(), torch.nn.Linear(2, 1).to(device)
+        loss = model(torch.ones(1, 2, device=device)).sum()
+        loss.backward()
+        assert sums.add_gradients(model.parameters(), loss.reshape(1)) == float(2 * loss)
+        assert (model.weight.grad == 2).all()
+        assert (sums.spread(torch.ones(3, device=device)) == 2).all()
+        assert set(sums.seen) == {CPU}
