@@ -112,12 +112,15 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
     from switchgnn.planner.chosen import Asked  # noqa: PLC0415
     from switchgnn.training.layers.models import ModelOptions  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
+    from switchgnn.training.worker import Training  # noqa: PLC0415
 
     job = TrainJob(
         task=default_task(
             transport=transport,
-            model=ModelOptions("gcn", 2, _HIDDEN, 0.0),
-            options=TrainOptions(epochs=setting.epochs, evaluate_every=setting.epochs),
+            training=Training(
+                ModelOptions("gcn", 2, _HIDDEN, 0.0),
+                TrainOptions(epochs=setting.epochs, evaluate_every=setting.epochs),
+            ),
             pace=Pace(usual_window(setting.target, shaped=setting.bandwidth is not None), 60.0),
         ),
         workers=WORKERS,

@@ -5,7 +5,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -15,7 +15,7 @@ from torch.distributed.rendezvous import rendezvous
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.innetwork.transport import open_in_network
 from switchgnn.host.pace import Pace
-from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.network.described import DescribedNetwork
 from switchgnn.network.file import read_network
@@ -24,12 +24,34 @@ from switchgnn.torch.errors import JobError
 from switchgnn.torch.job import PARTS_FOLDER, PLAN_FOLDER, Job, check_part, read_job
 from switchgnn.torch.session import open_session
 from switchgnn.torch.worker import Worker
+from switchgnn.training.meeting import patience_of, together
 from switchgnn.training.partition import Partition
 from switchgnn.training.partition_files import read_partition
 from switchgnn.training.sums.remote_sum import RemoteSum
 
 # Seconds for which workers may be apart: one may read a large part, or write a checkpoint.
 _SKEW = 180.0
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What a worker that takes part in a job was given.
+
+    Attributes:
+        job: what all workers share.
+        folder: of the job.
+        partition: the worker's part of the graph.
+        transport: carries the sums over remote neighbours.
+        first: the rank of worker 0.
+        session: the number of this session on the switches.
+    """
+
+    job: Job
+    folder: Path
+    partition: Partition
+    transport: Transport
+    first: int
+    session: int
 
 
 @contextmanager
@@ -68,6 +90,45 @@ def join(
         NetworkError: the network file cannot be used.
         SwitchGNNError: whatever stops a worker meanwhile.
     """
+    taking = take_seat(job, network=network, session=session, pace=pace, faults=faults, seed=seed)
+    with taking as seat, RemoteSum(seat.transport) as remote:
+        yield Worker(
+            seat.job,
+            seat.folder,
+            seat.partition,
+            remote,
+            first=seat.first,
+            session=seat.session,
+            seed=seed,
+        )
+
+
+@contextmanager
+def take_seat(
+    job: str | Path,
+    *,
+    network: str | Path,
+    session: int | None = None,
+    pace: Pace | None = None,
+    faults: str = "",
+    seed: int = 0,
+) -> Iterator[Seat]:
+    """Take part in a job, as :func:`join` does, and leave the sums to the caller.
+
+    Args:
+        job: its folder.
+        network: the network file.
+        session: that of an install that was made already, or None.
+        pace: the limits of sending and waiting.
+        faults: what goes wrong on this worker's link on purpose.
+        seed: of what goes wrong there.
+
+    Yields:
+        What a worker is made of.
+
+    Raises:
+        SwitchGNNError: as :func:`join`.
+    """
     folder, pace = Path(job), pace or Pace(skew=_SKEW)
     facts, described = read_job(folder), read_network(Path(network))
     rank, size = _place()
@@ -80,10 +141,7 @@ def join(
         agreed = _agreed(session, folder, described, number=number, size=size, first=first)
         end = _end(partition, described, folder, agreed, pace=pace, faults=faults, seed=seed)
         with open_in_network(end) as transport:
-            with RemoteSum(transport) as remote:
-                yield Worker(
-                    facts, folder, partition, remote, first=first, session=agreed, seed=seed
-                )
+            yield Seat(facts, folder, partition, transport, first, agreed)
             transport.close()
 
 
@@ -148,18 +206,14 @@ def _together(interface: str, size: int, pace: Pace) -> Iterator[None]:
     if interface:
         # Without it gloo takes the address of the machine's name.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
-    patience = timedelta(seconds=pace.patience + pace.skew)
-    store, rank, _ = next(iter(rendezvous("env://", timeout=patience)))
+    store, rank, _ = next(iter(rendezvous("env://", timeout=patience_of(pace))))
     # Where workers meet again, they must not find where they were the last time.
     times = store.add(f"switchgnn/{rank}", 1)
     meeting = dist.PrefixStore(  # type: ignore[attr-defined]
         f"switchgnn/meeting/{times}", store
     )
-    dist.init_process_group("gloo", store=meeting, rank=rank, world_size=size, timeout=patience)
-    try:
+    with together(meeting, rank, size, pace):
         yield
-    finally:
-        dist.destroy_process_group()
 
 
 def _agreed(

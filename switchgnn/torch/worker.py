@@ -33,7 +33,6 @@ class Worker:
         job: what all workers share.
         folder: of the job.
         session: the number of this session on the switches.
-        first: the rank of worker 0.
         data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
             within the worker as ``edge_index``, ``train_mask``, ``val_mask``, ``test_mask``, and
             in ``n_id`` the ids of its vertices in the whole graph.
@@ -62,7 +61,7 @@ class Worker:
         self.data = _data_of(partition)
         self.partition = partition
         self.remote = remote
-        self.first = first
+        self._first = first
         self._seed = seed
         self._sums = Sums(first)
 
@@ -73,6 +72,8 @@ class Worker:
 
     def wrap(self, model: nn.Module) -> nn.Module:
         """Let a model of PyG layers compute on this part what it computes on the whole graph.
+
+        It may be on any device, with what it is called with.
 
         All workers get the weights of worker 0. Call the model with ``data.x`` and
         ``data.edge_index``, on all workers, the same number of times.
@@ -128,10 +129,10 @@ class Worker:
             rows: [n, ...], one row per vertex of this worker.
 
         Returns:
-            [V, ...] on worker 0, None on the others.
+            [V, ...] on worker 0 and its CPU, None on the others.
         """
         vertices = torch.from_numpy(self.partition.vertices)
-        return gather_rows(rows, vertices, self.job.vertices, self.first)
+        return gather_rows(rows, vertices, self.job.vertices, self._first)
 
 
 def _data_of(partition: Partition) -> Data:

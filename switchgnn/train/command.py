@@ -10,10 +10,13 @@ from typing import Annotated
 import typer
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.torch import Worker
-from switchgnn.train.run import Training, train_as_worker
-from switchgnn.training.layers.models import ModelOptions
+from switchgnn.train.run import JobTask, train_job
+from switchgnn.training.device import check_device
+from switchgnn.training.device_name import DeviceName
+from switchgnn.training.errors import ModelError
+from switchgnn.training.layers.models import ModelOptions, model_name
 from switchgnn.training.trainer import EpochReport, TrainOptions
+from switchgnn.training.worker import Training
 
 _FAILED, _INTERRUPTED = 2, 130
 
@@ -36,33 +39,33 @@ def train(
         Path | None, typer.Option(help="Save there after each evaluation, and go on from there.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of weights and dropout.")] = 0,
+    device: Annotated[
+        DeviceName, typer.Option(help="Where to compute; cuda: GPU number LOCAL_RANK.")
+    ] = DeviceName.CPU,
     faults: Annotated[str, typer.Option(help="As `switchgnn train` takes it.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Worker 0 prints one object.")] = False,
 ) -> None:
     """Train as the worker of a job whose number torchrun says."""
 
-    def tell(worker: Worker, report: EpochReport) -> None:
-        if worker.number == 0 and not as_json:
+    def tell(worker: int, report: EpochReport) -> None:
+        if worker == 0 and not as_json:
             typer.echo(_line(report, epochs))
 
-    told = train_as_worker(
-        Training(
-            job=job,
-            network=network,
-            model=ModelOptions(model=model, layers=layers, hidden=hidden, dropout=dropout),
-            options=TrainOptions(
-                epochs=epochs,
-                learning_rate=lr,
-                weight_decay=weight_decay,
-                input_dropout=dropout,
-                seed=seed,
-                evaluate_every=evaluate_every,
-                checkpoint=checkpoint,
-            ),
-            faults=faults,
+    check_device(device)
+    training = Training(
+        model=ModelOptions(model_name(model), layers=layers, hidden=hidden, dropout=dropout),
+        options=TrainOptions(
+            epochs=epochs,
+            learning_rate=lr,
+            weight_decay=weight_decay,
+            input_dropout=dropout,
+            seed=seed,
+            evaluate_every=evaluate_every,
+            checkpoint=checkpoint,
         ),
-        tell,
+        device=device,
     )
+    told = train_job(JobTask(job, network, training, faults), tell)
     if as_json and told["worker"] == 0:
         typer.echo(json.dumps(told))
 
@@ -74,6 +77,8 @@ def main() -> None:
     try:
         application()
     except SwitchGNNError as error:
+        if isinstance(error, ModelError) and error.details:
+            typer.echo(error.details, err=True)
         typer.echo(f"Error: {error}", err=True)
         sys.exit(_FAILED)
     except KeyboardInterrupt:

@@ -7,44 +7,34 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from switchgnn.host.pace import Pace
-from switchgnn.torch import Worker, join
-from switchgnn.training.gradients import Sums
-from switchgnn.training.layers.models import ModelOptions, build_model
-from switchgnn.training.layers.templates import templates_removed
-from switchgnn.training.trainer import EpochReport, Trainer, TrainOptions
+from switchgnn.torch.join import take_seat
+from switchgnn.training.trainer import EpochReport
+from switchgnn.training.worker import Training, train_as_worker
 
 
 @dataclass(frozen=True)
-class Training:
-    """What a worker of a job is told to train.
+class JobTask:
+    """What the workers of a job are told to train.
 
     Attributes:
         job: the folder of the job.
         network: the network file.
-        model, options: what to train, and how.
-        pace: the limits of sending and waiting; None: the usual ones.
+        training: what to train, and how.
         faults: what goes wrong on each worker's link on purpose.
     """
 
     job: Path
     network: Path
-    model: ModelOptions
-    options: TrainOptions
-    pace: Pace | None = None
+    training: Training
     faults: str = ""
 
 
-def train_as_worker(
-    training: Training, on_epoch: Callable[[Worker, EpochReport], None]
-) -> dict[str, Any]:
-    """Join the job, train, and say what came of it.
+def train_job(task: JobTask, on_epoch: Callable[[int, EpochReport], None]) -> dict[str, Any]:
+    """Join a job, train, and say what came of it.
 
     Args:
-        training: what to do, the same on all workers.
-        on_epoch: called after each epoch with this worker and its report.
+        task: what to do, the same on all workers.
+        on_epoch: called after each epoch with the number of this worker and its report.
 
     Returns:
         What was trained, and the last epoch, as plain data.
@@ -52,28 +42,21 @@ def train_as_worker(
     Raises:
         SwitchGNNError: whatever stops the training.
     """
-    seed = training.options.seed
-    torch.manual_seed(seed)
-    with join(
-        training.job,
-        network=training.network,
-        pace=training.pace,
-        faults=training.faults,
-        seed=seed,
-    ) as worker:
-        with templates_removed():
-            model = build_model(training.model, worker.job.features, worker.classes)
-        worker.wrap(model)
-        sums = Sums(worker.first)
-        trainer = Trainer(model, worker.partition, worker.remote, training.options, sums=sums)
-        trainer.resume()
-        last: EpochReport | None = None
-        for last in trainer.run():
-            on_epoch(worker, last)
-        return {
-            "worker": worker.number,
-            "data": worker.job.data,
-            "workers": worker.workers,
-            "session": worker.session,
-            "last": None if last is None else asdict(last),
-        }
+    last: EpochReport | None = None
+    seed = task.training.options.seed
+    with take_seat(task.job, network=task.network, faults=task.faults, seed=seed) as seat:
+        number = seat.partition.worker
+
+        def tell(report: EpochReport) -> None:
+            nonlocal last
+            last = report
+            on_epoch(number, report)
+
+        train_as_worker(seat.partition, seat.transport, task.training, tell, first=seat.first)
+    return {
+        "worker": number,
+        "data": seat.job.data,
+        "workers": seat.job.workers,
+        "session": seat.session,
+        "last": None if last is None else asdict(last),
+    }

@@ -1,45 +1,28 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker process of `switchgnn train`.
-
-Rank, number of workers and where they meet come from the environment, as torchrun sets
-it (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT). The rest is a task in JSON.
-"""
+"""The workers of `switchgnn train`: each is told in a task what it trains, and over what."""
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from datetime import timedelta
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-import torch.distributed as dist
-from torch import nn
 
-from switchgnn.host.direct import BinnedTransport
-from switchgnn.host.innetwork.transport import InNetworkTransport
-from switchgnn.host.metrics import WorkerView, serving_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import transport_kind
-from switchgnn.host.transport import Transport, WorkerEnd
+from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.station import Station
 from switchgnn.tasks.task_events import FAILED, EventWriter, Heartbeat
 from switchgnn.tasks.task_json import task_from_json, task_to_json
-from switchgnn.training.bins.models import distribute_in_bins
-from switchgnn.training.bins.options import BinOptions
-from switchgnn.training.bins.rounds import BinnedSum
 from switchgnn.training.errors import ModelError, TrainingError
-from switchgnn.training.layers.models import ModelOptions, build_model
-from switchgnn.training.layers.own_code import own_code
-from switchgnn.training.layers.templates import templates_removed
-from switchgnn.training.layers.whole import distribute
+from switchgnn.training.meeting import together_in_file
 from switchgnn.training.partition import Partition
 from switchgnn.training.partition_files import read_partition
-from switchgnn.training.sums.remote_sum import RemoteSum
-from switchgnn.training.trainer import Trainer, TrainOptions
+from switchgnn.training.trainer import EpochReport
+from switchgnn.training.worker import Training, train_as_worker
 
 
 @dataclass(frozen=True)
@@ -50,7 +33,7 @@ class TrainTask:
         worker: its number.
         partitions: the folder of all partitions.
         transport: the name of a transport of ``switchgnn.host.registry``.
-        model, options: what to train, and how.
+        training: what to train, and how.
         pace: the limits of sending and waiting.
         link: ``eth:...`` or ``udp:...``.
         addresses: the worker's addresses.
@@ -60,18 +43,15 @@ class TrainTask:
         stations: those of all workers, for the same transports.
         sampling: the share of rows that are sent, for ``host``.
         faults: what to inject on its link, as ``--faults`` takes it.
-        bins: the size of bins and what overlaps, for ``g3``.
         recording: the file that keeps what passes its link, or None.
-        meeting: a file through which workers of one machine meet; None: at MASTER_ADDR and
-            MASTER_PORT, where worker 0 listens on all interfaces.
+        meeting: a file through which the workers meet; None: there is only one.
         metrics: ``ADDRESS:PORT`` where the worker serves them; empty: it does not.
     """
 
     worker: int
     partitions: Path
     transport: str
-    model: ModelOptions
-    options: TrainOptions
+    training: Training
     pace: Pace
     link: str
     addresses: Addresses
@@ -81,7 +61,6 @@ class TrainTask:
     stations: tuple[Station, ...] = ()
     sampling: float = 1.0
     faults: str = ""
-    bins: BinOptions = field(default_factory=BinOptions)
     recording: Path | None = None
     meeting: Path | None = None
     metrics: str = ""
@@ -109,8 +88,7 @@ def run_train_worker(task: TrainTask) -> None:
     events = EventWriter(sys.stdout)
     with Heartbeat(events):
         try:
-            with own_code(task.model.model):
-                _train(task, events)
+            _train(task, events)
         except ModelError as error:
             # Before its end lets the others fail, who only miss this one.
             events.write(FAILED, message=str(error), details=error.details)
@@ -118,87 +96,28 @@ def run_train_worker(task: TrainTask) -> None:
 
 
 def _train(task: TrainTask, events: EventWriter) -> None:
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // _world_size()))
     partition = read_partition(task.partitions, task.worker)
-    # The weights are the same everywhere; what is drawn later follows from the epoch.
-    torch.manual_seed(task.options.seed)
-    with templates_removed():
-        model = build_model(task.model, partition.features.shape[1], partition.classes)
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // partition.workers))
     opened = transport_kind(task.transport).open(_end(task, partition))
-    with _together(task), opened as transport:
-        with _distributed(model, partition, transport, task) as remote:
-            trainer = Trainer(model, partition, remote, task.options)
-            with serving_metrics(task.metrics, _view(task, transport, remote)):
-                for _ in range(trainer.resume()):
-                    transport.next_epoch()
-                events.write("ready")
-                for report in trainer.run():
-                    transport.next_epoch()
-                    events.write("epoch", **asdict(report), traffic=transport.traffic._asdict())
+    with _together(task, partition.workers), opened as transport:
+
+        def tell(report: EpochReport) -> None:
+            events.write("epoch", **asdict(report), traffic=transport.traffic._asdict())
+
+        ledger = train_as_worker(
+            partition, transport, task.training, tell, metrics=task.metrics
+        ).to_dict()
         traffic = transport.traffic._asdict()
         transport.close()
-    ledger = remote.ledger.to_dict()
     events.write("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
 
 
-def _view(task: TrainTask, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
-    exchange = transport.exchange if isinstance(transport, InNetworkTransport) else None
-    return WorkerView(
-        task.worker,
-        lambda: transport.traffic,
-        exchange,
-        lambda: (remote.clock.exchanging, remote.clock.waiting),
-    )
-
-
-@contextmanager
-def _distributed(
-    model: nn.Module, partition: Partition, transport: Transport, task: TrainTask
-) -> Iterator[RemoteSum | BinnedSum]:
-    """Let the model compute on the partition, at once or in bins."""
-    if isinstance(transport, BinnedTransport):
-        with BinnedSum(transport, task.bins) as binned:
-            distribute_in_bins(model, partition, binned, seed=task.options.seed)
-            yield binned
-        return
-    with RemoteSum(transport) as remote:
-        distribute(model, partition, remote, seed=task.options.seed)
-        yield remote
-
-
-def _world_size() -> int:
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-@contextmanager
-def _together(task: TrainTask) -> Iterator[None]:
-    """Join the other workers for torch.distributed.
-
-    Raises:
-        TrainingError: the file where they meet cannot be written.
-    """
-    # They add gradients after each has computed its own.
-    size, patience = _world_size(), timedelta(seconds=task.pace.patience + task.pace.skew)
+def _together(task: TrainTask, size: int) -> AbstractContextManager[None]:
     if size == 1:
-        yield
-        return
+        return nullcontext()
     if task.meeting is None:
-        dist.init_process_group("gloo", timeout=patience)
-    else:
-        try:
-            store = dist.FileStore(str(task.meeting), size)  # type: ignore[attr-defined]
-            dist.init_process_group(
-                "gloo", store=store, rank=task.worker, world_size=size, timeout=patience
-            )
-        except dist.DistStoreError as error:
-            raise TrainingError(
-                f"The workers cannot meet in {task.meeting}: {error}; make room there, or set "
-                "TMPDIR to a folder on another disk."
-            ) from error
-    try:
-        yield
-    finally:
-        dist.destroy_process_group()
+        raise TrainingError(f"Worker {task.worker} was told of no file to meet the others in.")
+    return together_in_file(task.meeting, task.worker, size, task.pace)
 
 
 def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
@@ -215,6 +134,6 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
         session=task.session,
         schedule=task.schedule,
         sampling=task.sampling,
-        seed=task.options.seed,
+        seed=task.training.options.seed,
         recording=task.recording,
     )

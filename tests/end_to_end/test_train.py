@@ -15,6 +15,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from tests.end_to_end.conftest import switchgnn  # noqa: E402
+from tests.support.gpu import cuda_missing  # noqa: E402
 from tests.support.kept_logs import take_kept_logs  # noqa: E402
 from tests.support.listeners import listening, tree_of  # noqa: E402
 from tests.support.markers import (  # noqa: E402
@@ -146,6 +147,28 @@ def test_what_cannot_be_done_is_said(arguments, words):
     assert result.returncode == 2
     assert words in result.stderr.lower()
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU")
+def test_a_gpu_that_is_not_there():
+    result = train(("embedded", "loopback"), "--device", "cuda")
+    assert result.returncode == 2
+    assert "There is no GPU here that PyTorch can use" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(cuda_missing() is not None, reason=f"{cuda_missing()}")
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
+def test_on_a_gpu_losses_are_those_of_one_process(device, model, tmp_path):
+    losses, *_ = train_plainly(
+        load_dataset("karate"), model=model, layers=2, hidden=8, epochs=EPOCHS, seed=0
+    )
+    named = ("--data", "karate", "--workers", "2", "--model", model, "--device", device)
+    saved = ("--checkpoint", str(tmp_path / "saved"))
+    (began,) = finished(train(("embedded", "loopback"), *named, *saved, epochs=2))
+    (rest,) = finished(train(("embedded", "loopback"), *named, *saved))
+    assert began["losses"] + rest["losses"] == pytest.approx(losses, abs=1e-3)
 
 
 def test_a_comparison_as_a_user_sees_it(tmp_path):

@@ -16,23 +16,28 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.station import Station
 from switchgnn.tasks.task_json import TaskError
 from switchgnn.training.bins.options import BinOptions
+from switchgnn.training.device_name import DeviceName
 from switchgnn.training.layers.models import ModelOptions
+from switchgnn.training.task import TrainTask
 from switchgnn.training.trainer import TrainOptions
-from switchgnn.training.worker import TrainTask
+from switchgnn.training.worker import Training
 
 WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
 TASK = TrainTask(
     worker=2,
     partitions=Path("parts"),
     transport=G3.name,
-    model=ModelOptions("gin", 3, 5, 0.25),
-    options=TrainOptions(checkpoint=Path("saved")),
+    training=Training(
+        ModelOptions("gin", 3, 5, 0.25),
+        TrainOptions(checkpoint=Path("saved")),
+        BinOptions(4000, intra=True, inter=False),
+        DeviceName.CUDA,
+    ),
     pace=Pace(window=5),
     link="udp:127.0.0.1:1:127.0.0.1:2",
     addresses=Addresses(WORKER, Station("02:00:00:00:ff:fe", "10.0.0.9")),
     schedule=Path("schedule"),
     stations=(WORKER,),
-    bins=BinOptions(4000, intra=True, inter=False),
 )
 
 
@@ -46,8 +51,7 @@ def test_a_task_in_json_is_the_task():
         ({"transport": 4}, "transport: expected str, got int"),
         ({"stations": [{"mac": "a", "ip": "b", "port": 1}]}, r"stations\[0\]: unknown field port"),
         ({"colour": "red"}, "unknown field colour; known: "),
-        ({"options": {"speed": 1}}, "options: unknown field speed"),
-        ({"model": None}, "model: expected object, got null"),
+        ({"training": None}, "training: expected object, got null"),
     ],
 )
 def test_what_is_wrong_in_a_task_is_named(change, words):

@@ -43,6 +43,7 @@ from switchgnn.options.groups import with_groups
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import PAPER
+from switchgnn.training.device_name import DeviceName
 
 _SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
 # Paragraphs of a help are lines of it.
@@ -188,6 +189,14 @@ def train(
             help="Of features that are dropped.",
         ),
     ] = None,
+    device: Annotated[
+        DeviceName,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=TRAINING,
+            help="Where workers compute: cpu, or cuda, whose GPUs they take in turn.",
+        ),
+    ] = DeviceName.CPU,
     paper: Annotated[
         bool,
         typer.Option(
@@ -329,17 +338,13 @@ def train(
     from switchgnn.training.layers.templates import templates_removed  # noqa: PLC0415
     from switchgnn.training.layers.whole import check_layers  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
+    from switchgnn.training.worker import Training  # noqa: PLC0415
 
     place = find_metrics(metrics, workers)
     chosen = [transport_kind(name) for name in transport or [DEFAULT.name]]
     leaf_spine = site.leaf_spine(workers)
     asked = strategies.asked(strategy, leaf_spine)
-    if checkpoint is not None and len(chosen) > 1:
-        raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
-    if sampling < 1 and not all(each.samples for each in chosen):
-        raise SwitchGNNError(
-            f"--sampling is for --transport {_SAMPLED} alone: the others are exact."
-        )
+    _check_transports(chosen, checkpoint, sampling, device)
     end_like_interrupted()
     recordings = _recordings(context, pcap, chosen, workers, leaf_spine)
     own = (edges, node_features, labels)
@@ -371,12 +376,12 @@ def train(
         job = TrainJob(
             task=default_task(
                 transport=each.name,
-                model=shape,
-                options=options,
+                training=Training(
+                    shape, options, BinOptions(bin_memory, *PIPELINES[pipeline.value]), device
+                ),
                 pace=pace,
                 sampling=sampling,
                 faults=faults,
-                bins=BinOptions(bin_memory, *PIPELINES[pipeline.value]),
             ),
             workers=workers,
             slots=slots or load_program().slots,
@@ -410,6 +415,25 @@ def train(
     drawn = [] if plots is None else draw_plots(reports, plots)
     if not as_json:
         _show(reports, drawn, recordings)
+
+
+def _check_transports(
+    chosen: list[TransportKind], checkpoint: Path | None, sampling: float, device: DeviceName
+) -> None:
+    """Refuse options that are not for these transports, and a device that is not here."""
+    from switchgnn.training.device import check_device  # noqa: PLC0415
+
+    if checkpoint is not None and len(chosen) > 1:
+        raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
+    if sampling < 1 and not all(each.samples for each in chosen):
+        raise SwitchGNNError(
+            f"--sampling is for --transport {_SAMPLED} alone: the others are exact."
+        )
+    check_device(device)
+    if device is not DeviceName.CPU and G3 in chosen:
+        raise SwitchGNNError(
+            f"--transport {G3.name} computes its bins on the CPU: leave --device out."
+        )
 
 
 def _recordings(

@@ -21,7 +21,7 @@ from switchgnn.host.metrics import metrics_place
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried
 from switchgnn.topologies.child import Child
-from switchgnn.training.worker import TrainTask
+from switchgnn.training.task import TrainTask
 
 StepListener = Callable[[str, int, int], None]
 

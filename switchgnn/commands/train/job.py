@@ -16,7 +16,7 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import Situation
 from switchgnn.station import Station
 from switchgnn.topologies import Backend
-from switchgnn.training.worker import TrainTask
+from switchgnn.training.task import TrainTask
 
 # By how many seconds workers may be apart. The command itself sees that a process has ended, or
 # does nothing any more.

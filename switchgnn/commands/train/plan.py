@@ -61,7 +61,7 @@ def prepare_training(
         strategies,
         job.situation,
         program=job.program.digest,
-        seed=job.task.options.seed,
+        seed=job.task.training.options.seed,
         directions="both",
         assignment=job.asked.load_assignment(),
         progress=progress,

@@ -159,7 +159,7 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
     return {
         "transport": job.task.transport,
         "dataset": data.name,
-        "model": job.task.model.model.rpartition(":")[2],
+        "model": job.task.training.model.model.rpartition(":")[2],
         "reason": reason,
         "backend": None if ahead is None else ahead.backend.value,
         "compile_seconds": None if ahead is None else ahead.seconds,

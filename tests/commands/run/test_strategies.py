@@ -19,6 +19,7 @@ from switchgnn.commands.train.plan import prepare_training
 from switchgnn.training import load_dataset
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
+from switchgnn.training.worker import Training
 
 NAMES = ("partition", "block_strategy", "send", "order")
 
@@ -42,7 +43,7 @@ def said(transport, asked, folder):
     data = load_dataset("karate")
     job = TrainJob(
         task=default_task(
-            transport=transport, model=ModelOptions("gcn", 2, 8, 0.0), options=TrainOptions()
+            transport=transport, training=Training(ModelOptions("gcn", 2, 8, 0.0), TrainOptions())
         ),
         workers=3,
         slots=12,

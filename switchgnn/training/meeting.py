@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers meet over torch.distributed, which adds up their gradients."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import torch.distributed as dist
+from torch.distributed.distributed_c10d import Store
+
+from switchgnn.host.pace import Pace
+from switchgnn.training.errors import TrainingError
+
+
+def patience_of(pace: Pace) -> timedelta:
+    """Return how long workers wait for each other: they add gradients when each has its own."""
+    return timedelta(seconds=pace.patience + pace.skew)
+
+
+@contextmanager
+def together(store: Store, rank: int, size: int, pace: Pace) -> Iterator[None]:
+    """Take part in the group of all workers within the block.
+
+    Args:
+        store: where they meet.
+        rank: of this one.
+        size: their number.
+        pace: how long they wait for each other.
+
+    Yields:
+        Nothing.
+    """
+    dist.init_process_group(
+        "gloo", store=store, rank=rank, world_size=size, timeout=patience_of(pace)
+    )
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+@contextmanager
+def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[None]:
+    """Take part in the group of workers of one machine, who meet in a file.
+
+    Args:
+        file: in a folder of theirs alone.
+        rank: of this one.
+        size: their number.
+        pace: how long they wait for each other.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        TrainingError: it cannot be written.
+    """
+    with ExitStack() as stack:
+        try:
+            store = dist.FileStore(str(file), size)  # type: ignore[attr-defined]
+            stack.enter_context(together(store, rank, size, pace))
+        except dist.DistStoreError as error:
+            raise TrainingError(
+                f"The workers cannot meet in {file}: {error}; make room there, or set TMPDIR to a "
+                "folder on another disk."
+            ) from error
+        yield
