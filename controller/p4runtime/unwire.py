@@ -46,6 +46,8 @@ _MARGIN = 256
 # Responses are taken apart together up to this size: each step has its price.
 _TOGETHER_BYTES = 1 << 20
 _WORD = 8
+# As many entries are parsed sooner than the steps of a walk take, whatever their number.
+_FEW = 16
 # The words whose last bytes, as many as the index says, are all ones.
 _LAST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
 
@@ -75,9 +77,13 @@ def _joined(responses: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _decode_response(table: Table, response: bytes) -> Rows:
+    if not response:
+        return no_rows(table)
     places = _places(table, response)
     parts = []
     for action in table.actions:
+        if len(places) <= _FEW:
+            break
         walk = _Walk(response, places, table)
         walk.entry(action)
         parts.append(Rows(table, walk.rows[walk.sound]))

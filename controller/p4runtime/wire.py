@@ -11,7 +11,7 @@ protobuf itself (the template), and then copied for all entries, with the
 columns of values pasted over it.
 
 Where the values are in the template is not computed but found: the template is
-made once more with one byte changed at a time.
+made once more, in which each byte of a value is another number.
 """
 
 from collections.abc import Iterator
@@ -27,6 +27,8 @@ from switchgnn.controller.p4runtime.rows import Bytes, Rows, RowsDifference
 
 # Requests stay far below gRPC's usual limit of 4 MB.
 BATCH = 4000
+# The number of bytes that differ from each other and from 0.
+_MARKS = 255
 
 
 @dataclass(frozen=True)
@@ -113,18 +115,34 @@ def _template(kind: "p4r.Update.Type.ValueType", rows: Rows, example: Bytes) -> 
     blank[:action_start] = 0
     blank[action_end:] = 0
     message = _update_bytes(kind, rows, blank)
-    places: list[int] = []
-    columns: list[int] = []
-    for column in range(table.row_width):
-        if action_start <= column < action_end:
-            continue
-        changed = blank.copy()
-        changed[column] = 0xFF
-        place = np.flatnonzero(_update_bytes(kind, rows, changed) != message)
-        if len(place):  # a deletion has no parameters, a narrow action ends early
-            places.append(int(place[0]))
-            columns.append(column)
-    return _Template(message, np.array(places, np.intp), np.array(columns, np.intp))
+    values = np.r_[:action_start, action_end : table.row_width]
+    found = [
+        _find(kind, rows, blank, message, values[first : first + _MARKS])
+        for first in range(0, len(values), _MARKS)
+    ]
+    return _Template(
+        message,
+        np.concatenate([places for places, _ in found]),
+        np.concatenate([columns for _, columns in found]),
+    )
+
+
+def _find(
+    kind: "p4r.Update.Type.ValueType",
+    rows: Rows,
+    blank: Bytes,
+    message: Bytes,
+    columns: NDArray[np.intp],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where columns of a row are in its message, and which of them are there.
+
+    A deletion has no parameters, and a narrow action ends early.
+    """
+    marked = blank.copy()
+    marked[columns] = np.arange(1, len(columns) + 1)
+    found = _update_bytes(kind, rows, marked)
+    places = np.flatnonzero(found != message)
+    return places, columns[found[places].astype(np.intp) - 1]
 
 
 def _update_bytes(kind: "p4r.Update.Type.ValueType", rows: Rows, row: Bytes) -> Bytes:
