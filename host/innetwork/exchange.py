@@ -168,6 +168,7 @@ class InNetworkExchange:
 
         Raises:
             FeatureError: wrong shape or type, NaN, infinity, or an overflow.
+            MagnitudeError: beside another worker's features these would vanish, or sums overflow.
             ExchangeTimeoutError: a packet was lost or a worker is gone.
             PlannerError: the plan was made without that direction.
         """
@@ -187,12 +188,10 @@ class InNetworkExchange:
         round_number = self._round
         own = largest_magnitude(features)
         # What would be refused of all is better said by its own worker.
-        FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(own))
+        self._check_own(own)
         steps = [*_steps(blocks, fragments_of(features.shape[1])), NEXT_ROUND]
         largest = self._barrier.open_round(round_number, own, steps[0])
-        fixed_point = FixedPoint.for_exchange(
-            self._manifest.max_fan_in, magnitude_from_bits(largest.bits)
-        )
+        fixed_point = self._fixed_point(largest)
         self._check_scale(direction, own, largest, fixed_point)
         lanes = _pad_to_fragments(fixed_point.encode(features))
         self._responder.serve(round_number, blocks, lanes)
@@ -226,6 +225,29 @@ class InNetworkExchange:
         """Return what one exchange of that width puts on the link when nothing is lost."""
         blocks = self._manifest.direction(direction).block_numbers
         return expected_traffic(self._part, blocks, width, self._group_size)
+
+    def _check_own(self, own: int) -> None:
+        """Refuse features of this worker whose sums would overflow."""
+        try:
+            FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(own))
+        except FeatureError as error:
+            raise FeatureError(
+                f"Worker {self._part.worker} has features of up to {magnitude_from_bits(own):g}. "
+                f"{error}"
+            ) from error
+
+    def _fixed_point(self, largest: Largest) -> FixedPoint:
+        """Choose the scale of the round."""
+        fan_in, magnitude = self._manifest.max_fan_in, magnitude_from_bits(largest.bits)
+        try:
+            return FixedPoint.for_exchange(fan_in, magnitude)
+        except FeatureError as error:
+            raise MagnitudeError(
+                f"Round {self._round}: worker {largest.worker} reports features of up to "
+                f"{magnitude:g}, of which a sum of {fan_in} overflows float32; those of worker "
+                f"{self._part.worker} do not. If that worker is not broken, scale its features "
+                "down. If it reports less, the switch is broken."
+            ) from error
 
     def _check_scale(
         self, direction: Direction, own: int, largest: Largest, fixed_point: FixedPoint

@@ -40,6 +40,8 @@ _LONGEST_QUIET = 1.0
 _AT_ONCE = 16
 # How many more sums are asked for when one comes on request.
 _NEXT = 2
+# Who owes a feature for so much shorter than another one is not late.
+_LATE_SHARE = 0.5
 # What a sum may be: here; awaited; and awaited, but a sieve must not take it.
 HERE, AWAITED, IN_DOUBT = 0, 1, 2
 
@@ -96,6 +98,10 @@ class SumReceiver:
         self._doubts: dict[int, _Doubt] = {}
         self._features: dict[int, NDArray[np.int32]] = {}
         self._wanted: dict[int, set[int]] = {}
+        # When each of these was asked for first.
+        self._asked_at: dict[int, float] = {}
+        # When each worker has answered a fetch last.
+        self._heard_at: dict[int, float] = {}
         self._attempts = 0
         self._late: deque[int] = deque()
         self._unanswered: set[int] = set()
@@ -122,9 +128,24 @@ class SumReceiver:
 
     @property
     def silent_workers(self) -> list[int]:
-        """The workers that owe features which were fetched and have not come."""
-        owners = self._schedule.neighbour_owner
-        return sorted({owners[source] for source in self._wanted})
+        """The workers that owe features which were fetched, and seem to be why they do not come.
+
+        Where one does not answer, others that were asked only lately may be about to; and of one
+        that has answered later questions a packet was lost. If that leaves nobody, all that owe
+        one are named.
+        """
+        owners, now = self._schedule.neighbour_owner, self._endpoint.clock.now()
+        oldest: dict[int, float] = {}
+        for source, asked in self._asked_at.items():
+            owner = owners[source]
+            oldest[owner] = min(asked, oldest.get(owner, asked))
+        late = _LATE_SHARE * max((now - asked for asked in oldest.values()), default=0.0)
+        silent = [
+            owner
+            for owner, asked in oldest.items()
+            if now - asked >= late and self._heard_at.get(owner, asked) <= asked
+        ]
+        return sorted(silent or oldest)
 
     @property
     def received(self) -> NDArray[np.bool_]:
@@ -243,6 +264,7 @@ class SumReceiver:
             self._tally.repeated += 1
             return False
         self._tally.features_fetched += 1
+        self._heard_at[self._schedule.neighbour_owner[source]] = now
         # What is still awaited was asked for at the same time, so it is overdue soon.
         self._attempts = 0
         self._quiet_since = now
@@ -253,6 +275,7 @@ class SumReceiver:
     def _keep_feature(self, source: int, lanes: NDArray[np.int32], now: float) -> None:
         """Keep a raw feature, and add up the sums that waited for it last."""
         self._features[source] = lanes
+        self._asked_at.pop(source, None)
         for place in self._wanted.pop(source, ()):
             doubt = self._doubts.get(place)
             if doubt is None or not self._awaited[place]:
@@ -339,6 +362,7 @@ class SumReceiver:
             doubt.awaited.add(source)
             asked = source in self._wanted
             self._wanted.setdefault(source, set()).add(place)
+            self._asked_at.setdefault(source, self._endpoint.clock.now())
             if not asked:
                 self._send(Kind.FETCH, source, vertex)
                 self._tally.fetches += 1

@@ -33,7 +33,6 @@ PARTS = "tests/host/innetwork/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 SIEVE = "tests/host/innetwork/test_sieve.py"
 ROW_SIEVE = "tests/host/direct/test_sieve.py"
-FORGERIES = "tests/fuzz/test_forgeries.py"
 
 
 @dataclass(frozen=True)
@@ -749,11 +748,11 @@ MISTAKES = (
     ),
     Mistake(
         "scales_may_differ",
-        "tests/fuzz",
+        "tests/host",
         "a worker does not notice that a block was summed at another scale",
         "host/innetwork/barrier.py",
         "        if answer.round == round_number and answer.magnitude != self._magnitude:\n",
         "        if answer.magnitude < 0:\n",
-        (f"{FORGERIES}::test_a_done_ahead_does_not_split_the_scale[embedded]",),
+        ("tests/host/innetwork/test_magnitudes.py::test_a_block_at_another_scale_is_noticed",),
     ),
 )

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that reports a magnitude of its own making harms nobody unnoticed."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from switchgnn.host.innetwork.errors import MagnitudeError
+from switchgnn.host.innetwork.errors import BarrierError, MagnitudeError
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.header import BarrierBody, Header, Kind, unpack_header
 from tests.host.addresses import ADDRESSES, SESSION
@@ -76,3 +78,38 @@ def test_a_magnitude_that_is_raised_later_changes_no_scale(graph):
     numbers = [exchange._barrier._endpoint.incarnation for exchange in team.exchanges]
     check_rounds(team, graph, 4)
     assert lost
+
+
+def test_a_block_at_another_scale_is_noticed(graph):
+    """As a switch says that was restarted, and then believed a larger magnitude for the round."""
+    plan = plan_of(graph, 2)
+
+    def disturb(direction, worker, frame):
+        header = unpack_header(frame)
+        if direction == "down" and header.kind is Kind.ADVANCE and header.block_id and worker == 0:
+            raised = BarrierBody(magnitude=0x7E000000, plan=plan_id(plan.manifest), round=1)
+            return [ADDRESSES.frame(header.pack(raised.pack()))]
+        return [frame]
+
+    team = Team(plan, pace=QUICK, disturb=disturb)
+    team.aggregate(random_features(graph, 4))
+    assert isinstance(team.errors[0], BarrierError)
+    assert "different scales" in str(team.errors[0])
+
+
+def test_a_magnitude_whose_sums_overflow_has_its_worker_named(graph):
+    """No switch hands one out that works: it knows how many are added up at most."""
+    plan = plan_of(graph, 3)
+
+    def disturb(direction, worker, frame):
+        header = unpack_header(frame)
+        if direction == "down" and header.kind is Kind.ADVANCE and worker == 0:
+            told = BarrierBody(magnitude=0x7F7FFFFF, plan=plan_id(plan.manifest), round=1)
+            return [ADDRESSES.frame(replace(header, dst_id=2).pack(told.pack()))]
+        return [frame]
+
+    team = Team(plan, pace=QUICK, disturb=disturb)
+    team.aggregate(random_features(graph, 4))
+    assert isinstance(team.errors[0], MagnitudeError)
+    assert "worker 2 reports features of up to 3.40282e+38" in str(team.errors[0])
+    assert "overflows float32" in str(team.errors[0])
