@@ -31,7 +31,7 @@ def test_one_object_says_all():
 def test_words_for_people():
     done = soak("--seed", 3)
     assert done.exit_code == 0
-    assert "8 exchanges in 1 scenarios from seed 3" in done.stdout
+    assert "8 exchanges in 1 scenario from seed 3" in done.stdout
     assert "Nothing was otherwise than it must be." in done.stdout
 
 
@@ -50,6 +50,8 @@ def test_a_scenario_of_ones_own(tmp_path, suffix):
     file.write_text('{"seed": 4, "rounds": 3}' if suffix == ".json" else "seed = 4\nrounds = 3\n")
     said = told("--scenario", file)
     assert (said["scenarios"], said["exchanges"]) == (1, 3)
+    assert said["seed"] == 4
+    assert "3 exchanges in 1 scenario as told:" in soak("--scenario", file).stdout
 
 
 @pytest.mark.parametrize("option", ["--exchanges=1", "--scenario=x.json", "--out=x"])

@@ -88,9 +88,11 @@ def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
     if as_json:
         found = [each.to_dict() for each in failures]
         numbers = {**sums.to_dict(), "failures": found, "seconds": round(seconds, 3)}
-        typer.echo(json.dumps({"seed": options.seed, **numbers}))
+        seed = told.seed if told else options.seed
+        typer.echo(json.dumps({"seed": seed, **numbers}))
     else:
-        _print(Console(), options, sums, failures, seconds)
+        where = "as told" if told else f"from seed {options.seed}"
+        _print(Console(), where, sums, failures, seconds)
     return sums.exit_code
 
 
@@ -163,14 +165,15 @@ def _command(options: SimulatedOptions, wish: Wish, scenario: Scenario) -> str:
 
 def _print(
     console: Console,
-    options: SimulatedOptions,
+    where: str,
     sums: SoakSums,
     failures: list[_Failure],
     seconds: float,
 ) -> None:
     speed = 60 * sums.exchanges / seconds if seconds else 0.0
     lines = [
-        f"{sums.exchanges:,} exchanges in {sums.scenarios:,} scenarios from seed {options.seed}: "
+        f"{sums.exchanges:,} exchanges in {sums.scenarios:,} "
+        f"scenario{'s' * (sums.scenarios != 1)} {where}: "
         f"{sums.frames:,} frames, {sums.virtual_seconds:,.0f} virtual seconds in {seconds:.0f} s "
         f"({speed:,.0f} exchanges per minute)",
         counted("What went wrong on purpose", dict(sums.faults)),
