@@ -47,6 +47,8 @@ def check_place(incident: Incident, scenario: Scenario, wires: Collection[str]) 
     }
     known[IncidentKind.KILL] = known[IncidentKind.JUMP] = known[IncidentKind.STOP]
     known[IncidentKind.MAD] = known[IncidentKind.STOP]
+    known[IncidentKind.TEAR] = known[IncidentKind.SPILL]
+    known[IncidentKind.PROGRAM] = known[IncidentKind.RELAPSE] = known[IncidentKind.SPILL]
     known[IncidentKind.PARTITION] = known[IncidentKind.SPILL]
     known[IncidentKind.RESTART] = [
         *(*known[IncidentKind.SPILL], *known[IncidentKind.STOP], _CONTROLLER)
@@ -59,30 +61,60 @@ def check_place(incident: Incident, scenario: Scenario, wires: Collection[str]) 
 
 
 def _happen(scene: Scene, incident: Incident) -> None:
-    where, seconds = incident.where, incident.seconds
-    number = int(where[1:]) if where[1:].isdigit() else 0
-    scene.happened.append((scene.scheduler.now, incident))
-    scene.trace.note(where, f"{incident.kind.value} {seconds:g}")
+    scene.trace.note(incident.where, f"{incident.kind.value} {incident.seconds:g}")
+    # A tear happens when frames leave next.
+    if incident.kind is not IncidentKind.TEAR:
+        _note(scene, incident)
     if incident.kind is IncidentKind.SILENCE:
-        for name, wire in scene.wires.items():
-            if where in (name, name.rpartition(".")[0]):
-                wire.silence(seconds)
-    elif incident.kind is IncidentKind.STOP:
-        scene.workers[number].stand_still(seconds)
+        _be_silent(scene, incident)
+    elif incident.where == _CONTROLLER:
+        scene.controller.restart(incident.seconds)
+    elif incident.where.startswith("w"):
+        _happen_to_worker(scene, incident)
+    else:
+        _happen_to_switch(scene, incident)
+
+
+def _be_silent(scene: Scene, incident: Incident) -> None:
+    for name, wire in scene.wires.items():
+        if incident.where in (name, name.rpartition(".")[0]):
+            wire.silence(incident.seconds)
+
+
+def _happen_to_worker(scene: Scene, incident: Incident) -> None:
+    number, seconds = int(incident.where[1:]), incident.seconds
+    worker = scene.workers[number]
+    if incident.kind is IncidentKind.STOP:
+        worker.stand_still(seconds)
     elif incident.kind is IncidentKind.KILL:
-        scene.workers[number].kill()
+        worker.kill()
     elif incident.kind is IncidentKind.JUMP:
-        scene.workers[number].clock.jump(seconds)
+        worker.clock.jump(seconds)
     elif incident.kind is IncidentKind.MAD:
         scene.go_mad(number, seconds)
-    elif incident.kind is IncidentKind.SPILL:
-        scene.switches[number].spill()
+    else:
+        worker.restart(seconds)
+
+
+def _happen_to_switch(scene: Scene, incident: Incident) -> None:
+    number, seconds = int(incident.where[1:]), incident.seconds
+    switch = scene.switches[number]
+    if incident.kind is IncidentKind.SPILL:
+        switch.spill()
     elif incident.kind is IncidentKind.PARTITION:
         scene.lines[number].cut(seconds)
-    elif where == _CONTROLLER:
-        scene.controller.restart(seconds)
-    elif where.startswith("w"):
-        scene.workers[number].restart(seconds)
+    elif incident.kind is IncidentKind.PROGRAM:
+        scene.come_back_with_another_program(number, seconds)
+    elif incident.kind is IncidentKind.RELAPSE:
+        scene.come_back_with_another_plan(number, seconds)
+    elif incident.kind is IncidentKind.TEAR:
+        switch.tear(seconds, partial(_note, scene, incident))
     else:
+        switch.restart(seconds)
+
+
+def _note(scene: Scene, incident: Incident) -> None:
+    """Take note of what happens now."""
+    scene.happened.append((scene.scheduler.now, incident))
+    if incident.restarts_switch:
         scene.unwatched += not scene.controller.watching
-        scene.switches[number].restart(seconds)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each worker of a scenario does: all the same, but for those that were started otherwise."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +15,8 @@ from switchgnn.virtual.scenario.scenario import Difference, DifferenceKind, Scen
 from switchgnn.virtual.subject import Subjects
 
 _VERSIONS = 16
+# A little less than the largest float32, as features are rounded.
+_LARGEST_SUM = 0.999 * float(np.finfo(np.float32).max)
 # What is in the columns that others do not have.
 _IN_MORE = 0.5
 
@@ -42,10 +44,7 @@ class Jobs:
         if len(self._differences) < len(scenario.differences) or any(
             worker not in there for worker in self._differences
         ):
-            raise DifferenceError(
-                f"Workers {', '.join(str(each.worker) for each in scenario.differences)} differ: "
-                f"name each once, from 0 to {scenario.workers - 1}."
-            )
+            raise DifferenceError(_not_so([each.worker for each in scenario.differences], there))
 
     def of(self, worker: int, job: Job) -> Job:
         """Return what a worker does where the others do a job."""
@@ -59,11 +58,40 @@ class Jobs:
         if kind is DifferenceKind.PLAN:
             more = replace(self._scenario, workers=self._scenario.workers + max(1, by))
             return replace(job, plan=self._subjects.of(more).plan)
+        if kind is DifferenceKind.DIGEST:
+            return replace(job, plan=self._subjects.other_than(self._scenario).plan)
         if kind is DifferenceKind.VERSION:
             return replace(job, version=(VERSION + by) % _VERSIONS)
-        if kind is DifferenceKind.ROUNDS:
-            return replace(job, rounds=_as_many(job.rounds, max(0, len(job.rounds) + by)))
-        return replace(job, rounds=tuple(_otherwise(job.rounds, kind, by)))
+        return replace(job, rounds=tuple(_other_rounds(job, kind, by)))
+
+
+def _not_so(workers: list[int], there: range) -> str:
+    """Return why these workers cannot differ."""
+    for worker in workers:
+        if worker not in there:
+            return (
+                f"Worker {worker} is to differ, and is not there: take one from 0 to {there[-1]}."
+            )
+    twice = next(worker for worker in workers if workers.count(worker) > 1)
+    return f"Worker {twice} is to differ twice: a worker differs in one way, so leave one out."
+
+
+def _other_rounds(job: Job, kind: DifferenceKind, by: int) -> Iterable[Round]:
+    if kind is DifferenceKind.ROUNDS:
+        return _as_many(job.rounds, max(0, len(job.rounds) + by))
+    if kind is DifferenceKind.MAGNITUDE:
+        most = _LARGEST_SUM / max(1, job.plan.manifest.max_fan_in)
+        return _enlarged(job.rounds, most * max(1, by))
+    return _otherwise(job.rounds, kind, by)
+
+
+def _enlarged(rounds: tuple[Round, ...], largest: float) -> Iterator[Round]:
+    """Yield rounds with features of up to about that magnitude."""
+    for features, direction in rounds:
+        own = float(np.abs(features).max(initial=np.float32(0)))
+        factor = np.float64(largest) / own if own else 1.0
+        with np.errstate(over="ignore"):
+            yield (features.astype(np.float64) * factor).astype(np.float32), direction
 
 
 def _as_many(rounds: tuple[Round, ...], number: int) -> tuple[Round, ...]:

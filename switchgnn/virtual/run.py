@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
@@ -73,7 +74,8 @@ def run_scenario(
         SwitchGNNError: the scenario cannot be.
     """
     try:
-        scene = Scene(scenario, subjects.of(scenario), made, keeps_trace=keeps_trace)
+        subject, other = subjects.of(scenario), partial(subjects.other_than, scenario)
+        scene = Scene(scenario, subject, made, other, keeps_trace=keeps_trace)
         run = _Run(scene, Jobs(scenario, subjects))
     except SwitchGNNError:
         raise

@@ -3,6 +3,7 @@
 """All parts of one scenario, and the lines between them."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -17,10 +18,18 @@ from switchgnn.virtual.network.wire import Deliver, Faults, Ways, Wire
 from switchgnn.virtual.parts.control_line import ControlLine
 from switchgnn.virtual.parts.controller import VirtualController
 from switchgnn.virtual.parts.engines import Programs
+from switchgnn.virtual.parts.former_life import FormerLife
 from switchgnn.virtual.parts.switch import SwitchSettings, VirtualSwitch
 from switchgnn.virtual.parts.worker import Job, VirtualWorker
 from switchgnn.virtual.scenario.files import ScenarioError
-from switchgnn.virtual.scenario.scenario import Fault, Incident, IncidentKind, Rates, Scenario
+from switchgnn.virtual.scenario.scenario import (
+    DifferenceKind,
+    Fault,
+    Incident,
+    IncidentKind,
+    Rates,
+    Scenario,
+)
 from switchgnn.virtual.subject import Subject
 from switchgnn.virtual.timing.scheduler import Scheduler
 from switchgnn.virtual.trace import Trace
@@ -61,6 +70,7 @@ class Scene:
         scenario: what happens.
         subject: what is exchanged.
         made: what scenarios share.
+        other: what might have been exchanged in its place.
         keeps_trace: whether the lines of the trace are wanted.
 
     Attributes:
@@ -73,12 +83,19 @@ class Scene:
         switches, workers, lines, controller: the parts.
         job: what workers do in this session; None before the first one.
         unwatched: switches that were restarted while no controller knew their session.
-        spoilt: vertices of whose sums mad workers' features are a part.
+        spoilt: vertices of whose sums features are a part that are not the scenario's: of mad
+            workers, and of one whose magnitude differs.
         violations: what is not as it must be.
     """
 
     def __init__(
-        self, scenario: Scenario, subject: Subject, made: Made, *, keeps_trace: bool = False
+        self,
+        scenario: Scenario,
+        subject: Subject,
+        made: Made,
+        other: Callable[[], Subject],
+        *,
+        keeps_trace: bool = False,
     ) -> None:
         self.scenario = scenario
         self.subject = subject
@@ -92,7 +109,13 @@ class Scene:
         self.unwatched = 0
         self.violations: list[Violation] = []
         self.spoilt: set[int] = set()
+        self._other = other
         self._different = {difference.worker for difference in scenario.differences}
+        if scenario.other_plan:
+            self._different.update(range(scenario.workers))
+        for difference in scenario.differences:
+            if difference.kind is DifferenceKind.MAGNITUDE:
+                self.spoilt |= subject.oracle.part_of(difference.worker)
         self._mad: dict[int, MadWorker] = {}
         self._starts = 0
         self._ways = Ways(
@@ -106,7 +129,14 @@ class Scene:
         )
         settings = SwitchSettings(scenario.queue_depth, scenario.queue_rate, scenario.turns)
         self.switches = [
-            VirtualSwitch(number, made.programs, settings, self.scheduler, self.trace)
+            VirtualSwitch(
+                number,
+                made.programs,
+                settings,
+                self.scheduler,
+                self.trace,
+                random=self.source(f"s{number}"),
+            )
             for number in range(len(subject.shares))
         ]
         self.workers = [
@@ -114,9 +144,11 @@ class Scene:
             for number in range(scenario.workers)
         ]
         self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
+        installed = other() if scenario.other_plan else subject
         self.controller = VirtualController(
-            subject.shares, self.lines, made.program, self.scheduler, self.trace
+            installed.shares, self.lines, made.program, self.scheduler, self.trace
         )
+        self._former_life = FormerLife(made.program, self.scheduler)
         self._lay_lines()
         self._invite_madness()
 
@@ -156,6 +188,21 @@ class Scene:
         """Let a worker send what it likes for that long."""
         self.spoilt |= self.subject.oracle.part_of(worker)
         self._mad[worker].rave(seconds)
+
+    def come_back_with_another_program(self, switch: int, seconds: float) -> None:
+        """Restart a switch; what it runs then is not what its controller loads."""
+        restarted = self.switches[switch]
+        restarted.restart(seconds, partial(self._former_life.load_other_program, restarted))
+
+    def come_back_with_another_plan(self, switch: int, seconds: float) -> None:
+        """Restart a switch; it serves another plan then, in a session that is over."""
+        restarted, share = self.switches[switch], self._other().shares[switch]
+
+        def install() -> None:
+            session = self.controller.session
+            self._former_life.install_older(restarted, share, session)
+
+        restarted.restart(seconds, install)
 
     def violated(self, name: str, what: str) -> None:
         """Take note that something is not as it must be, once for each name."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scenario exchanges: graph, plan, the place of each part, and the right sums."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from switchgnn.planner.plan.plan import Plan
 from switchgnn.topologies import LeafSpineSite, Site, Star, Target
 from switchgnn.virtual.oracle import Oracle
 from switchgnn.virtual.scenario.scenario import Scenario
+
+# One in each bank.
+_MORE_SLOTS = 8
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,12 @@ class Subjects:
                 self._known.pop(next(iter(self._known)))
             self._known[key] = self._make(scenario)
         return self._known[key]
+
+    def other_than(self, scenario: Scenario) -> Subject:
+        """Return what the same workers would exchange on another graph, in other blocks."""
+        shape, _, number = scenario.graph.rpartition(":")
+        graph = f"{shape}:{int(number) + 1}" if number.isdigit() else scenario.graph
+        return self.of(replace(scenario, graph=graph, slots=scenario.slots + _MORE_SLOTS))
 
     def _make(self, scenario: Scenario) -> Subject:
         graph = load_graph(scenario.graph)

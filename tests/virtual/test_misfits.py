@@ -28,6 +28,8 @@ MAD = replace(QUIET, incidents=(Incident(IncidentKind.MAD, "w1", 20, 0.1),))
 TOLD = {
     DifferenceKind.SESSION: ("session", "for worker 1"),
     DifferenceKind.PLAN: ("holds plan", "for worker 1"),
+    DifferenceKind.DIGEST: ("holds plan", "for worker 1"),
+    DifferenceKind.MAGNITUDE: ("did not answer", "worker 1 reports features of up to"),
     DifferenceKind.WIDTH: ("goes on with another|for workers", "worker 1"),
     DifferenceKind.DIRECTION: ("no backward blocks", "for worker 1"),
     DifferenceKind.VERSION: ("no answer from the switch", "for worker 1"),
@@ -78,11 +80,33 @@ def test_who_exchanges_less_often_is_missed(star):
     assert all("for worker 1" in error for error in outcome.errors)
 
 
-def test_who_is_not_there_does_not_differ(star):
-    for workers in ((7,), (1, 1)):
-        differences = tuple(Difference(worker, DifferenceKind.PLAN) for worker in workers)
-        with pytest.raises(DifferenceError, match="from 0 to 2"):
-            star.run(replace(QUIET, differences=differences))
+def test_features_whose_sums_overflow_are_refused_by_their_worker(star):
+    """And the others miss it: nobody else has heard of them."""
+    outcome = star.run(replace(QUIET, differences=(Difference(1, DifferenceKind.MAGNITUDE, 2),)))
+    assert not outcome.violations
+    errors = dict(error.split(": ", 1) for error in outcome.errors)
+    own = errors.pop("w1")
+    assert own.startswith("Worker 1 has features of up to 2.2")
+    assert "overflows float32" in own
+    assert all("for worker 1." in error for error in errors.values())
+
+
+def test_a_plan_that_no_worker_holds_is_told_to_all(star):
+    outcome = star.run(replace(QUIET, other_plan=True))
+    assert not outcome.violations
+    assert outcome.exchanges == 0
+    assert len(outcome.errors) == QUIET.workers
+    assert all("holds plan" in error for error in outcome.errors)
+
+
+@pytest.mark.parametrize(
+    ("workers", "what"),
+    [((7,), "^Worker 7 is to differ, and is not there"), ((1, 1), "^Worker 1 is to differ twice")],
+)
+def test_who_is_not_there_does_not_differ(star, workers, what):
+    differences = tuple(Difference(worker, DifferenceKind.PLAN) for worker in workers)
+    with pytest.raises(DifferenceError, match=what):
+        star.run(replace(QUIET, differences=differences))
 
 
 def test_they_are_drawn_now_and_then():
@@ -92,8 +116,9 @@ def test_they_are_drawn_now_and_then():
     assert 20 <= mad <= 60
     assert set(different) == set(DifferenceKind)
     assert sum(different.values()) <= 40
-    always = [draw_scenario(seed, Wish(misfits=True)) for seed in range(50)]
-    assert all(len(each.differences) or len(each.incidents) for each in always)
+    always = [draw_scenario(seed, Wish(misfits=True)) for seed in range(200)]
+    assert 1 <= sum(each.other_plan for each in always) <= 30
+    assert all(each.differences or each.incidents or each.other_plan for each in always)
 
 
 @pytest.mark.whole

@@ -15,6 +15,7 @@ from switchgnn.virtual.checks.packets.done_is_done import DoneIsDone
 from switchgnn.virtual.checks.packets.fetched_sums_stay import FetchedSumsStay
 from switchgnn.virtual.checks.packets.magnitudes_agree import MagnitudesAgree
 from switchgnn.virtual.checks.packets.missing_counted import MissingCounted
+from switchgnn.virtual.checks.packets.one_process import OneProcess
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck, PacketReader
 from switchgnn.virtual.checks.packets.pulses_beat import PulsesBeat
 from switchgnn.virtual.checks.packets.pulses_passed_on import PulsesPassedOn
@@ -50,6 +51,7 @@ def all_checks() -> list[Check]:
         ResentRight(),
         WorkersWait(),
         MissingCounted(),
+        OneProcess(),
     ]
     return [
         NothingCrashes(),

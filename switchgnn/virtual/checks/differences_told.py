@@ -5,14 +5,19 @@
 import re
 
 from switchgnn.virtual.checks.check import Check
-from switchgnn.virtual.parts.worker import VirtualWorker
+from switchgnn.virtual.parts.worker import Done, VirtualWorker
 from switchgnn.virtual.scenario.scenario import Difference, DifferenceKind
 
+_OTHER_PLAN = r"holds plan \w+, the switch serves plan \w+"
 _OTHER_BLOCK = "goes on with another block or fragment"
 # What somebody must be told of a difference, no matter who of them; the others miss somebody.
 _TOLD = {
     DifferenceKind.SESSION: re.compile("takes part in session|this worker is in session"),
-    DifferenceKind.PLAN: re.compile("holds plan"),
+    DifferenceKind.PLAN: re.compile(_OTHER_PLAN),
+    DifferenceKind.DIGEST: re.compile(_OTHER_PLAN),
+    DifferenceKind.MAGNITUDE: re.compile(
+        "reports features of up to|has features of up to|features must be finite"
+    ),
     DifferenceKind.WIDTH: re.compile(_OTHER_BLOCK),
     DifferenceKind.DIRECTION: re.compile(f"{_OTHER_BLOCK}|direction"),
     DifferenceKind.VERSION: re.compile("no answer from the switch"),
@@ -22,14 +27,42 @@ _TOLD = {
 class DifferencesTold(Check):
     """Looks at how sessions end in which one worker differs."""
 
+    def done(self, done: Done) -> None:
+        """See that nobody has sums where somebody differs who has to be told."""
+        scenario = self.scene.scenario
+        if scenario.other_plan:
+            self._violated_by_controller(f"worker {done.worker} has sums")
+        for difference in scenario.differences:
+            if self._has_to_be_told(difference):
+                self._violated(difference, f"worker {done.worker} has sums")
+
     def session_ends(self) -> None:
         """Look who has ended with an error, and what it says."""
         scenario = self.scene.scenario
+        if scenario.other_plan and not scenario.incidents:
+            self._look_at_the_plan()
         for difference in scenario.differences if not scenario.incidents else ():
             if difference.kind is DifferenceKind.ROUNDS:
                 self._look_for_the_missed(difference)
-            elif difference.kind is not DifferenceKind.DIRECTION or self._directions_differ():
+            elif self._has_to_be_told(difference):
                 self._look_at_all(difference)
+
+    def _has_to_be_told(self, difference: Difference) -> bool:
+        """Tell whether nobody can exchange anything with one that differs so."""
+        kind = difference.kind
+        if kind is DifferenceKind.DIRECTION:
+            return self._directions_differ()
+        return kind is not DifferenceKind.ROUNDS
+
+    def _look_at_the_plan(self) -> None:
+        """See that each worker is told of the plan that the controller has installed."""
+        told = _TOLD[DifferenceKind.PLAN]
+        untold = [worker.name for worker in self.scene.workers if not told.search(_error(worker))]
+        if untold:
+            self._violated_by_controller(f"{', '.join(untold)} are not told so")
+
+    def _violated_by_controller(self, what: str) -> None:
+        self.scene.violated("differences told", f"the controller has another plan, and {what}")
 
     def _directions_differ(self) -> bool:
         """Tell whether another direction is another exchange: in undirected graphs it is not."""

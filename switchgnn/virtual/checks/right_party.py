@@ -20,6 +20,10 @@ _BROKEN = re.compile(
     "A worker or the switch is broken|different scales|in round"
     "|has refused the largest magnitude|, worker .* goes on with another|did not answer"
 )
+# What is said of a switch that serves another plan, or where nothing comes through one.
+_SWITCH_OR_SILENT = re.compile(
+    "switch|Another process|without a sign of life|did not answer|without progress"
+)
 # Seconds that a switch takes to be found and installed again.
 _INSTALLED = 1.5
 # Seconds in which a worker gets on again when nothing is in its way any more.
@@ -39,15 +43,25 @@ class RightParty(Check):
     def session_ends(self) -> None:
         """Compare the errors of the workers."""
         gone, excused = self._gone() | self.scene.misfits, self._excused()
+        happened = self.scene.happened[self._known :]
+        restarted = any(incident.restarts_switch for _, incident in happened)
         ended = [(worker.task.ended_at, worker) for worker in self.scene.workers if worker.task]
         for _, worker in sorted(ended, key=lambda each: (each[0], each[1].number)):
             error = worker.task.error if worker.task else None
             if error is not None and not excused and worker.number not in gone:
                 self._judge(worker, str(error), gone)
-            if error is not None:
+            # Who is through has left, and says to a switch that was restarted no more that it was.
+            if error is not None or restarted:
                 gone = gone | {worker.number}
 
     def _judge(self, worker: VirtualWorker, error: str, gone: set[int]) -> None:
+        if self._relapsed():
+            # Who has another switch in between hears of it only as the silence of others.
+            if not _SWITCH_OR_SILENT.search(error):
+                self.scene.violated(
+                    "right party", f"{worker.name} gives up, and blames no switch: {error}"
+                )
+            return
         if not gone:
             self.scene.violated("right party", f"{worker.name} gives up without need: {error}")
             return
@@ -61,6 +75,11 @@ class RightParty(Check):
                 "right party",
                 f"{worker.name} gives up, and blames another than workers {sorted(gone)}: {error}",
             )
+
+    def _relapsed(self) -> bool:
+        """Tell whether a switch serves another plan in this session, which nobody takes from it."""
+        happened = self.scene.happened[self._known :]
+        return any(incident.kind is IncidentKind.RELAPSE for _, incident in happened)
 
     def _look_gone(self, gone: set[int], to: int) -> set[int]:
         """Return who else looks gone to a worker: all behind another leaf that has a gap.
@@ -94,7 +113,7 @@ class RightParty(Check):
                 continue
             if incident.ends_worker or incident.kind is IncidentKind.SPILL:
                 continue
-            if incident.kind is IncidentKind.RESTART:
+            if incident.restarts_switch or incident.kind is IncidentKind.RESTART:
                 restarted.add(incident.where == "controller")
                 away += _INSTALLED
             away += min(incident.seconds, patience / 2)

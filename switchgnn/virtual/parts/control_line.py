@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterator
 from queue import Empty
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import grpc
 from finsy.proto import p4r, rpc_code
@@ -115,6 +115,18 @@ class ControlLine:
                 self._task.sleep(_LOOK)
 
 
+class Way(Protocol):
+    """What leads to a switch."""
+
+    switch: VirtualSwitch
+
+    def pass_word(self, until: int) -> bool:
+        """Wait until a word has passed, or until then; tell whether it has."""
+
+    def reach(self, seconds: float) -> P4RuntimeService:
+        """Wait for a switch that answers."""
+
+
 class VirtualConnection:
     """A connection to the service that a switch has now; it breaks when the switch ends.
 
@@ -123,7 +135,7 @@ class VirtualConnection:
         scheduler: keeps the time.
     """
 
-    def __init__(self, line: ControlLine, scheduler: Scheduler) -> None:
+    def __init__(self, line: Way, scheduler: Scheduler) -> None:
         self._line = line
         self._scheduler = scheduler
         self._service: P4RuntimeService | None = None

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol, TypeVar
 
 from switchgnn.softswitch.given_program import GivenProgram
@@ -72,6 +73,7 @@ class VirtualSwitch:
         settings: what it is like.
         scheduler: keeps the time.
         trace: hears of starts and ends.
+        random: what it draws from.
 
     Attributes:
         number, name: which it is.
@@ -91,6 +93,8 @@ class VirtualSwitch:
         settings: SwitchSettings,
         scheduler: Scheduler,
         trace: Trace,
+        *,
+        random: Random,
     ) -> None:
         self.number = number
         self.name = f"s{number}"
@@ -107,6 +111,8 @@ class VirtualSwitch:
         self._trace = trace
         self._turning = False
         self._ticks_at = 0
+        self._tear: Callable[[], None] | None = None
+        self._random = random
 
     def start(self) -> None:
         """Start it without a program."""
@@ -124,11 +130,35 @@ class VirtualSwitch:
         self.service = self.engine = None
         self._trace.note(self.name, "ends")
 
-    def restart(self, seconds: float) -> None:
-        """End it, and start it again that much later."""
+    def restart(self, seconds: float, started: Callable[[], None] = lambda: None) -> None:
+        """End it, and start it again that much later.
+
+        Args:
+            seconds: for how long it is gone.
+            started: called when it is back.
+        """
+
+        def start() -> None:
+            self.start()
+            started()
+
         if self.service is not None:
             self.stop()
-            self._scheduler.after(int(seconds * SECOND), self.start)
+            self._scheduler.after(int(seconds * SECOND), start)
+
+    def tear(self, seconds: float, torn: Callable[[], None]) -> None:
+        """Restart it as soon as frames leave through several ports: some have left, others not.
+
+        Args:
+            seconds: for how long it is gone.
+            torn: called when that happens.
+        """
+
+        def end() -> None:
+            torn()
+            self.restart(seconds)
+
+        self._tear = end
 
     def spill(self) -> None:
         """Lose what goes around in it."""
@@ -194,6 +224,8 @@ class VirtualSwitch:
 
     def _go_on(self, engine: Engine, more: bool) -> None:
         """See to it that what waits inside has its turn."""
+        if engine is not self.engine:
+            return
         if more and not self._turning:
             self._turning = True
             self._scheduler.after(_TURN, self._turn, engine)
@@ -208,7 +240,18 @@ class VirtualSwitch:
         by_port: dict[int, list[bytes]] = {}
         for port, frame in sent:
             by_port.setdefault(port, []).append(frame)
+        end = self._tear if len(by_port) > 1 else None
+        if end is not None:
+            self._tear = None
+            by_port = self._some(by_port)
         for port, frames in by_port.items():
             for onlooker in self.onlookers:
                 onlooker.given(self, port, frames)
             self.wires[port].send(frames)
+        if end is not None:
+            end()
+
+    def _some(self, by_port: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
+        """Return what leaves through some of the ports."""
+        number = self._random.randrange(1, len(by_port))
+        return {port: by_port[port] for port in self._random.sample(list(by_port), number)}

@@ -92,6 +92,7 @@ class VirtualWorker:
         clock: its clock.
         exchange: that of its process; None before the first one.
         task: its process; None before the first one.
+        incarnation: what its process says that it is; 0 before the first one.
         killed: whether it was killed in this session.
         onlookers: those that see what it takes.
     """
@@ -105,6 +106,7 @@ class VirtualWorker:
         self.clock = VirtualClock(scheduler)
         self.exchange: InNetworkExchange | None = None
         self.task: Task | None = None
+        self.incarnation = 0
         self.killed = False
         self.onlookers: list[Listener] = []
         self._subject = subject
@@ -195,6 +197,7 @@ class VirtualWorker:
         if link is None:
             return
         part = job.plan.workers[self.number]
+        self.incarnation = self._random.getrandbits(32)
         exchange = self.exchange = InNetworkExchange(
             job.plan.manifest,
             part,
@@ -203,7 +206,7 @@ class VirtualWorker:
             session=job.session,
             pace=job.pace,
             clock=self.clock,
-            incarnation=self._random.getrandbits(32),
+            incarnation=self.incarnation,
         )
         for number, (features, direction) in enumerate(job.rounds, 1):
             result = exchange.aggregate_fixed(features[part.vertices], direction)

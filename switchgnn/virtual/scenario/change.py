@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from switchgnn.virtual.scenario.draw import Wish, draw_scenario
+from switchgnn.virtual.scenario.many_groups import in_time
 from switchgnn.virtual.scenario.scenario import Incident, Scenario
 
 # What may be taken from another scenario, each line together: rates and durations of incidents are
@@ -24,7 +25,7 @@ _TOGETHER = (
     ("turns",),
     ("latency", "jitter"),
     ("patience", "up", "down", "cables"),
-    ("workers", "incidents", "differences"),
+    ("workers", "incidents", "differences", "other_plan"),
 )
 _MOST_CHANGES = 3
 _MOST_INCIDENTS = 6
@@ -50,7 +51,8 @@ def changed(scenario: Scenario, seed: int, wish: Wish) -> Scenario:
         change = source.choice(_CHANGES)
         like = change(like, fresh, source)
     # Where workers differ nothing else happens, so that it is known what must be said of it.
-    return replace(like, incidents=()) if like.differences else like
+    alone = like.differences or like.other_plan
+    return in_time(replace(like, incidents=()) if alone else like)
 
 
 def _take_some(scenario: Scenario, fresh: Scenario, source: Random) -> Scenario:

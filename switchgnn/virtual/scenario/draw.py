@@ -5,7 +5,9 @@
 from dataclasses import dataclass, fields
 from random import Random
 
+from switchgnn.virtual.scenario.many_groups import with_many_groups
 from switchgnn.virtual.scenario.misfits import with_misfits
+from switchgnn.virtual.scenario.restarts import with_other_restarts
 from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
 
 _SENDS = ("multicast", "cover")
@@ -77,7 +79,7 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
         cables=Rates() if calm or not wish.leaves else _rates(source, share),
         incidents=_incidents(source, workers, wish, patience, rounds * sessions),
     )
-    return with_misfits(scenario, always=wish.misfits)
+    return with_other_restarts(with_misfits(with_many_groups(scenario), always=wish.misfits))
 
 
 def _rates(source: Random, share: float) -> Rates:

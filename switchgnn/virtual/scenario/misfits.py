@@ -15,6 +15,8 @@ from switchgnn.virtual.scenario.scenario import (
 
 # How many scenarios have one, of 1.
 _MAD, _DIFFERENT = 1 / 15, 1 / 30
+# Of those that differ, how many times it is the controller, of 1.
+_CONTROLLER = 1 / 8
 # What else happens: its process is gone, or a switch forgets whose turn it is.
 _INSTALLED = 3.0
 _ALONE, _GONE, _RESTARTED = "alone", "gone", "restarted"
@@ -59,8 +61,10 @@ def _with_madness(scenario: Scenario, source: Random) -> Scenario:
 
 def _with_a_difference(scenario: Scenario, source: Random) -> Scenario:
     """Let nothing else happen to the parts, so that it is known what must be said of it."""
+    if source.random() < _CONTROLLER:
+        return replace(scenario, incidents=(), other_plan=True)
     worker, kind = source.randrange(scenario.workers), source.choice(list(DifferenceKind))
     difference = Difference(worker, kind, source.choice((1, 1, 2, -1)))
-    if kind in (DifferenceKind.PLAN, DifferenceKind.WIDTH):
+    if kind in (DifferenceKind.PLAN, DifferenceKind.DIGEST, DifferenceKind.WIDTH):
         difference = replace(difference, by=1)
     return replace(scenario, incidents=(), differences=(difference,))

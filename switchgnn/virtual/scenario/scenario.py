@@ -32,6 +32,9 @@ class IncidentKind(str, Enum):
     STOP = "stop"
     KILL = "kill"
     RESTART = "restart"
+    TEAR = "tear"
+    PROGRAM = "program"
+    RELAPSE = "relapse"
     PARTITION = "partition"
     SPILL = "spill"
     JUMP = "jump"
@@ -45,10 +48,13 @@ class Incident:
     Attributes:
         kind: SILENCE: a line loses all frames. STOP: a worker stands still. KILL: a worker is
             gone. RESTART: a switch, a worker or the controller is gone for a time and has
-            forgotten all when it is back. PARTITION: no word passes between the controller and a
-            switch. SPILL: what goes around in a switch is lost. JUMP: the clock of a worker goes
-            on at once. MAD: a worker sends what it likes, beside what its process sends, which may
-            be gone.
+            forgotten all when it is back. TEAR: a switch is restarted when frames leave it
+            through several ports next, and only some of them have left. PROGRAM: a switch is
+            restarted, and runs another program then. RELAPSE: a switch is restarted, and serves
+            another plan then, in a session that is over. PARTITION: no word passes between the
+            controller and a switch. SPILL: what goes around in a switch is lost. JUMP: the clock
+            of a worker goes on at once. MAD: a worker sends what it likes, beside what its process
+            sends, which may be gone.
         where: a line like `w3`, `w3.up`, `l0s1.down`; a worker like `w3`; a switch like `s0`; or
             `controller`.
         event: behind how many events of the scenario.
@@ -66,12 +72,23 @@ class Incident:
         restarted = self.kind is IncidentKind.RESTART and self.where.startswith("w")
         return restarted or self.kind is IncidentKind.KILL
 
+    @property
+    def restarts_switch(self) -> bool:
+        """Whether a switch forgets all."""
+        restarted = self.kind is IncidentKind.RESTART and self.where.startswith("s")
+        return restarted or self.kind in _RESTARTS
+
+
+_RESTARTS = frozenset({IncidentKind.TEAR, IncidentKind.PROGRAM, IncidentKind.RELAPSE})
+
 
 class DifferenceKind(str, Enum):
     """In what a worker differs from the others."""
 
     SESSION = "session"
     PLAN = "plan"
+    DIGEST = "digest"
+    MAGNITUDE = "magnitude"
     WIDTH = "width"
     DIRECTION = "direction"
     ROUNDS = "rounds"
@@ -85,9 +102,11 @@ class Difference:
     Attributes:
         worker: its number.
         kind: SESSION: it takes part in another session. PLAN: it has a plan for another number of
-            workers. WIDTH: its features have more columns, of whole fragments. DIRECTION: it
-            exchanges in the other direction. ROUNDS: it exchanges another number of times.
-            VERSION: it speaks another version of the protocol.
+            workers. DIGEST: it has a plan for the same workers, of another graph.
+            MAGNITUDE: its features are the largest of which no sum overflows float32, or larger.
+            WIDTH: its features have more columns, of whole fragments. DIRECTION: it exchanges in
+            the other direction. ROUNDS: it exchanges another number of times. VERSION: it speaks
+            another version of the protocol.
         by: by how much, where that is a number.
     """
 
@@ -149,6 +168,7 @@ class Scenario:
         faults: what happens to single frames, in place of rates.
         incidents: what happens once, in the order of their events.
         differences: workers that were started otherwise than the others, in all sessions.
+        other_plan: whether the controller installs a plan that no worker holds, in all sessions.
     """
 
     seed: int
@@ -176,6 +196,7 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     incidents: tuple[Incident, ...] = ()
     differences: tuple[Difference, ...] = ()
+    other_plan: bool = False
 
     @property
     def switches(self) -> int:

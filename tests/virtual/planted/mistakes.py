@@ -185,8 +185,8 @@ MISTAKES = (
         HOST,
         "a worker scales with its own largest feature",
         "host/innetwork/exchange.py",
-        "magnitude_from_bits(largest.bits)\n        )\n        self._check",
-        "magnitude_from_bits(own)\n        )\n        self._check",
+        "        fixed_point = self._fixed_point(largest)\n",
+        "        fixed_point = self._fixed_point(Largest(own, largest.worker))\n",
     ),
     in_text(
         "never_fetched",
