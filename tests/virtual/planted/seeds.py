@@ -6,7 +6,7 @@
 # found it first.
 FOUND = {
     "lost_sums_not_recalled": (5, 2, "right party"),
-    "rows_of_the_last_round": (60, 24, "resent right"),
+    "rows_of_the_last_round": (120, 25, "resent right"),
     "places_not_compared": (40, 11, "sums exact"),
     "body_not_checked": (10, 4, "right party"),
     "last_fragment_dropped": (10, 1, "sums exact"),

@@ -15,7 +15,7 @@ from tests.virtual.planted.table import HEAD, table
 ROOT = Path(__file__).parents[3]
 # One or two of each part, which few and short scenarios find.
 QUICK = (
-    "rows_of_the_last_round",
+    "repeats_counted",
     "any_acknowledgement",
     "waiting_is_enough",
     "one_member_left_out",
