@@ -736,6 +736,15 @@ MISTAKES = (
         "        if (header.round, header.block_id) > under_way.place:\n",
         (f"{EXCHANGE}::test_sums_of_earlier_rounds_are_not_taken",),
     ),
+    Mistake(
+        "scales_may_differ",
+        "tests/host",
+        "a worker does not notice that a block was summed at another scale",
+        "host/innetwork/barrier.py",
+        "        if answer.round == round_number and answer.magnitude != self._magnitude:\n",
+        "        if answer.magnitude < 0:\n",
+        ("tests/host/innetwork/test_magnitudes.py::test_a_block_at_another_scale_is_noticed",),
+    ),
     # --- forged and mad frames
     Mistake(
         "body_not_checked",
@@ -745,14 +754,5 @@ MISTAKES = (
         "    if zlib.crc32(frame[BODY_AT:end], checked) != checksum:\n",
         "    if zlib.crc32(frame[BODY_AT:end], checked) < 0:\n",
         ("tests/fuzz/test_header.py::test_a_flipped_bit_is_noticed",),
-    ),
-    Mistake(
-        "scales_may_differ",
-        "tests/host",
-        "a worker does not notice that a block was summed at another scale",
-        "host/innetwork/barrier.py",
-        "        if answer.round == round_number and answer.magnitude != self._magnitude:\n",
-        "        if answer.magnitude < 0:\n",
-        ("tests/host/innetwork/test_magnitudes.py::test_a_block_at_another_scale_is_noticed",),
     ),
 )
