@@ -20,7 +20,7 @@ from torch import nn
 
 from switchgnn.host.direct import BinnedTransport
 from switchgnn.host.innetwork.transport import InNetworkTransport
-from switchgnn.host.metrics import WorkerView, serving_metrics
+from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import Transport, WorkerEnd
@@ -65,6 +65,7 @@ class TrainTask:
         meeting: a file through which workers of one machine meet; None: at MASTER_ADDR and
             MASTER_PORT, where worker 0 listens on all interfaces.
         metrics: ``ADDRESS:PORT`` where the worker serves them; empty: it does not.
+        tell_every: seconds between two events with its metrics; 0: it tells none.
     """
 
     worker: int
@@ -85,6 +86,7 @@ class TrainTask:
     recording: Path | None = None
     meeting: Path | None = None
     metrics: str = ""
+    tell_every: float = 0.0
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -129,7 +131,11 @@ def _train(task: TrainTask, events: EventWriter) -> None:
     with _together(task), opened as transport:
         with _distributed(model, partition, transport, task) as remote:
             trainer = Trainer(model, partition, remote, _own_options(task))
-            with serving_metrics(task.metrics, _view(task, transport, remote)):
+            view = _view(task, transport, remote)
+            with (
+                serving_metrics(task.metrics, view),
+                telling_metrics(events, task.tell_every, view),
+            ):
                 events.write("ready")
                 for report in trainer.run():
                     transport.next_epoch()
@@ -141,12 +147,13 @@ def _train(task: TrainTask, events: EventWriter) -> None:
 
 
 def _view(task: TrainTask, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
-    exchange = transport.exchange if isinstance(transport, InNetworkTransport) else None
+    def seconds() -> tuple[float, float]:
+        return remote.clock.exchanging, remote.clock.waiting
+
+    if not isinstance(transport, InNetworkTransport):
+        return WorkerView(task.worker, lambda: transport.traffic, seconds=seconds)
     return WorkerView(
-        task.worker,
-        lambda: transport.traffic,
-        exchange,
-        lambda: (remote.clock.exchanging, remote.clock.waiting),
+        task.worker, lambda: transport.traffic, transport.exchange, seconds, transport.injected
     )
 
 
