@@ -69,6 +69,8 @@ def read_slots_in_use(client: P4RuntimeClient, slots_per_bank: int) -> SlotsInUs
         raise
     except ControllerError:
         return None
+    if len(answers) != len(cells):
+        return None
     states = [int.from_bytes(each.register_entry.data.bitstring, "big") for each in answers]
     newest = max((state >> _COUNT_BITS for state in states), default=0)
     used = sum(newest > 0 and state >> _COUNT_BITS == newest for state in states)

@@ -87,12 +87,15 @@ class WorkerTask:
 
 
 def steps_of(manifest: Manifest, width: int, rounds: int) -> int:
-    """Return how many fragments of blocks there are in some forward exchanges, at least one each.
+    """Count the fragments of blocks in some forward exchanges.
 
     Args:
         manifest: of the plan.
         width: of the features.
         rounds: how many exchanges.
+
+    Returns:
+        Their number; each exchange counts as one at least.
     """
     blocks = len(manifest.direction(Direction.FORWARD).block_numbers)
     return rounds * max(1, blocks * fragments_of(width))

@@ -30,7 +30,7 @@ EVERY = 0.5
 # another one has waited half of that or less, so that it is plain who is waited for.
 _WAITS = 0.75
 _WAITS_FOR_ONE = 0.35
-# After so many intervals without a word a worker is silent.
+# Intervals without a word after which a worker is silent.
 _SILENT = 4
 _MOST_POINTS = 240
 _LEAST_POINTS = 40

@@ -136,7 +136,7 @@ class QueueNow:
     """The queues that packets have found at the ports of a switch in the last interval.
 
     Attributes:
-        packets: so many have left.
+        packets: how many have left.
         mean, longest: packets that they found before them.
     """
 

@@ -9,7 +9,7 @@ const MARGIN = 10;
 // What has less room has no numbers in the drawing; they stand in the table and in titles.
 const ROOM = { rates: 118, numbers: 62, cable: 120 };
 
-// Places of so many things in a row, each in the middle of its share of the width.
+// Places of a number of things in a row, each in the middle of its share of the width.
 function spread(number, width) {
   const share = (width - 2 * MARGIN) / Math.max(1, number);
   return Array.from({ length: number }, (_, place) => MARGIN + share * (place + 0.5));
