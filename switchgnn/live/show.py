@@ -24,7 +24,7 @@ class Show:
     def __init__(self, gathering: Gathering, feed: Feed) -> None:
         self.gathering = gathering
         self._feed = feed
-        # One snapshot after the other, whoever makes it.
+        # One snapshot after the other, from any thread.
         self._lock = threading.Lock()
 
     def publish(self, *, last: bool = False) -> None:
