@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A browser without a window, and a page as it is drawn in it."""
 
+import os
 import shutil
 from contextlib import contextmanager
 
@@ -63,9 +64,9 @@ def browser(folder, *, dark=False):
         options.add_argument(f"--{word}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     options.binary_location = shutil.which("chromium")
-    service = Service(
-        shutil.which("chromedriver"), env={"HOME": str(folder), "PATH": "/usr/bin:/bin"}
-    )
+    # What it leaves in folders for temporary files ends with this one.
+    own = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.environ["PATH"]}
+    service = Service(shutil.which("chromedriver"), env=own)
     driver = webdriver.Chrome(options=options, service=service)
     try:
         driver.set_page_load_timeout(seconds_here(30))
