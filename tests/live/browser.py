@@ -34,6 +34,9 @@ return {
     marked: each.classList.contains(each.dataset.state), text: each.textContent,
     colour: getComputedStyle(each.querySelector(".body")).stroke,
   })),
+  legend: Object.fromEntries(
+    all("#legend .key").map((each) => [each.classList[1], getComputedStyle(each).color])
+  ),
   rows: all("#workers tbody tr").map(cells),
   rowClasses: all("#workers tbody tr").map((each) => each.className),
   switchRows: all("#switches tbody tr").map(cells),

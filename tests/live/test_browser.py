@@ -98,9 +98,10 @@ def test_a_star_with_a_fault(page):
     ]
     assert all(worker["marked"] for worker in seen["workers"])
     assert [worker["repairing"] for worker in seen["workers"]] == [False, True, False, False]
-    # A worker that waits has another colour.
-    colours = [worker["colour"] for worker in seen["workers"]]
-    assert colours[0] == colours[2] == colours[3] != colours[1]
+    # Each has the colour that the legend says.
+    for worker in seen["workers"]:
+        assert worker["colour"] == seen["legend"][worker["state"]]
+    assert len(set(seen["legend"].values())) == len(seen["legend"]) == 5
     assert "w1exchanging, repairs" in seen["workers"][1]["text"]
     assert "↑ 94.0 kB · 150 kB/s" in seen["workers"][1]["text"]
     assert "queue ↑ 832 B ↓ 1.7 kB" in seen["workers"][1]["text"]
