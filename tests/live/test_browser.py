@@ -190,6 +190,20 @@ def test_a_training(driver):
         driver.get("about:blank")
 
 
+def test_one_process_has_no_network(driver):
+    page = Page(driver, "train karate over 4 workers", epochs=10)
+    page.gathering.begin(Picture("local", "one process", "no switch", (), (), ()))
+    page.gathering.epoch(Epoch(1, 0.5, None))
+    page.show.publish()
+    with serve_page(page.feed, 0) as address:
+        driver.get(address)
+        seen = page.drawn(last=True)
+        assert seen["workers"] == seen["links"] == seen["rows"] == seen["switchRows"] == []
+        assert seen["training"] == [1]
+        assert complaints(driver) == []
+        driver.get("about:blank")
+
+
 def test_the_page_stays_as_it_was(page):
     page.gathering.begin(STAR)
     page.tell(*[values(2, up=188, down=188)] * 4)

@@ -142,7 +142,8 @@ def _alone(
         environment=temporary_files_in(folder),
     )
     recorder = Recorder(1, on_epoch)
-    finished = follow_workers([child], [task], heard_by(recorder, onlooker))
+    with onlooker.over_one_process(job.task.transport):
+        finished = follow_workers([child], [task], heard_by(recorder, onlooker))
     what = _what(replace(job, workers=1), data, "one process, without a network")
     return recorder.report(finished, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
 

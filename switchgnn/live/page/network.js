@@ -107,8 +107,10 @@ export function drawNetwork(svg, snapshot, before) {
   const width = svg.getBoundingClientRect().width || 640;
   svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
   const { picture, workers, switches, cables } = snapshot;
-  if (picture === null) {
-    draw(svg, "text", { class: "soft", x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "No network yet.");
+  if (picture === null || switches.length === 0) {
+    const words = picture === null ? "No network yet." : "One process, without a network.";
+    svg.setAttribute("aria-label", words);
+    draw(svg, "text", { class: "soft", x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" }, words);
     return;
   }
   svg.setAttribute("aria-label", `${workers.length} workers, ${switches.length} switches, ${cables.length} cables between switches; ` +

@@ -91,6 +91,13 @@ class _PageOnlooker(Onlooker):
             yield
             gathering.finish()
 
+    @contextmanager
+    def over_one_process(self, transport: str) -> Iterator[None]:
+        """Look at a process that needs no network, as long as the block runs."""
+        self._show.gathering.begin(Picture(transport, "one process", "no switch", (), (), ()))
+        with self._show.looking(lambda: None):
+            yield
+
     def event(self, worker: int, event: dict[str, Any]) -> None:
         """Take the metrics of a worker, and worker 0's epochs."""
         if event["event"] == METRICS_EVENT:
