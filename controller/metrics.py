@@ -61,6 +61,7 @@ class _Watched:
 
     client: P4RuntimeClient
     clock: Clock
+    with_tables: bool = True
     up: bool = False
     reading: Reading | None = None
     _counted: tuple[int, SessionEntry] | None = None
@@ -93,7 +94,8 @@ class _Watched:
         session, congestion = Session(layout), Congestion(layout)
         entry = session.decode(read_default(self.client, session.table))
         if self._counted != (cookie, entry):
-            self._count(layout)
+            if self.with_tables:
+                self._count(layout)
             self._counted = cookie, entry
         return Reading(
             session=entry,
@@ -116,12 +118,13 @@ class _Watched:
 
 
 class SwitchMetrics:
-    """Reads switches when Prometheus asks, once in an interval at most.
+    """Reads switches when somebody asks, once in an interval at most.
 
     Args:
         clients: to read only; they are opened when they are needed, again when a switch is back.
         interval: seconds; who asks earlier hears the same again.
         clock: what time it is.
+        with_tables: whether to count the entries of tables, which takes reading them all.
     """
 
     def __init__(
@@ -129,8 +132,10 @@ class SwitchMetrics:
         clients: Sequence[P4RuntimeClient],
         interval: float = 1.0,
         clock: Clock = SYSTEM_CLOCK,
+        *,
+        with_tables: bool = True,
     ) -> None:
-        self._switches = [_Watched(client, clock) for client in clients]
+        self._switches = [_Watched(client, clock, with_tables) for client in clients]
         self._interval = interval
         self._clock = clock
         self._lock = threading.Lock()
@@ -139,11 +144,20 @@ class SwitchMetrics:
     def collect(self) -> list[Metric]:
         """Return what is known now."""
         with self._lock:
-            if self._clock.now() - self._read_at >= self._interval:
-                with ThreadPoolExecutor(len(self._switches)) as pool:
-                    list(pool.map(_Watched.read, self._switches))
-                self._read_at = self._clock.now()
+            self._read()
             return list(self._metrics())
+
+    def readings(self) -> list[Reading | None]:
+        """Return what each switch says now; None for one that does not answer."""
+        with self._lock:
+            self._read()
+            return [switch.reading for switch in self._switches]
+
+    def _read(self) -> None:
+        if self._clock.now() - self._read_at >= self._interval:
+            with ThreadPoolExecutor(len(self._switches)) as pool:
+                list(pool.map(_Watched.read, self._switches))
+            self._read_at = self._clock.now()
 
     def close(self) -> None:
         """Disconnect from all switches."""

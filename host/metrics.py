@@ -1,18 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker counts while it exchanges, for Prometheus.
+"""What a worker counts while it exchanges, for Prometheus, and for who has started it.
 
-Nothing is counted for it: what the exchange counts anyway is read when Prometheus asks.
+Nothing is counted for it: what the exchange counts anyway is read when somebody asks.
 """
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.wire.faults import FaultCounts
 from switchgnn.host.wire.link import Traffic
-from switchgnn.metrics import Metric, MetricKind, serve_metrics
+from switchgnn.metrics import Histogram, Metric, MetricKind, serve_metrics
+from switchgnn.tasks.task_events import EventWriter
 
+# The event that has all values of a worker's metrics.
+METRICS_EVENT = "metrics"
+_PREFIX = "switchgnn_worker_"
 _WORKER = ("worker",)
 _WAYS = ("up", "down")
 
@@ -41,12 +47,14 @@ class WorkerView:
         exchange: its exchange over the switch; None where hosts exchange alone.
         seconds: returns the seconds of exchanges, and those of them in which the worker could do
             nothing else; None where nobody measures them.
+        injected: returns the faults on its link by way; none are on a sound link.
     """
 
     worker: int
     traffic: Callable[[], Traffic]
     exchange: InNetworkExchange | None = None
     seconds: Callable[[], tuple[float, float]] | None = None
+    injected: Callable[[], Mapping[str, FaultCounts]] | None = None
 
     def metrics(self) -> Iterator[Metric]:
         """Yield what is known now."""
@@ -54,13 +62,25 @@ class WorkerView:
         ways = ((traffic.frames_up, traffic.bytes_up), (traffic.frames_down, traffic.bytes_down))
         for place, what in enumerate(("frames", "bytes")):
             yield Metric(
-                f"switchgnn_worker_link_{what}_total",
+                f"{_PREFIX}link_{what}_total",
                 MetricKind.COUNTER,
                 f"{what.capitalize()} on the worker's link.",
                 (*_WORKER, "way"),
                 [
                     ((str(self.worker), way), float(counts[place]))
                     for way, counts in zip(_WAYS, ways, strict=True)
+                ],
+            )
+        if self.injected is not None:
+            yield Metric(
+                f"{_PREFIX}injected_faults_total",
+                MetricKind.COUNTER,
+                "Frames that met a fault on purpose.",
+                (*_WORKER, "way", "kind"),
+                [
+                    ((str(self.worker), way, kind), float(count))
+                    for way, counts in self.injected().items()
+                    for kind, count in asdict(counts).items()
                 ],
             )
         if self.exchange is not None:
@@ -79,6 +99,10 @@ class WorkerView:
         yield self._one("rounds_total", "Exchanges that are complete.", standing.rounds)
         yield self._one("blocks_total", "Fragments of blocks that are complete.", standing.blocks)
         yield self._one("window_features", "Features that may be in flight.", standing.window)
+        yield self._one("exchanging", "Whether an exchange is under way.", standing.exchanging)
+        yield self._one(
+            "barrier_seconds_total", "Time in which others were not as far.", standing.waiting
+        )
         for name, count in asdict(exchange.tally).items():
             words = name.replace("_", " ")
             yield self._one(f"{name}_total", f"As the worker's tally counts: {words}.", count)
@@ -86,7 +110,7 @@ class WorkerView:
     def _one(self, name: str, text: str, value: float) -> Metric:
         kind = MetricKind.COUNTER if name.endswith("_total") else MetricKind.GAUGE
         samples = [((str(self.worker),), float(value))]
-        return Metric(f"switchgnn_worker_{name}", kind, text, _WORKER, samples)
+        return Metric(f"{_PREFIX}{name}", kind, text, _WORKER, samples)
 
 
 @contextmanager
@@ -109,3 +133,60 @@ def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
     host, _, port = place.rpartition(":")
     with serve_metrics(lambda: list(view.metrics()), host, int(port)):
         yield
+
+
+def metric_values(view: WorkerView) -> dict[str, float]:
+    """Return all values of a worker's metrics.
+
+    Args:
+        view: the worker.
+
+    Returns:
+        Each by its name without the words that all begin with, and the values of labels other
+        than the worker behind slashes, as ``link_bytes_total/up``.
+    """
+    return {
+        "/".join((metric.name.removeprefix(_PREFIX), *labels[1:])): value
+        for metric in view.metrics()
+        for labels, value in metric.samples
+        if not isinstance(value, Histogram)
+    }
+
+
+@contextmanager
+def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iterator[None]:
+    """Tell the parent process what can be seen of a worker, as long as the block runs.
+
+    Args:
+        events: where it is told, as the event METRICS_EVENT.
+        every: seconds between two events; there is one more at the end. 0: nobody asked for them.
+        view: the worker.
+
+    Yields:
+        Once the first is told.
+    """
+    if not every:
+        yield
+        return
+    over = threading.Event()
+
+    def tell() -> None:
+        events.write(METRICS_EVENT, values=metric_values(view))
+
+    def run() -> None:
+        while not over.wait(every):
+            try:
+                tell()
+            except OSError:
+                # The parent is gone; the worker's own next event says so.
+                return
+
+    tell()
+    thread = threading.Thread(target=run, name="metrics", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    tell()

@@ -15,15 +15,16 @@ import numpy as np
 
 from switchgnn.full_disk import writing
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.metrics import WorkerView, serving_metrics
+from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.faults import FaultyLink, open_worker_link
-from switchgnn.host.wire.link import Link
+from switchgnn.host.wire.faults import injected_faults, open_worker_link
+from switchgnn.host.wire.header import fragments_of
 from switchgnn.host.workload import features_of_round
 from switchgnn.npy import ArrayKind, read_npy
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.tasks.task_events import EventWriter, Heartbeat
 from switchgnn.tasks.task_json import task_from_json, task_to_json
 
@@ -54,6 +55,7 @@ class WorkerTask:
         faults: what to inject on its link, as ``--faults`` takes it.
         recording: the file that keeps what passes its link, or None.
         metrics: ``ADDRESS:PORT`` where it serves them; empty: it does not.
+        tell_every: seconds between two events with its metrics; 0: it tells none.
     """
 
     plan: Path
@@ -68,6 +70,7 @@ class WorkerTask:
     faults: str = ""
     recording: Path | None = None
     metrics: str = ""
+    tell_every: float = 0.0
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -81,6 +84,21 @@ class WorkerTask:
             TaskError: no JSON; or a field is missing, unknown, or of another type.
         """
         return task_from_json(cls, text)
+
+
+def steps_of(manifest: Manifest, width: int, rounds: int) -> int:
+    """Count the fragments of blocks in some forward exchanges.
+
+    Args:
+        manifest: of the plan.
+        width: of the features.
+        rounds: how many exchanges.
+
+    Returns:
+        Their number; each exchange counts as one at least.
+    """
+    blocks = len(manifest.direction(Direction.FORWARD).block_numbers)
+    return rounds * max(1, blocks * fragments_of(width))
 
 
 def run_worker(task: WorkerTask) -> None:
@@ -98,10 +116,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     manifest = read_manifest(task.plan)
     part = read_worker_part(task.plan, task.worker)
     features = read_npy(task.features, ArrayKind(("<f4",), (2,)), remedy="run again")
-    fragments = -(-features.shape[1] // 32)
-    blocks = len(manifest.direction(Direction.FORWARD).block_numbers)
-    steps = task.rounds * max(1, blocks * fragments)
-    progress = _Progress(events, steps)
+    progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
     fixed, sums, scales = [], [], []
     with open_worker_link(task.link, task.faults, task.worker, recording=task.recording) as link:
         exchange = InNetworkExchange(
@@ -114,8 +129,13 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
             on_block=progress.block_done,
             on_share=progress.share_done,
         )
-        view = WorkerView(task.worker, lambda: link.traffic, exchange)
-        with serving_metrics(task.metrics, view):
+        view = WorkerView(
+            task.worker, lambda: link.traffic, exchange, injected=lambda: injected_faults(link)
+        )
+        with (
+            serving_metrics(task.metrics, view),
+            telling_metrics(events, task.tell_every, view),
+        ):
             events.write("ready")
             started = time.perf_counter()
             for index in range(task.rounds):
@@ -125,7 +145,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
                 scales.append(result.fixed_point.scale)
             seconds = time.perf_counter() - started
         traffic = link.traffic
-        injected = _injected(link)
+        injected = {way: asdict(counts) for way, counts in injected_faults(link).items()}
     with writing(task.output):
         np.savez(task.output, fixed=np.stack(fixed), sums=np.stack(sums), scale=np.array(scales))
     events.write(
@@ -135,12 +155,6 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
         traffic=traffic._asdict(),
         faults=injected,
     )
-
-
-def _injected(link: Link) -> dict[str, dict[str, int]]:
-    if not isinstance(link, FaultyLink):
-        return {}
-    return {way: asdict(counts) for way, counts in link.counts.items()}
 
 
 class _Progress:

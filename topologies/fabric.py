@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from switchgnn.network.backlog import Backlog
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.faulty_cables import FaultyCables
 from switchgnn.topologies.nursery import Nursery
@@ -107,6 +108,13 @@ class Fabric(ABC):
 
     def cable_bytes(self) -> list[WireBytes] | None:
         """Return the bytes of each cable between switches; None where nobody counts them."""
+        return None
+
+    def backlogs(self) -> list[Backlog] | None:
+        """Return what waits at the ends of each worker's link, then of each cable.
+
+        Others may ask while the fabric runs, from a thread of their own. None: nobody can tell.
+        """
         return None
 
     def cable_injected(self) -> dict[str, int]:

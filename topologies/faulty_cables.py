@@ -3,6 +3,7 @@
 """Cables between switches that go through the relay, for faults or to be recorded: its process."""
 
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,6 +58,8 @@ class FaultyCables:
             pipe=True,
             environment=temporary_files_in(folder),
         )
+        # Who looks on while a run goes on asks from a thread of its own.
+        self._asking = threading.Lock()
         self._faults = faults
         self._recordings = {name: str(path) for name, path in (recordings or {}).items()}
 
@@ -86,9 +89,10 @@ class FaultyCables:
         self._child.stop()
 
     def _ask(self, line: str) -> str:
-        self._child.stdin.write(f"{line}\n")
-        self._child.stdin.flush()
-        return self._read()
+        with self._asking:
+            self._child.stdin.write(f"{line}\n")
+            self._child.stdin.flush()
+            return self._read()
 
     def _read(self) -> str:
         line = self._child.stdout.readline()

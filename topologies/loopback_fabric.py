@@ -5,6 +5,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from switchgnn.network.backlog import Backlog, udp_backlog
 from switchgnn.network.described import (
     Cable,
     DescribedNetwork,
@@ -54,6 +55,7 @@ class LoopbackFabric(Fabric):
         self._switches: list[Child] = []
         self._switch_ends: list[str] = []
         self._worker_ends: list[str] = []
+        self._cable_ends: list[tuple[str, str]] = []
 
     def start(self) -> None:
         """Start the switches and wait until they serve P4Runtime."""
@@ -98,8 +100,10 @@ class LoopbackFabric(Fabric):
             ours, theirs = self._switch_ends[worker], self._worker_ends[worker]
             links[switch][site.port(worker)] = _udp(ours, theirs)
         relayed = []
+        self._cable_ends = []
         for number, (name, lower, upper) in enumerate(site.cables):
             below, above, *ends = free[2 * workers + 4 * number :][:4]
+            self._cable_ends.append((below, above))
             far, near = ends if self._relays else (above, below)
             links[lower.switch][lower.port] = _udp(below, far)
             links[upper.switch][upper.port] = _udp(above, near)
@@ -156,6 +160,12 @@ class LoopbackFabric(Fabric):
         if self.relay is None:
             return None
         return [WireBytes(cable["up"], cable["down"]) for cable in self.relay.counts().values()]
+
+    def backlogs(self) -> list[Backlog] | None:
+        """Return what waits at the sockets."""
+        waiting = udp_backlog()
+        ends = [*zip(self._worker_ends, self._switch_ends, strict=True), *self._cable_ends]
+        return [Backlog(waiting.get(upper), waiting.get(lower)) for lower, upper in ends]
 
 
 def _udp(ours: str, theirs: str) -> str:

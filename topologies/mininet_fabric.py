@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.controller.p4runtime.address import socket_path
+from switchgnn.network.backlog import Backlog, packet_backlog
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
@@ -181,6 +182,23 @@ class MininetFabric(Fabric):
             return []
         counted = _counted(self._upper_room.pid)
         return [counted[name] for _, name in self._cable_ends]
+
+    def backlogs(self) -> list[Backlog] | None:
+        """Return what waits at packet sockets.
+
+        BMv2 takes frames from a ring that it shares with the kernel, which nobody else sees.
+        """
+        told = self.site.target is not Target.BMV2
+        below = packet_backlog(self._room.pid) if told else {}
+        above = packet_backlog(self._upper_room.pid) if told and self._cable_ends else {}
+        workers = [packet_backlog(host.pid) for host in self._hosts]
+        return [
+            *(
+                Backlog(below.get(name), sum(waiting.values()) if waiting else None)
+                for name, waiting in zip(self._switch_side, workers, strict=True)
+            ),
+            *(Backlog(above.get(upper), below.get(lower)) for lower, upper in self._cable_ends),
+        ]
 
     def _ports(self) -> list[dict[int, str]]:
         """Return the interface on each port of each switch."""

@@ -28,6 +28,7 @@ from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.innetwork.sieve import sieves
 from switchgnn.host.pace import Pace
+from switchgnn.host.waiting import Waiting
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import LANES, LAST_ROUND, OPENING_BLOCK, WIDEST, fragments_of
 from switchgnn.host.wire.link import Link, Traffic
@@ -50,11 +51,15 @@ class Standing:
         rounds: exchanges that are complete.
         blocks: fragments of blocks that are complete, in all rounds.
         window: features that may be in flight.
+        exchanging: whether an exchange is under way.
+        waiting: seconds in which it had reported a block, or opened a round, and others had not.
     """
 
     rounds: int
     blocks: int
     window: float
+    exchanging: bool = False
+    waiting: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,8 @@ class InNetworkExchange:
         self.tally = endpoint.tally
         self._congestion = endpoint.congestion
         self._rounds = self._blocks = 0
+        self._exchanging = False
+        self._waiting = Waiting(clock)
         self._manifest = manifest
         self._part = part
         self._group_size = pace.group_size
@@ -184,13 +191,21 @@ class InNetworkExchange:
                 f"A session has {LAST_ROUND:,} rounds, and they are over: start all workers "
                 "anew after `switchgnn controller install --new-session`."
             )
+        self._exchanging = True
+        try:
+            return self._aggregate(features, direction)
+        finally:
+            self._exchanging = False
+
+    def _aggregate(self, features: NDArray[np.float32], direction: Direction) -> FixedSums:
         blocks = self._manifest.direction(direction).block_numbers
         round_number = self._round
         own = largest_magnitude(features)
         # What would be refused of all is better said by its own worker.
         self._check_own(own)
         steps = [*_steps(blocks, fragments_of(features.shape[1])), NEXT_ROUND]
-        largest = self._barrier.open_round(round_number, own, steps[0])
+        with self._waiting:
+            largest = self._barrier.open_round(round_number, own, steps[0])
         fixed_point = self._fixed_point(largest)
         self._check_scale(direction, own, largest, fixed_point)
         lanes = _pad_to_fragments(fixed_point.encode(features))
@@ -207,7 +222,8 @@ class InNetworkExchange:
                     schedule.payloads(lanes[:, fragment]),
                 )
                 sums[schedule.receive_row, fragment] += received
-            self._barrier.close_block((round_number, block, fragment), following)
+            with self._waiting:
+                self._barrier.close_block((round_number, block, fragment), following)
             self._blocks += 1
             if self._on_block is not None:
                 self._on_block(round_number, block, fragment)
@@ -219,7 +235,13 @@ class InNetworkExchange:
     @property
     def standing(self) -> Standing:
         """How far it is now; other threads may ask, too."""
-        return Standing(self._rounds, self._blocks, self._congestion.window)
+        return Standing(
+            self._rounds,
+            self._blocks,
+            self._congestion.window,
+            self._exchanging,
+            self._waiting.seconds,
+        )
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""

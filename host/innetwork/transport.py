@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sums that the switch makes, behind the interface of the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.transport import WorkerEnd, traffic_since
+from switchgnn.host.wire.faults import FaultCounts, injected_faults
 from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
@@ -52,6 +53,10 @@ class InNetworkTransport:
     def traffic(self) -> Traffic:
         """Frames and bytes of the exchange so far."""
         return traffic_since(self._start, self._link.traffic)
+
+    def injected(self) -> Mapping[str, FaultCounts]:
+        """Return the faults on the link so far, by way."""
+        return injected_faults(self._link)
 
     def close(self) -> None:
         """Do nothing: after the last barrier no worker waits for another."""

@@ -184,6 +184,11 @@ class FaultyLink(Link):
         self._link.close()
 
 
+def injected_faults(link: Link) -> dict[str, FaultCounts]:
+    """Return the faults on a link by direction; on a sound link there are none."""
+    return link.counts if isinstance(link, FaultyLink) else {}
+
+
 def open_worker_link(
     description: str,
     faults: str,

@@ -4,12 +4,14 @@
 
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 
+from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import WorkerEnd
@@ -46,6 +48,7 @@ class TrainTask:
         recording: the file that keeps what passes its link, or None.
         meeting: a file through which the workers meet; None: there is only one.
         metrics: ``ADDRESS:PORT`` where the worker serves them; empty: it does not.
+        tell_every: seconds between two events with its metrics; 0: it tells none.
     """
 
     worker: int
@@ -64,6 +67,7 @@ class TrainTask:
     recording: Path | None = None
     meeting: Path | None = None
     metrics: str = ""
+    tell_every: float = 0.0
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -105,11 +109,21 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             events.write("epoch", **asdict(report), traffic=transport.traffic._asdict())
 
         ledger = train_as_worker(
-            partition, transport, task.training, tell, metrics=task.metrics
+            partition, transport, task.training, tell, seen=lambda view: _seen(task, events, view)
         ).to_dict()
         traffic = transport.traffic._asdict()
         transport.close()
     events.write("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
+
+
+@contextmanager
+def _seen(task: TrainTask, events: EventWriter, view: WorkerView) -> Iterator[None]:
+    """Show a worker to Prometheus and to the parent process, as far as they want to know."""
+    with (
+        serving_metrics(task.metrics, view),
+        telling_metrics(events, task.tell_every, view),
+    ):
+        yield
 
 
 def _together(task: TrainTask, size: int) -> AbstractContextManager[None]:

@@ -3,7 +3,7 @@
 """Trains as one worker, however its part, its transport and the other workers were found."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -11,7 +11,7 @@ from torch import nn
 
 from switchgnn.host.direct import BinnedTransport
 from switchgnn.host.innetwork.transport import InNetworkTransport
-from switchgnn.host.metrics import WorkerView, serving_metrics
+from switchgnn.host.metrics import WorkerView
 from switchgnn.host.transport import Transport
 from switchgnn.training.bins.models import distribute_in_bins
 from switchgnn.training.bins.options import BinOptions
@@ -55,7 +55,7 @@ def train_as_worker(
     on_epoch: EpochListener,
     *,
     first: int = 0,
-    metrics: str = "",
+    seen: Callable[[WorkerView], AbstractContextManager[object]] = nullcontext,
 ) -> Ledger:
     """Train as one of several workers, who have met over torch.distributed, or alone.
 
@@ -65,7 +65,7 @@ def train_as_worker(
         training: what to train, the same on all workers.
         on_epoch: called after each epoch.
         first: the rank of worker 0.
-        metrics: ``ADDRESS:PORT`` where this worker serves them; empty: it does not.
+        seen: shows what can be seen of this worker as long as it trains.
 
     Returns:
         The exchanges, and the traffic that they should have caused.
@@ -83,7 +83,7 @@ def train_as_worker(
         with _distributed(model, partition, transport, training) as remote:
             sums.spread_model(model)
             trainer = Trainer(model, partition, remote, training.options, sums=sums)
-            with serving_metrics(metrics, _view(partition, transport, remote)):
+            with seen(_view(partition, transport, remote)):
                 for _ in range(trainer.resume()):
                     transport.next_epoch()
                 for report in trainer.run():
@@ -109,10 +109,14 @@ def _distributed(
 
 
 def _view(partition: Partition, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
-    exchange = transport.exchange if isinstance(transport, InNetworkTransport) else None
+    def seconds() -> tuple[float, float]:
+        return remote.clock.exchanging, remote.clock.waiting
+
+    if not isinstance(transport, InNetworkTransport):
+        return WorkerView(partition.worker, lambda: transport.traffic, seconds=seconds)
     return WorkerView(
-        partition.worker,
-        lambda: transport.traffic,
-        exchange,
-        lambda: (remote.clock.exchanging, remote.clock.waiting),
+        *(partition.worker, lambda: transport.traffic),
+        exchange=transport.exchange,
+        seconds=seconds,
+        injected=transport.injected,
     )

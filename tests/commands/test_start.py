@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the program starts: what it imports for what is asked of it, and what shells complete."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from tests.support.speed import seconds_here
 HEAVY = (
     *("grpc", "google.protobuf", "finsy", "numpy", "scipy", "sklearn", "networkx", "numba"),
     *("pymetis", "mtkahypar", "torch", "torch_geometric", "matplotlib", "scapy", "msgspec"),
+    *("starlette", "uvicorn", "prometheus_client"),
 )
 WAYS = (["-m", "switchgnn"], ["-m", "switchgnn.commands"])
 SHELLS = ("bash", "zsh", "fish")
@@ -74,6 +76,17 @@ def test_a_command_imports_what_it_needs():
     assert {"numpy", "msgspec"} <= set(modules)
     assert "torch" not in modules
     assert "matplotlib" not in modules
+
+
+@pytest.mark.parametrize("command", ["run", "train"])
+def test_without_a_page_nothing_of_it_is_imported(command):
+    words = ("--graph", "karate") if command == "run" else ("--data", "karate", "--epochs", "1")
+    options = ("--workers", "2", "--target", "embedded", "--fabric", "loopback")
+    if command == "train" and importlib.util.find_spec("torch_geometric") is None:
+        pytest.skip("PyTorch Geometric is not installed")
+    modules, _ = imported(command, *words, *options)
+    assert {"numpy", "grpc"} <= set(modules)
+    assert not {"starlette", "uvicorn"} & set(modules)
 
 
 @pytest.mark.parametrize("shell", SHELLS)

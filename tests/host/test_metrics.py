@@ -3,15 +3,25 @@
 """What a worker counts, as Prometheus is told."""
 
 import re
+import threading
 from dataclasses import fields
 
 import pytest
 
 from switchgnn.host.innetwork.exchange import Standing
 from switchgnn.host.innetwork.tally import InNetworkTally
-from switchgnn.host.metrics import WorkerView, metrics_place, serving_metrics
+from switchgnn.host.metrics import (
+    METRICS_EVENT,
+    WorkerView,
+    metric_values,
+    metrics_place,
+    serving_metrics,
+    telling_metrics,
+)
+from switchgnn.host.wire.faults import FaultCounts
 from switchgnn.host.wire.link import Traffic
 from switchgnn.metrics import MetricKind
+from tests.support.waiting import wait_until
 
 
 class Exchange:
@@ -83,3 +93,50 @@ def test_who_was_not_asked_serves_nothing(monkeypatch):
     monkeypatch.setattr("switchgnn.host.metrics.serve_metrics", pytest.fail)
     with serving_metrics("", view_of(Exchange())):
         pass
+
+
+class Events:
+    """What is told, in order."""
+
+    def __init__(self):
+        self.told = []
+
+    def write(self, event, **values):
+        self.told.append((event, values))
+
+
+def test_the_parent_is_told_the_same_values():
+    exchange, events = Exchange(), Events()
+    view = view_of(exchange)
+    with telling_metrics(events, 0.001, view):
+        wait_until(lambda: len(events.told) > 3, "some events")
+        exchange.tally.recalls = 9
+        exchange.standing = Standing(2, 6, 12.5, True, 1.25)
+    assert {event for event, _ in events.told} == {METRICS_EVENT}
+    # The first is told at once, and the last one when all is over.
+    assert events.told[0][1]["values"]["recalls_total"] == 0
+    last = events.told[-1][1]["values"]
+    assert last == metric_values(view)
+    assert last["recalls_total"] == 9
+    assert (last["exchanging"], last["barrier_seconds_total"]) == (1.0, 1.25)
+    assert (last["link_bytes_total/up"], last["link_bytes_total/down"]) == (100, 200)
+    assert last["waiting_seconds_total"] == 0.5
+    before = len(events.told)
+    assert not [each for each in threading.enumerate() if each.name == "metrics"]
+    assert len(events.told) == before
+
+
+def test_who_was_not_asked_tells_nothing():
+    events = Events()
+    with telling_metrics(events, 0.0, view_of(Exchange())):
+        pass
+    assert events.told == []
+
+
+def test_faults_on_the_link_are_told_by_way_and_kind():
+    counts = {"up": FaultCounts(lost=3), "down": FaultCounts(corrupted=4)}
+    view = WorkerView(3, lambda: Traffic(0, 0, 0, 0), injected=lambda: counts)
+    told = metric_values(view)
+    assert told["injected_faults_total/up/lost"] == 3
+    assert told["injected_faults_total/down/corrupted"] == 4
+    assert told["injected_faults_total/down/lost"] == 0

@@ -205,6 +205,7 @@ def summary(passed):
     yield line_of("dissector tshark", passed, "wireshark", tshark_missing())
     yield line_of("site mkdocs", passed, "docs/test_site", site_missing())
     yield line_of("device cuda", passed, "[cuda", cuda_missing())
+    yield line_of("browser chromium", passed, "browser", browser_missing())
 
 
 def tshark_missing():
@@ -218,6 +219,15 @@ def site_missing():
     if all(importlib.util.find_spec(name) for name in needed):
         return None
     return "MkDocs is not installed (make docs installs it)"
+
+
+def browser_missing():
+    """Why the page of --live cannot be looked at here, or None."""
+    if importlib.util.find_spec("selenium") is None:
+        return "selenium is not installed"
+    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    mend = "(apt-get install chromium chromium-driver)"
+    return f"{' and '.join(missing)} not on the PATH {mend}" if missing else None
 
 
 def left_out(config, counts):

@@ -36,6 +36,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "train": frozenset({BASE, "host", "training", "torch"}),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),
     "capture": frozenset({BASE, "network", "host"}),
+    "live": frozenset({BASE, "controller"}),
     "experiments": frozenset({BASE, "options", "planner", "host", "p4src", "simulator"}),
 }
 # These two stand above all parts; a benchmark uses the soft switch through topologies.

@@ -129,6 +129,8 @@ _OPTIONAL = {
     "ogb": ("switchgnn train --data ogbn-products", "ogb"),
     "tensorboard": ("switchgnn train --tensorboard", "tensorboard"),
     "matplotlib": ("--plots, and switchgnn figures", "plots"),
+    "starlette": ("--live of run and train", "live"),
+    "uvicorn": ("--live of run and train", "live"),
     "mtkahypar": ("--strategy best: fewer packets", "hypergraph"),
 }
 

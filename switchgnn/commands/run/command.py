@@ -27,6 +27,7 @@ from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
+from switchgnn.commands.shared.live.options import LiveOptions
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.outputs import check_outputs
@@ -150,6 +151,7 @@ def run(
     faults: FaultsOption = "",
     pcap: PcapOption = None,
     metrics: MetricsOption = None,
+    page: LiveOptions,
     as_json: Annotated[
         bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
     ] = False,
@@ -165,6 +167,7 @@ def run(
     could not be done.
     """
     check_outputs({"--log-dir": log_dir})
+    page.check()
     leaf_spine = site.leaf_spine(workers)
     if window is None:
         shaped = bandwidth is not None or background > 0
@@ -200,7 +203,12 @@ def run(
             soft_wrap=True,
         )
     end_like_interrupted()
-    with fork_nursery() as nursery, _progress(console) as progress, told_aloud(verbose=verbose):
+    with (
+        fork_nursery() as nursery,
+        page.looked_at(f"run {graph} over {workers} workers") as onlooker,
+        _progress(console) as progress,
+        told_aloud(verbose=verbose),
+    ):
 
         def hold(running: Fabric) -> None:
             progress.stop()
@@ -208,7 +216,12 @@ def run(
 
         steps = _Steps(progress)
         report = run_job(
-            options, steps, hold=hold if keep else None, nursery=nursery, log_dir=log_dir
+            options,
+            steps,
+            hold=hold if keep else None,
+            nursery=nursery,
+            log_dir=log_dir,
+            onlooker=onlooker,
         )
         steps.finish()
     if as_json:

@@ -18,10 +18,11 @@ from switchgnn.commands.run.reference import RoundResult, Verdict, judge
 from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.run.size import check_size
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
+from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker, Running
 from switchgnn.commands.shared.logs import log_install, logged_steps, run_logs
 from switchgnn.commands.shared.recordings import Recordings, recordings_in
 from switchgnn.commands.shared.releases import naming_who_releases, releases_between
-from switchgnn.commands.shared.site import faults_on_cables, make_site, shares_of
+from switchgnn.commands.shared.site import bank_slots_of, faults_on_cables, make_site, shares_of
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
 from switchgnn.controller import (
     Counters,
@@ -35,7 +36,7 @@ from switchgnn.full_disk import writing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.wire.native.library import compile_for_hosts
-from switchgnn.host.worker import WORKER_RESULT, WorkerTask
+from switchgnn.host.worker import WORKER_RESULT, WorkerTask, steps_of
 from switchgnn.host.workload import features_of_round
 from switchgnn.npz import read_npz
 from switchgnn.p4src import load_program
@@ -73,6 +74,7 @@ def run_job(
     hold: Callable[[Fabric], None] | None = None,
     nursery: Nursery | None = None,
     log_dir: Path | None = None,
+    onlooker: Onlooker = NOBODY,
 ) -> RunReport:
     """Plan, build, install, exchange and verify.
 
@@ -82,6 +84,7 @@ def run_job(
         hold: called with the running fabric after the exchanges; None: the fabric ends.
         nursery: forks embedded switches and workers; None: they are started as any program.
         log_dir: as ``run_logs`` takes it.
+        onlooker: hears of it.
 
     Returns:
         The report.
@@ -91,7 +94,7 @@ def run_job(
     """
     cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
     choice = choose(options.target, options.fabric, options.backend)
-    step = logged_steps(step)
+    step = logged_steps(_heard(step, onlooker))
     with private_folder("switchgnn-") as folder, ExitStack() as stack:
         recordings = stack.enter_context(
             recordings_in(options.pcap, options.workers, options.leaf_spine)
@@ -122,15 +125,30 @@ def run_job(
             cable_recordings=recordings.cables,
             logs=logs.folder,
         ) as fabric:
-            measured = _install_and_exchange(options, prepared, fabric, recordings, step)
+            measured = _install_and_exchange(options, prepared, fabric, recordings, step, onlooker)
             step(COMPARING, 0, 0)
             verdicts = _verify(options, prepared, folder)
             report = make_report(options, choice, ahead, prepared, measured, verdicts)
             report = replace(report, pcap=tuple(map(str, recordings.files)))
             logs.failed = not report.exact
+            onlooker.done(_verdict(report), right=report.exact)
             if hold is not None:
                 hold(fabric)
     return report
+
+
+def _heard(step: StepListener, onlooker: Onlooker) -> StepListener:
+    def listen(name: str, done: float, total: int) -> None:
+        onlooker.step(name)
+        step(name, done, total)
+
+    return listen
+
+
+def _verdict(report: RunReport) -> str:
+    if report.exact:
+        return "Every sum equals the reference."
+    return f"{report.wrong_sums:,} sums differ from the reference."
 
 
 def _tls_folder(options: RunOptions) -> TlsFolder | None:
@@ -183,6 +201,7 @@ def _install_and_exchange(
     fabric: Fabric,
     recordings: Recordings,
     step: StepListener,
+    onlooker: Onlooker,
 ) -> Measured:
     tls = fabric.site.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
@@ -192,8 +211,9 @@ def _install_and_exchange(
             stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
             for switch in fabric.site.switches
         ]
+        shares = shares_of(prepared.plan, prepared.parts, fabric.site, clients)
         report = install_each(
-            shares_of(prepared.plan, prepared.parts, fabric.site, clients),
+            shares,
             program=prepared.program,
             ecn_threshold=options.ecn_threshold,
             new_session=True,
@@ -201,14 +221,30 @@ def _install_and_exchange(
         )
         log_install(report)
         install_seconds = time.perf_counter() - started
-        tasks = _tasks(options, prepared, fabric, recordings, report.session)
+        tasks = [
+            replace(task, tell_every=onlooker.tell_every)
+            for task in _tasks(options, prepared, fabric, recordings, report.session)
+        ]
         with BackgroundTraffic(fabric, options.background) as background:
             before = [read_counters(client) for client in clients]
             wire_before, cables_before = fabric.wire_bytes(), fabric.cable_bytes()
             foreign = background.received_bytes()
-            with naming_who_releases(clients, options.leaf_spine, options.workers):
+            running = Running(
+                "switch",
+                fabric,
+                credentials,
+                bank_slots_of(shares),
+                steps_of(prepared.manifest, prepared.features.shape[1], options.rounds),
+            )
+            with (
+                onlooker.over(running),
+                naming_who_releases(clients, options.leaf_spine, options.workers),
+            ):
                 outcomes = run_workers(
-                    fabric, tasks, lambda done, total: step("exchanging", done, total)
+                    fabric,
+                    tasks,
+                    lambda done, total: step("exchanging", done, total),
+                    listen=onlooker.event,
                 )
             foreign = background.received_bytes() - foreign
             wire_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()

@@ -14,6 +14,7 @@ from switchgnn.controller import (
     load_plan,
     star_network,
 )
+from switchgnn.controller.slots_in_use import bank_slots
 from switchgnn.host.wire.faults import Faults, worker_link
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
@@ -101,6 +102,11 @@ def shares_of(
         plans = [leaf_spine_switch_plan(manifest, part) for part in parts.switches]
     networks = [switch.network for switch in site.switches]
     return [Share(*each) for each in zip(plans, networks, clients, strict=True)]
+
+
+def bank_slots_of(shares: Sequence[Share]) -> list[int]:
+    """Return for each switch how many slots of each bank its share uses, at most."""
+    return [bank_slots(load_plan(share.plan).switch) for share in shares]
 
 
 def faults_on_cables(faults: str, workers: int, leaf_spine: LeafSpine | None) -> str:

@@ -86,6 +86,7 @@ def run_workers(
     progress: ProgressListener,
     *,
     command: Sequence[str] = WORKER_COMMAND,
+    listen: EventListener | None = None,
 ) -> list[WorkerOutcome]:
     """Run all tasks at once, each at its worker's end of the fabric.
 
@@ -95,6 +96,7 @@ def run_workers(
         progress: called with (steps done by all, with what is done of those under way; steps
             of all).
         command: starts a worker; benchmarks have variants.
+        listen: called with all that a worker says before it has finished.
 
     Returns:
         What each worker reported, in order.
@@ -104,13 +106,15 @@ def run_workers(
     """
     done, steps = [0.0] * len(tasks), [0] * len(tasks)
 
-    def listen(worker: int, event: dict[str, Any]) -> None:
+    def hear(worker: int, event: dict[str, Any]) -> None:
+        if listen is not None:
+            listen(worker, event)
         if event["event"] == "progress":
             done[worker], steps[worker] = event["done"], event["steps"]
             progress(sum(done), max(steps) * len(tasks))
 
     children = [fabric.worker_child(task.worker, command) for task in tasks]
-    finished = follow_workers(children, tasks, listen)
+    finished = follow_workers(children, tasks, hear)
     return [_outcome(event) for event in finished]
 
 

@@ -6,7 +6,7 @@ import json
 from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +16,7 @@ from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
+from switchgnn.commands.shared.live.options import LiveOptions
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.panels import DATA, EXCHANGE, MODEL, OUTPUT, TRAINING
@@ -44,6 +45,9 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import PAPER
 from switchgnn.training.device_name import DeviceName
+
+if TYPE_CHECKING:
+    from switchgnn.training.data.dataset import Dataset
 
 _SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
 # Paragraphs of a help are lines of it.
@@ -307,6 +311,7 @@ def train(
     ] = None,
     pcap: PcapOption = None,
     metrics: MetricsOption = None,
+    page: LiveOptions,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -328,11 +333,11 @@ def train(
     g3 has a partition of its own by default.
     """
     _check_outputs(plots, tensorboard, log_dir, checkpoint)
+    page.check()
     nursery = context.with_resource(training_nursery())
     # What needs PyTorch; other commands do without it.
     from switchgnn.commands.train.job import SKEW, TrainJob, default_task  # noqa: PLC0415
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
-    from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
     from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: PLC0415
     from switchgnn.training.layers.models import PAPER, ModelOptions, build_model, model_name  # noqa: PLC0415
     from switchgnn.training.layers.templates import templates_removed  # noqa: PLC0415
@@ -347,13 +352,7 @@ def train(
     _check_transports(chosen, checkpoint, sampling, device)
     end_like_interrupted()
     recordings = _recordings(context, pcap, chosen, workers, leaf_spine)
-    own = (edges, node_features, labels)
-    if edges is not None and node_features is not None and labels is not None:
-        dataset = load_files(edges, node_features, labels, seed=seed)
-    elif any(own):
-        raise SwitchGNNError("--edges, --node-features and --labels go together.")
-    else:
-        dataset = load_dataset(data, root, seed=seed)
+    dataset = _load(data, root, (edges, node_features, labels), seed)
     shape = PAPER if paper else ModelOptions(model_name(model), layers, hidden, dropout)
     options = TrainOptions(
         epochs=epochs,
@@ -372,46 +371,49 @@ def train(
     pace = Pace(skew=SKEW) if window is None else Pace(window=window, skew=SKEW)
     reports: list[TrainReport] = []
     reached = Reached(reports, epochs, checkpoint, as_json=as_json)
-    for each, kept in zip(chosen, recordings, strict=True):
-        job = TrainJob(
-            task=default_task(
-                transport=each.name,
-                training=Training(
-                    shape, options, BinOptions(bin_memory, *PIPELINES[pipeline.value]), device
+    training = Training(shape, options, BinOptions(bin_memory, *PIPELINES[pipeline.value]), device)
+    title = f"train {data if edges is None else edges.name} over {workers} workers"
+    with page.looked_at(title, epochs=epochs) as onlooker:
+        for each, kept in zip(chosen, recordings, strict=True):
+            job = TrainJob(
+                task=default_task(
+                    transport=each.name,
+                    training=training,
+                    pace=pace,
+                    sampling=sampling,
+                    faults=faults,
                 ),
-                pace=pace,
-                sampling=sampling,
-                faults=faults,
-            ),
-            workers=workers,
-            slots=slots or load_program().slots,
-            target=site.target.value,
-            fabric=site.fabric.value,
-            backend=site.backend,
-            bandwidth=bandwidth,
-            ecn_threshold=DEFAULT_ECN_THRESHOLD,
-            asked=asked,
-            leaf_spine=leaf_spine,
-            recordings=kept,
-            metrics=place,
-        )
-        with reached.over(each.name), told_aloud(verbose=verbose), ExitStack() as stack:
-            shown = stack.enter_context(
-                Epochs(Console(stderr=True), each.name, epochs, as_json=as_json)
+                workers=workers,
+                slots=slots or load_program().slots,
+                target=site.target.value,
+                fabric=site.fabric.value,
+                backend=site.backend,
+                bandwidth=bandwidth,
+                ecn_threshold=DEFAULT_ECN_THRESHOLD,
+                asked=asked,
+                leaf_spine=leaf_spine,
+                recordings=kept,
+                metrics=place,
             )
-            listeners: list[EpochListener] = [reached.epoch, shown.epoch]
-            if tensorboard is not None:
-                listeners.append(stack.enter_context(TrainEvents(tensorboard, each.name)).epoch)
-            report = run_training(
-                job,
-                dataset,
-                shown.step,
-                _all_of(listeners),
-                nursery=nursery,
-                log_dir=None if log_dir is None else log_dir / each.name,
-            )
-        reports.append(report)
-        _tell_finished(report, as_json=as_json)
+            with reached.over(each.name), told_aloud(verbose=verbose), ExitStack() as stack:
+                shown = stack.enter_context(
+                    Epochs(Console(stderr=True), each.name, epochs, as_json=as_json)
+                )
+                listeners: list[EpochListener] = [reached.epoch, shown.epoch]
+                if tensorboard is not None:
+                    listeners.append(stack.enter_context(TrainEvents(tensorboard, each.name)).epoch)
+                report = run_training(
+                    job,
+                    dataset,
+                    shown.step,
+                    _all_of(listeners),
+                    nursery=nursery,
+                    log_dir=None if log_dir is None else log_dir / each.name,
+                    onlooker=onlooker,
+                )
+            reports.append(report)
+            _tell_finished(report, as_json=as_json)
+        onlooker.done(f"All {len(reports[-1].losses)} epochs are done.")
     drawn = [] if plots is None else draw_plots(reports, plots)
     if not as_json:
         _show(reports, drawn, recordings)
@@ -434,6 +436,20 @@ def _check_transports(
         raise SwitchGNNError(
             f"--transport {G3.name} computes its bins on the CPU: leave --device out."
         )
+
+
+def _load(
+    name: str, root: Path | None, own: tuple[Path | None, Path | None, Path | None], seed: int
+) -> "Dataset":
+    """Return a data set by its name, or of files of edges, features and labels if all are given."""
+    from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
+
+    edges, node_features, labels = own
+    if edges is not None and node_features is not None and labels is not None:
+        return load_files(edges, node_features, labels, seed=seed)
+    if any(own):
+        raise SwitchGNNError("--edges, --node-features and --labels go together.")
+    return load_dataset(name, root, seed=seed)
 
 
 def _recordings(

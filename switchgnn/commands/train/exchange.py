@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
+from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker, Running
 from switchgnn.commands.shared.logs import log_install
 from switchgnn.commands.shared.releases import naming_who_releases
-from switchgnn.commands.shared.site import shares_of
-from switchgnn.commands.shared.workers import follow_workers
+from switchgnn.commands.shared.site import bank_slots_of, shares_of
+from switchgnn.commands.shared.workers import EventListener, follow_workers
 from switchgnn.commands.train.job import TrainJob
 from switchgnn.commands.train.nursery import TRAIN_WORKER
-from switchgnn.commands.train.plan import schedule_file_of
+from switchgnn.commands.train.plan import Prepared, schedule_file_of
 from switchgnn.commands.train.report import Recorder
 from switchgnn.controller import P4RuntimeClient, install_each, read_counters
 from switchgnn.host.metrics import metrics_place
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.host.registry import SwitchProgram
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried
 from switchgnn.topologies.child import Child
 from switchgnn.training.task import TrainTask
@@ -48,18 +49,21 @@ class Measured:
 def install_and_train(
     job: TrainJob,
     fabric: Fabric,
-    parts: LeafSpineParts | None,
+    prepared: Prepared,
     recorder: Recorder,
     step: StepListener,
+    *,
+    onlooker: Onlooker = NOBODY,
 ) -> Measured:
     """Install the plan of the fabric's folder, and let all workers train.
 
     Args:
         job: what to do.
         fabric: the running fabric; its folder has what ``prepare_training`` wrote.
-        parts: those of the plan for leaves and spines; None for a star.
+        prepared: the same, as it is in memory.
         recorder: takes the events of the workers.
         step: called with (name of the step, done, total).
+        onlooker: hears of it.
 
     Returns:
         What was measured.
@@ -72,8 +76,9 @@ def install_and_train(
             stack.enter_context(P4RuntimeClient(switch.grpc_address))
             for switch in fabric.site.switches
         ]
+        shares = shares_of(fabric.folder / "plan", prepared.parts, fabric.site, clients)
         report = install_each(
-            shares_of(fabric.folder / "plan", parts, fabric.site, clients),
+            shares,
             program=job.program,
             ecn_threshold=job.ecn_threshold,
             new_session=True,
@@ -81,11 +86,20 @@ def install_and_train(
         )
         log_install(report)
         with BackgroundTraffic(fabric, job.background):
-            tasks = [_task(job, worker, fabric, report.session) for worker in range(job.workers)]
+            tasks = [
+                replace(_task(job, worker, fabric, report.session), tell_every=onlooker.tell_every)
+                for worker in range(job.workers)
+            ]
             counters = [read_counters(client) for client in clients]
             wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
-            with naming_who_releases(clients, job.leaf_spine, job.workers):
-                finished = follow_workers(_children(fabric), tasks, recorder)
+            plain = job.transport.program is SwitchProgram.SWITCHGNN and job.transport.needs_plan
+            slots = bank_slots_of(shares) if plain else ()
+            with (
+                onlooker.over(Running(job.task.transport, fabric, bank_slots=slots)),
+                naming_who_releases(clients, job.leaf_spine, job.workers),
+            ):
+                listen = heard_by(recorder, onlooker)
+                finished = follow_workers(_children(fabric), tasks, listen)
             return Measured(
                 finished=finished,
                 wires=carried(wires, fabric.wire_bytes()),
@@ -95,6 +109,16 @@ def install_and_train(
                 ),
                 cable_faults=fabric.cable_injected(),
             )
+
+
+def heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
+    """Return what hands the events of workers to both."""
+
+    def listen(worker: int, event: dict[str, Any]) -> None:
+        onlooker.event(worker, event)
+        recorder(worker, event)
+
+    return listen
 
 
 def _task(job: TrainJob, worker: int, fabric: Fabric, session: int) -> TrainTask:

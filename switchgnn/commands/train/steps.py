@@ -15,12 +15,14 @@ from switchgnn.commands.shared.leaf_spine_report import (
     LeafSpineReport,
     report_leaf_spine,
 )
+from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.logs import logged_steps, run_logs
 from switchgnn.commands.shared.site import faults_on_cables, make_site
 from switchgnn.commands.shared.workers import follow_workers
 from switchgnn.commands.train.exchange import (
     Measured,
     StepListener,
+    heard_by,
     install_and_train,
 )
 from switchgnn.commands.train.job import TrainJob
@@ -52,6 +54,7 @@ def run_training(
     *,
     nursery: Nursery,
     log_dir: Path | None = None,
+    onlooker: Onlooker = NOBODY,
 ) -> TrainReport:
     """Plan, build, install and train.
 
@@ -62,6 +65,7 @@ def run_training(
         on_epoch: called after each epoch.
         nursery: forks the workers of this training and perhaps of others.
         log_dir: as ``run_logs`` takes it.
+        onlooker: hears of it.
 
     Returns:
         What was planned, measured and trained.
@@ -70,13 +74,13 @@ def run_training(
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
     cable_faults = faults_on_cables(job.task.faults, job.workers, job.leaf_spine)
-    step = logged_steps(step)
+    step = logged_steps(_heard(step, onlooker))
     with ExitStack() as stack:
         folder = stack.enter_context(private_folder("switchgnn-"))
         logs = stack.enter_context(run_logs(log_dir, folder)).folder
         step("planning", 0, 0)
         if not job.transport.networked:
-            return _alone(job, data, nursery, folder, logs, on_epoch)
+            return _alone(job, data, nursery, folder, logs, on_epoch, onlooker)
         choice = choose(job.target, job.fabric, job.backend)
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
@@ -102,11 +106,19 @@ def run_training(
             logs=logs,
         ) as fabric:
             recorder = Recorder(job.workers, on_epoch)
-            measured = install_and_train(job, fabric, prepared.parts, recorder, step)
+            measured = install_and_train(job, fabric, prepared, recorder, step, onlooker=onlooker)
         what = _what(job, data, choice.reason, ahead) | _planned(job, prepared)
         between = _leaf_spine_report(job, data, prepared, measured)
         wires = None if measured.wires is None else [wire._asdict() for wire in measured.wires]
         return recorder.report(measured.finished, wires, leaf_spine=between, **what)
+
+
+def _heard(step: StepListener, onlooker: Onlooker) -> StepListener:
+    def listen(name: str, done: int, total: int) -> None:
+        onlooker.step(name)
+        step(name, done, total)
+
+    return listen
 
 
 def _alone(
@@ -116,6 +128,7 @@ def _alone(
     folder: Path,
     logs: Path,
     on_epoch: EpochListener,
+    onlooker: Onlooker,
 ) -> TrainReport:
     """Train in one process, without a network."""
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
@@ -129,7 +142,8 @@ def _alone(
         environment=temporary_files_in(folder),
     )
     recorder = Recorder(1, on_epoch)
-    finished = follow_workers([child], [task], recorder)
+    with onlooker.over_one_process(job.task.transport):
+        finished = follow_workers([child], [task], heard_by(recorder, onlooker))
     what = _what(replace(job, workers=1), data, "one process, without a network")
     return recorder.report(finished, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
 

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""For how long a worker has had nothing to do but to wait for others."""
+
+from types import TracebackType
+
+from switchgnn.clock import Clock
+
+
+class Waiting:
+    """A stopwatch; a context manager around all that is waiting. Other threads may read it.
+
+    Args:
+        clock: what time it is where the link is.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # Both change together, so that a reader never counts a time twice.
+        self._state: tuple[float, float | None] = (0.0, None)
+
+    @property
+    def seconds(self) -> float:
+        """All of it, with what is going on now."""
+        before, since = self._state
+        return before if since is None else before + max(0.0, self._clock.now() - since)
+
+    def __enter__(self) -> None:
+        self._state = (self._state[0], self._clock.now())
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._state = (self.seconds, None)

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The options that show a run in the browser, the same for all commands that have them."""
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker
+from switchgnn.commands.shared.panels import OUTPUT
+from switchgnn.errors import SwitchGNNError
+
+_PACKAGES = ("starlette", "uvicorn")
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """The page that somebody wants, or does not."""
+
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+            help="Show the run as it goes, on a page for a browser on this machine.",
+        ),
+    ] = False
+    live_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            rich_help_panel=OUTPUT,
+            show_default="any that is free",
+            help="Of that page.",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """See to it that the page can be served, before anything else is begun.
+
+        Raises:
+            SwitchGNNError: a package for it is missing, or a port is asked for and no page.
+        """
+        if not self.live:
+            if self.live_port is not None:
+                raise SwitchGNNError("--live-port is the port of a page: add --live.")
+            return
+        missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+        if missing:
+            raise SwitchGNNError(
+                f"--live needs the package{'s' if len(missing) > 1 else ''} "
+                f"{' and '.join(missing)}: pip install 'switchgnn[live]'."
+            )
+
+    @contextmanager
+    def looked_at(self, title: str, *, epochs: int = 0) -> Iterator[Onlooker]:
+        """Serve the page if it is wanted, and say where it is, as long as the block runs.
+
+        Args:
+            title: what runs.
+            epochs: how many there are to be; 0: it is no training.
+
+        Yields:
+            What is to be told of the run.
+
+        Raises:
+            LiveError: nobody can listen there.
+        """
+        if not self.live:
+            yield NOBODY
+            return
+        # What needs packages that most runs do without.
+        from switchgnn.commands.shared.live.page import served  # noqa: PLC0415
+
+        with served(title, port=self.live_port or 0, epochs=epochs) as (onlooker, address):
+            typer.echo(f"Live: {address}", err=True)
+            yield onlooker

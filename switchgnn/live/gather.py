@@ -1,0 +1,341 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gathers what workers and switches say, and makes snapshots of it."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.controller.controls.outcome import Outcome as FrameOutcome
+from switchgnn.controller.metrics import Reading
+from switchgnn.controller.slots_in_use import SlotsInUse
+from switchgnn.live.series import Series
+from switchgnn.live.snapshot import (
+    Ending,
+    Epoch,
+    LinkNow,
+    Picture,
+    Point,
+    QueueNow,
+    Snapshot,
+    State,
+    SwitchNow,
+    WorkerNow,
+)
+
+# Seconds between two looks.
+EVERY = 0.5
+# The share of an interval in which a worker that waits for others has waited: in any case, and if
+# another one has waited half of that or less, so that it is plain who is waited for.
+_WAITS = 0.75
+_WAITS_FOR_ONE = 0.35
+# Intervals without a word after which a worker is silent.
+_SILENT = 4
+_MOST_POINTS = 240
+_LEAST_POINTS = 40
+# Numbers in the points of an event, at most.
+_MOST_NUMBERS = 8_000
+_PROGRESS = ("sums_received_total", "features_sent_total", "blocks_total", "features_fetched_total")
+_REPAIRS = ("recalls_total", "fetches_total", "features_resent_total")
+
+Values = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class LinkSeen:
+    """What is seen of a link from outside.
+
+    Attributes:
+        bytes_up, bytes_down, lost: as ``LinkNow``; those of a worker's link its worker tells.
+        waiting_up, waiting_down: as ``LinkNow``.
+    """
+
+    bytes_up: int | None = None
+    bytes_down: int | None = None
+    lost: int | None = None
+    waiting_up: int | None = None
+    waiting_down: int | None = None
+
+
+@dataclass
+class _Told:
+    """What a worker has said, and what it had said before."""
+
+    at: float
+    values: Values
+    before_at: float
+    before: Values
+    begun: bool = False
+
+    def grown(self, name: str) -> float:
+        """By how much a counter has grown since."""
+        return self.values.get(name, 0.0) - self.before.get(name, 0.0)
+
+    def rate(self, name: str) -> float:
+        """By how much it has grown per second."""
+        seconds = self.at - self.before_at
+        return max(0.0, self.grown(name)) / seconds if seconds > 0 else 0.0
+
+
+@dataclass
+class _Network:
+    """What is known of one network, from its beginning to its end."""
+
+    picture: Picture
+    told: list[_Told]
+    points: Series[Point]
+    switches: list[SwitchNow]
+    queues: list[Sequence[int]]
+    links: list[LinkSeen] = field(default_factory=list)
+    cables: list[LinkNow] = field(default_factory=list)
+    cables_at: float = 0.0
+    finished: bool = False
+
+
+class Gathering:
+    """All that is known of a run; threads may share it.
+
+    Args:
+        title: what runs.
+        epochs: how many there are to be; 0: it is no training.
+        clock: what time it is.
+    """
+
+    def __init__(self, title: str, epochs: int = 0, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._title = title
+        self._asked = epochs
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._began = clock.now()
+        self._number = 0
+        self._step = ""
+        self._network: _Network | None = None
+        self._epochs: Series[Epoch] = Series(_MOST_POINTS)
+        self._ended: Ending | None = None
+
+    def step(self, name: str) -> bool:
+        """Take note of what is being done; tell whether it is something else than before."""
+        with self._lock:
+            before, self._step = self._step, name
+            return name != before
+
+    def begin(self, picture: Picture) -> None:
+        """Begin with a network, and forget the one before and its epochs."""
+        now = self._clock.now()
+        workers = len(picture.workers)
+        most = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_NUMBERS // max(1, workers)))
+        with self._lock:
+            self._epochs = Series(_MOST_POINTS)
+            self._network = _Network(
+                picture,
+                [_Told(now, {}, now, {}) for _ in picture.workers],
+                Series(most),
+                [SwitchNow() for _ in picture.switches],
+                [() for _ in picture.switches],
+                cables=[LinkNow() for _ in picture.cables],
+                cables_at=now,
+            )
+
+    def worker(self, worker: int, values: Values) -> None:
+        """Take the values of a worker's metrics, by the names of ``metric_values``."""
+        now = self._clock.now()
+        with self._lock:
+            if self._network is not None and worker < len(self._network.told):
+                old = self._network.told[worker]
+                self._network.told[worker] = _Told(now, values, old.at, old.values, begun=True)
+
+    def epoch(self, epoch: Epoch) -> None:
+        """Take an epoch of a training."""
+        with self._lock:
+            self._epochs.add(epoch)
+
+    def switches(
+        self, readings: Sequence[Reading | None], slots: Sequence[SlotsInUse | None]
+    ) -> None:
+        """Take what the switches say, in the order of the picture; None: one does not answer."""
+        with self._lock:
+            network = self._network
+            if network is None:
+                return
+            for place, (reading, used) in enumerate(zip(readings, slots, strict=True)):
+                network.switches[place] = _switch_now(reading, used, network.queues[place])
+                if reading is not None:
+                    network.queues[place] = reading.counters.port_queue
+
+    def links(self, workers: Sequence[LinkSeen], cables: Sequence[LinkSeen]) -> None:
+        """Take what is seen of links from outside, in the order of the picture."""
+        now = self._clock.now()
+        with self._lock:
+            if self._network is None:
+                return
+            self._network.links = list(workers)
+            seconds = now - self._network.cables_at
+            self._network.cables = [
+                _cable_now(seen, before, seconds)
+                for seen, before in zip(cables, self._network.cables, strict=True)
+            ]
+            self._network.cables_at = now
+
+    def finish(self) -> None:
+        """Take note that all workers are through."""
+        with self._lock:
+            if self._network is not None:
+                self._network.finished = True
+
+    def end(self, ending: Ending) -> None:
+        """Take note of how the run has ended; the first word counts."""
+        with self._lock:
+            self._ended = self._ended or ending
+
+    def snapshot(self) -> Snapshot:
+        """Return all that is known now."""
+        now = self._clock.now()
+        with self._lock:
+            self._number += 1
+            seconds = now - self._began
+            network = self._network
+            workers = () if network is None else _workers_now(network, now)
+            if network is not None and self._ended is None:
+                network.points.add(_point(network, workers, seconds))
+            return Snapshot(
+                number=self._number,
+                seconds=seconds,
+                title=self._title,
+                step=self._step,
+                picture=None if network is None else network.picture,
+                workers=workers,
+                switches=() if network is None else tuple(network.switches),
+                cables=() if network is None else tuple(network.cables),
+                points=() if network is None else network.points.values(),
+                epochs=self._epochs.values(),
+                epochs_asked=self._asked,
+                ended=self._ended,
+            )
+
+
+def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
+    found = []
+    shares = [min(1.0, told.rate("barrier_seconds_total")) for told in network.told]
+    least = min(shares, default=0.0)
+    for worker, (told, waited) in enumerate(zip(network.told, shares, strict=True)):
+        seen = network.links[worker] if worker < len(network.links) else LinkSeen()
+        values = told.values
+        waits = waited >= _WAITS or (waited >= _WAITS_FOR_ONE and least <= waited / 2)
+        found.append(
+            WorkerNow(
+                state=_state(network, told, now, waits=waits),
+                waited=waited,
+                rounds=_whole(values, "rounds_total"),
+                blocks=_whole(values, "blocks_total"),
+                window=values.get("window_features"),
+                recalls=_whole(values, "recalls_total"),
+                fetches=_whole(values, "fetches_total"),
+                resent=_whole(values, "features_resent_total"),
+                repairing=not network.finished and any(told.grown(name) > 0 for name in _REPAIRS),
+                link=LinkNow(
+                    bytes_up=_whole(values, "link_bytes_total/up"),
+                    bytes_down=_whole(values, "link_bytes_total/down"),
+                    rate_up=0.0 if network.finished else told.rate("link_bytes_total/up"),
+                    rate_down=0.0 if network.finished else told.rate("link_bytes_total/down"),
+                    waiting_up=seen.waiting_up,
+                    waiting_down=seen.waiting_down,
+                    lost=_lost(values),
+                ),
+            )
+        )
+    return tuple(found)
+
+
+def _state(network: _Network, told: _Told, now: float, *, waits: bool) -> State:
+    if network.finished:
+        return State.FINISHED
+    if not told.begun:
+        return State.STARTING
+    if now - told.at > _SILENT * EVERY:
+        return State.SILENT
+    return State.WAITING if waits else _at_work(told)
+
+
+def _at_work(told: _Told) -> State:
+    exchanging = told.values.get("exchanging")
+    if exchanging is None:
+        # Hosts alone say no more than what passes their links.
+        moved = told.grown("link_bytes_total/up") or told.grown("link_bytes_total/down")
+        return State.EXCHANGING if moved else State.COMPUTING
+    if not exchanging:
+        return State.COMPUTING
+    moved = any(told.grown(name) for name in _PROGRESS) or not told.before
+    return State.EXCHANGING if moved else State.WAITING
+
+
+def _whole(values: Values, name: str) -> int | None:
+    value = values.get(name)
+    return None if value is None else int(value)
+
+
+def _lost(values: Values) -> int | None:
+    """Return the frames that a faulty link has lost; None of one that nobody asks."""
+    counts = [values.get(f"injected_faults_total/{way}/lost") for way in ("up", "down")]
+    known = [int(count) for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _switch_now(
+    reading: Reading | None, used: SlotsInUse | None, queue_before: Sequence[int]
+) -> SwitchNow:
+    if reading is None:
+        return SwitchNow(up=False)
+    counters = reading.counters
+    return SwitchNow(
+        up=True,
+        session=reading.session.session,
+        frames=sum(counters.outcomes.values()),
+        contributions=counters.passes.contributions,
+        completed=sum(bank.completed for bank in counters.banks),
+        recalled=counters.outcomes[FrameOutcome.RECALLED],
+        fetched=counters.outcomes[FrameOutcome.FETCHED],
+        marked=counters.marked,
+        slots_used=None if used is None else used.used,
+        slots_seen=None if used is None else used.seen,
+        slots=None if used is None else used.slots,
+        queue=_queue_now(queue_before, counters.port_queue),
+    )
+
+
+def _queue_now(before: Sequence[int], after: Sequence[int]) -> QueueNow:
+    grown = list(after)
+    if len(before) == len(after) and all(map(int.__le__, before, after)):
+        grown = [late - early for early, late in zip(before, after, strict=True)]
+    packets = sum(grown)
+    total = sum(length * count for length, count in enumerate(grown))
+    longest = max((length for length, count in enumerate(grown) if count), default=0)
+    return QueueNow(packets, total / packets if packets else 0.0, longest)
+
+
+def _cable_now(seen: LinkSeen, before: LinkNow, seconds: float) -> LinkNow:
+    def rate(early: int | None, late: int | None) -> float:
+        if early is None or late is None or seconds <= 0:
+            return 0.0
+        return max(0, late - early) / seconds
+
+    return LinkNow(
+        bytes_up=seen.bytes_up,
+        bytes_down=seen.bytes_down,
+        rate_up=rate(before.bytes_up, seen.bytes_up),
+        rate_down=rate(before.bytes_down, seen.bytes_down),
+        waiting_up=seen.waiting_up,
+        waiting_down=seen.waiting_down,
+        lost=seen.lost,
+    )
+
+
+def _point(network: _Network, workers: Sequence[WorkerNow], seconds: float) -> Point:
+    links = [*(worker.link for worker in workers), *network.cables]
+    return Point(
+        seconds=round(seconds, 2),
+        blocks=tuple(worker.blocks or 0 for worker in workers),
+        recalls=sum(worker.recalls or 0 for worker in workers),
+        fetches=sum(worker.fetches or 0 for worker in workers),
+        lost=sum(link.lost or 0 for link in links),
+    )

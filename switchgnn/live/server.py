@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Serves the page and its events to this machine alone."""
+
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from importlib import resources
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from switchgnn.live.errors import LiveError
+from switchgnn.live.feed import Feed
+
+HOST = "127.0.0.1"
+# Of the Host header: a page of elsewhere whose name leads here must not read what is served.
+_NAMES = ["localhost", HOST]
+_FILES = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/style.css": ("style.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/charts.js": ("charts.js", "text/javascript; charset=utf-8"),
+    "/network.js": ("network.js", "text/javascript; charset=utf-8"),
+    "/words.js": ("words.js", "text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+_HEADERS = (
+    (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+_MOST_CONNECTIONS = 64
+_PARTING_SECONDS = 2
+
+
+def page_app(feed: Feed) -> Starlette:
+    """Return the application that serves the page and the events of a feed."""
+
+    async def events(request: Request) -> Response:
+        return _Events(feed)
+
+    routes = [Route("/events", events)]
+    for path, (name, kind) in _FILES.items():
+        routes.append(Route(path, _file(name, kind)))
+    guards = [
+        Middleware(_Guard),
+        Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES, www_redirect=False),
+    ]
+    return Starlette(routes=routes, middleware=guards)
+
+
+@contextmanager
+def serve_page(feed: Feed, port: int) -> Iterator[str]:
+    """Serve the page on the loopback interface, as long as the block runs.
+
+    Behind the block the last event is still told to who reads, for a moment.
+
+    Args:
+        feed: the events.
+        port: 0: any that is free.
+
+    Yields:
+        The address of the page.
+
+    Raises:
+        LiveError: nobody can listen there.
+    """
+    try:
+        listening = socket.create_server((HOST, port))
+    except (OSError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise LiveError(
+            f"The page cannot be served on port {port} of {HOST}: {why}; choose another "
+            "--live-port, or leave it out for a free one."
+        ) from None
+    config = uvicorn.Config(
+        page_app(feed),
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=_PARTING_SECONDS,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(
+        target=server.run, kwargs={"sockets": [listening]}, name="live page", daemon=True
+    )
+    with listening:
+        thread.start()
+        try:
+            yield f"http://{HOST}:{listening.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+class _Events(Response):
+    """Server-sent events, as https://html.spec.whatwg.org/multipage/server-sent-events.html."""
+
+    def __init__(self, feed: Feed) -> None:
+        super().__init__()
+        self._feed = feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._feed.reader() as woken:
+            if woken is None:
+                words = "As many pages as can be are open already: close one.\n"
+                full = PlainTextResponse(words, status_code=503)
+                await full(scope, receive, send)
+                return
+            lines = _lines(self._feed.follow(woken))
+            stream = StreamingResponse(lines, media_type="text/event-stream")
+            await stream(scope, receive, send)
+
+
+async def _lines(events: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:
+    # A page whose run is over need not try again at once.
+    yield b"retry: 2000\n\n"
+    async for number, data in events:
+        yield b"id: %d\nevent: snapshot\ndata: %s\n\n" % (number, data)
+
+
+def _file(name: str, kind: str) -> ASGIApp:
+    content = (resources.files("switchgnn.live") / "page" / name).read_bytes()
+    return Response(content, headers={"content-type": kind})
+
+
+class _Guard:
+    """Lets only GET pass, and puts headers on every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        if scope["type"] == "http" and scope["method"] != "GET":
+            words = "Nothing but GET is served.\n"
+            refused = PlainTextResponse(words, status_code=405, headers={"allow": "GET"})
+            await refused(scope, receive, sealed)
+            return
+        await self._app(scope, receive, sealed)

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+import importlib.util
+
+import pytest
+
+from switchgnn.commands.shared.live.onlooker import NOBODY
+from switchgnn.commands.shared.live.options import LiveOptions
+from switchgnn.errors import SwitchGNNError
+
+
+def test_nobody_wants_a_page():
+    LiveOptions().check()
+    with LiveOptions().looked_at("run karate") as onlooker:
+        assert onlooker is NOBODY
+    assert NOBODY.tell_every == 0
+
+
+def test_a_port_without_a_page():
+    with pytest.raises(SwitchGNNError, match="add --live"):
+        LiveOptions(live_port=0).check()
+
+
+@pytest.mark.parametrize("port", [None, 0, 8123])
+def test_a_page_is_wanted(port, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    LiveOptions(live=True, live_port=port).check()
+
+
+@pytest.mark.parametrize("missing", [{"uvicorn"}, {"starlette"}, {"starlette", "uvicorn"}])
+def test_a_package_that_is_missing_is_named(missing, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else name)
+    with pytest.raises(SwitchGNNError) as told:
+        LiveOptions(live=True).check()
+    [line] = str(told.value).splitlines()
+    assert "pip install 'switchgnn[live]'" in line
+    for name in ("starlette", "uvicorn"):
+        assert (name in line) == (name in missing)

@@ -1,0 +1,244 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a browser draws of what is told: in Chromium, of networks that are only told of."""
+
+import pytest
+
+from switchgnn.controller.slots_in_use import SlotsInUse
+from switchgnn.live.gather import EVERY, LinkSeen
+from switchgnn.live.snapshot import Ending, Epoch, Outcome, Picture, SwitchPlace, WorkerPlace
+from tests.live.browser import browser, complaints, drawn
+from tests.live.pictures import LEAF_SPINE, STAR, reading, values
+from tests.support.hand_clock import HandClock
+from tests.support.levels import browser_missing
+from tests.support.markers import whole
+from tests.support.waiting import wait_until
+
+pytest.importorskip("uvicorn")
+pytest.importorskip("starlette")
+
+from switchgnn.live.feed import Feed
+from switchgnn.live.gather import Gathering
+from switchgnn.live.server import serve_page
+from switchgnn.live.show import Show
+
+# What nobody has told.
+DASH = "\N{EN DASH}"
+pytestmark = [whole, pytest.mark.skipif(bool(browser_missing()), reason=browser_missing() or "")]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("browser")) as driver:
+        yield driver
+
+
+class Page:
+    """A page on what a test tells."""
+
+    def __init__(self, driver, title="run karate over 4 workers", epochs=0):
+        self.driver = driver
+        self.clock = HandClock(50.0)
+        self.gathering = Gathering(title, epochs, self.clock)
+        self.feed = Feed()
+        self.show = Show(self.gathering, self.feed)
+
+    def tell(self, *told):
+        """Each worker says something, half a second after the last."""
+        self.clock.seconds += EVERY
+        for worker, said in enumerate(told):
+            self.gathering.worker(worker, said)
+
+    def drawn(self, *, last=False):
+        """What is drawn of what is known now."""
+        self.show.publish(last=last)
+        number = self.gathering._number
+        return wait_until(
+            lambda: (seen := drawn(self.driver))["number"] == number and seen, "the snapshot"
+        )
+
+
+@pytest.fixture
+def page(driver):
+    made = Page(driver)
+    made.show.publish()
+    with serve_page(made.feed, 0) as address:
+        driver.get(address)
+        yield made
+        made.show.publish(last=True)
+        assert complaints(driver) == []
+        driver.get("about:blank")
+
+
+def test_before_there_is_a_network(page):
+    page.gathering.step("planning: form blocks")
+    seen = page.drawn()
+    assert seen["title"] == "run karate over 4 workers"
+    assert seen["step"] == "planning: form blocks"
+    assert seen["workers"] == seen["links"] == seen["rows"] == []
+    assert seen["trainingHidden"]
+
+
+def test_a_star_with_a_fault(page):
+    page.gathering.begin(STAR)
+    page.gathering.switches([reading(10, (10, 0, 0))], [SlotsInUse(0, 8, 16)])
+    page.tell(*[values(2, up=18_800, down=18_800, lost=0.0)] * 4)
+    page.drawn()
+    page.tell(
+        values(5, up=188_000, down=94_000, waited=0.4, lost=0.0),
+        values(4, up=94_000, down=47_000, waited=0.02, recalls=7, lost=30.0),
+        values(5, up=188_000, down=94_000, waited=0.3, lost=0.0),
+        values(5, up=188_000, down=94_000, waited=0.49, lost=0.0),
+    )
+    page.gathering.switches([reading(90, (10, 60, 20), 5)], [SlotsInUse(4, 8, 16)])
+    page.gathering.links([LinkSeen(waiting_up=832, waiting_down=1664)] * 4, [])
+    seen = page.drawn()
+    assert [worker["state"] for worker in seen["workers"]] == [
+        *("waiting", "exchanging", "waiting", "waiting")
+    ]
+    assert all(worker["marked"] for worker in seen["workers"])
+    assert [worker["repairing"] for worker in seen["workers"]] == [False, True, False, False]
+    # Each has the colour that the legend says.
+    for worker in seen["workers"]:
+        assert worker["colour"] == seen["legend"][worker["state"]]
+    assert len(set(seen["legend"].values())) == len(seen["legend"]) == 5
+    assert "w1exchanging, repairs" in seen["workers"][1]["text"]
+    assert "↑ 94.0 kB · 150 kB/s" in seen["workers"][1]["text"]
+    assert "queue ↑ 832 B ↓ 1.7 kB" in seen["workers"][1]["text"]
+    assert [link["losing"] for link in seen["links"]] == [False, True, False, False]
+    assert [link["up"] for link in seen["links"]] == ["188000", "94000", "188000", "188000"]
+    assert [link["down"] for link in seen["links"]] == ["94000", "47000", "94000", "94000"]
+    assert [(link["lines"], link["moving"]) for link in seen["links"]] == [(2, 2)] * 4
+    assert seen["links"][1]["says"].endswith("47,000 down, 30 frames lost")
+    assert seen["rows"][1] == [
+        *("w1", "exchanging", "4 %", "4", "94.0 kB", "47.0 kB", "832 B", "1.7 kB", "7"),
+        *("0", "0", "30"),
+    ]
+    assert seen["rowClasses"] == ["waiting", "exchanging repairing", "waiting", "waiting"]
+    assert seen["switchRows"] == [
+        ["switch", "about 50 % of 16", "1.3, at most 2", "90", "90", "5", "0", "0"]
+    ]
+    assert "50 % of slots in use" in seen["switches"][0]
+    assert seen["blocks"] == [5, 4, 5, 5]
+    assert seen["losses"] == {"lost": 30, "recalls": 7, "fetches": 0}
+    assert seen["size"] == [1280, 800]
+
+
+def test_what_bmv2_does_not_tell(page):
+    page.gathering.begin(LEAF_SPINE)
+    page.gathering.switches([reading(10)] * 3, [None] * 3)
+    page.gathering.links(
+        [LinkSeen(waiting_down=0)] * 4, [LinkSeen(1_000, 2_000, 0, None, None), LinkSeen()]
+    )
+    page.tell(*[values(1, up=100, down=100)] * 4)
+    seen = page.drawn()
+    assert len(seen["links"]) == 4
+    assert [cable["name"] for cable in seen["cables"]] == ["l0s0", "l1s0"]
+    assert (seen["cables"][0]["up"], seen["cables"][0]["down"]) == ("1000", "2000")
+    assert seen["cables"][1]["up"] == ""
+    assert "nobody counts" in seen["cables"][1]["says"]
+    assert [row[1] for row in seen["switchRows"]] == ["not told by BMv2"] * 3
+    assert all("slots not told" in text for text in seen["switches"])
+    assert [row[6:8] for row in seen["rows"]] == [[DASH, "0 B"]] * 4
+    # No worker has said what its link has lost.
+    assert {row[-1] for row in seen["rows"]} == {DASH}
+
+
+def test_a_switch_that_is_gone(page):
+    page.gathering.begin(STAR)
+    seen = page.drawn()
+    assert "not asked yet" in seen["switches"][0]
+    page.gathering.switches([None], [None])
+    seen = page.drawn()
+    assert "does not answer" in seen["switches"][0]
+    assert set(seen["switchRows"][0][1:]) == {DASH}
+
+
+def test_names_are_text(driver):
+    evil = "<img id=injected src=x onerror=alert(1)><b>bold</b>"
+    page = Page(driver, title=evil)
+    page.gathering.begin(
+        Picture(evil, evil, evil, (WorkerPlace(0, 1),), (SwitchPlace(evil, 0),), ())
+    )
+    page.gathering.switches([reading()], [None])
+    page.gathering.step(evil)
+    page.show.publish()
+    with serve_page(page.feed, 0) as address:
+        driver.get(address)
+        seen = page.drawn()
+        assert seen["title"] == seen["step"] == seen["switchRows"][0][0] == evil
+        assert seen["foreign"] == 0
+        page.gathering.end(Ending(Outcome.FAILED, evil))
+        assert page.drawn(last=True)["foreign"] == 0
+        assert complaints(driver) == []
+        driver.get("about:blank")
+
+
+def test_a_training(driver):
+    page = Page(driver, "train karate over 4 workers", epochs=10)
+    page.show.publish()
+    with serve_page(page.feed, 0) as address:
+        driver.get(address)
+        page.gathering.begin(STAR)
+        for epoch in (1, 2, 3):
+            page.gathering.epoch(Epoch(epoch, 1 / epoch, None))
+        seen = page.drawn(last=True)
+        assert not seen["trainingHidden"]
+        # A point for each epoch.
+        assert seen["training"] == [3]
+        assert seen["size"] == [1280, 800]
+        driver.get("about:blank")
+
+
+def test_one_process_has_no_network(driver):
+    page = Page(driver, "train karate over 4 workers", epochs=10)
+    page.gathering.begin(Picture("local", "one process", "no switch", (), (), ()))
+    page.gathering.epoch(Epoch(1, 0.5, None))
+    page.show.publish()
+    with serve_page(page.feed, 0) as address:
+        driver.get(address)
+        seen = page.drawn(last=True)
+        assert seen["workers"] == seen["links"] == seen["rows"] == seen["switchRows"] == []
+        assert seen["training"] == [1]
+        assert complaints(driver) == []
+        driver.get("about:blank")
+
+
+def test_the_page_stays_as_it_was(page):
+    page.gathering.begin(STAR)
+    page.tell(*[values(2, up=188, down=188)] * 4)
+    page.gathering.finish()
+    page.gathering.end(Ending(Outcome.DONE, "Every sum equals the reference."))
+    seen = page.drawn(last=True)
+    assert seen["ended"] == "done"
+    assert seen["step"] == "Over: Every sum equals the reference."
+    assert [worker["state"] for worker in seen["workers"]] == ["finished"] * 4
+    assert not seen["lost"]
+
+
+def test_a_run_that_is_killed_is_lost(driver):
+    page = Page(driver)
+    page.gathering.begin(STAR)
+    page.show.publish()
+    with serve_page(page.feed, 0) as address:
+        driver.get(address)
+        page.drawn()
+    wait_until(lambda: drawn(driver)["lost"], "a page that notices")
+    seen = drawn(driver)
+    assert seen["ended"] is None
+    assert seen["step"] == "The run does not answer any more."
+    assert len(seen["links"]) == 4
+    driver.get("about:blank")
+    driver.get_log("browser")
+
+
+def test_many_workers_fit(page):
+    many = Picture(
+        "switch", "loopback", "BMv2", tuple(WorkerPlace(0, port) for port in range(1, 65)),
+        (SwitchPlace("switch", 0),), (),
+    )  # fmt: skip
+    page.gathering.begin(many)
+    page.tell(*[values(1, up=100, down=100)] * 64)
+    seen = page.drawn()
+    assert len(seen["links"]) == len(seen["workers"]) == len(seen["rows"]) == 64
+    assert seen["size"] == [1280, 800]

@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is gathered becomes the snapshot that a page draws."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from switchgnn.controller.slots_in_use import SlotsInUse
+from switchgnn.live.gather import EVERY, Gathering, LinkSeen
+from switchgnn.live.series import Series
+from switchgnn.live.snapshot import Ending, Epoch, Outcome, QueueNow, State
+from tests.live.pictures import LEAF_SPINE, STAR, reading, values
+from tests.support.hand_clock import HandClock
+
+
+@pytest.fixture
+def clock():
+    return HandClock(100.0)
+
+
+@pytest.fixture
+def gathering(clock):
+    made = Gathering("run karate", clock=clock)
+    made.begin(STAR)
+    return made
+
+
+def tell(gathering, clock, *told, seconds=EVERY):
+    """All workers say something, and so much later something else."""
+    for each in zip(*told, strict=True):
+        for worker, said in enumerate(each):
+            gathering.worker(worker, said)
+        clock.seconds += seconds
+    clock.seconds -= seconds
+
+
+def states(gathering):
+    return [worker.state for worker in gathering.snapshot().workers]
+
+
+def test_before_there_is_a_network(clock):
+    gathering = Gathering("run karate", clock=clock)
+    assert gathering.step("planning")
+    assert not gathering.step("planning")
+    gathering.worker(0, values(3))
+    gathering.switches([], [])
+    clock.seconds += 2.5
+    seen = gathering.snapshot()
+    assert (seen.title, seen.step, seen.seconds, seen.picture) == (
+        "run karate",
+        "planning",
+        2.5,
+        None,
+    )
+    assert seen.workers == seen.switches == seen.points == ()
+
+
+def test_bytes_and_their_rates(gathering, clock):
+    tell(gathering, clock, *[[values(1, up=1000, down=400), values(4, up=3000, down=900)]] * 4)
+    first = gathering.snapshot().workers[0]
+    assert (first.link.bytes_up, first.link.bytes_down) == (3000, 900)
+    assert first.link.rate_up == pytest.approx(2000 / EVERY)
+    assert first.link.rate_down == pytest.approx(500 / EVERY)
+    assert (first.rounds, first.blocks, first.window) == (2, 4, 16.0)
+    assert first.link.lost is None
+
+
+def test_who_is_waited_for_does_not_wait(gathering, clock):
+    early = [values(2, up=1880, waited=1.0)] * 4
+    late = [values(3, up=3760, waited=1.0 + share * EVERY) for share in (0.5, 0.1, 0.6, 0.4)]
+    tell(gathering, clock, *zip(early, late, strict=True))
+    assert states(gathering) == [
+        State.WAITING,
+        State.EXCHANGING,
+        State.WAITING,
+        State.WAITING,
+    ]
+
+
+def test_nobody_waits_where_all_wait_alike(gathering, clock):
+    early, late = values(2, up=1880), values(3, up=3760, waited=0.55 * EVERY)
+    tell(gathering, clock, *[[early, late]] * 4)
+    assert states(gathering) == [State.EXCHANGING] * 4
+
+
+def test_who_gets_nothing_new_waits(gathering, clock):
+    tell(gathering, clock, *[[values(2, up=1880), values(2, up=1900, recalls=1)]] * 4)
+    assert states(gathering) == [State.WAITING] * 4
+    assert all(worker.repairing for worker in gathering.snapshot().workers)
+
+
+def test_who_computes_does_not_wait(gathering, clock):
+    tell(gathering, clock, *[[values(2, exchanging=0.0), values(2, exchanging=0.0)]] * 4)
+    assert states(gathering) == [State.COMPUTING] * 4
+
+
+def test_who_says_nothing_is_silent(gathering, clock):
+    assert states(gathering) == [State.STARTING] * 4
+    tell(gathering, clock, *[[values(1), values(2)]] * 4)
+    clock.seconds += 3 * EVERY
+    for worker in (0, 1, 3):
+        gathering.worker(worker, values(3))
+    clock.seconds += 2 * EVERY
+    assert states(gathering)[2] is State.SILENT
+    assert State.SILENT not in {states(gathering)[worker] for worker in (0, 1, 3)}
+    gathering.finish()
+    assert states(gathering) == [State.FINISHED] * 4
+
+
+def test_hosts_alone_say_what_passes(gathering, clock):
+    def told(up):
+        return {"link_bytes_total/up": up, "link_bytes_total/down": 0.0}
+
+    tell(gathering, clock, [told(1), told(5)], *[[told(1), told(1)]] * 3)
+    assert states(gathering) == [State.EXCHANGING] + [State.COMPUTING] * 3
+    worker = gathering.snapshot().workers[0]
+    assert worker.blocks is worker.recalls is worker.window is None
+
+
+def test_what_switches_say(gathering):
+    gathering.switches([reading(40, (5, 0, 0), 7)], [SlotsInUse(3, 8, 16)])
+    gathering.switches([reading(90, (5, 6, 2), 9)], [SlotsInUse(4, 8, 16)])
+    [seen] = gathering.snapshot().switches
+    assert (seen.up, seen.session, seen.frames, seen.completed) == (True, 3, 90, 9)
+    assert (seen.slots_used, seen.slots_seen, seen.slots) == (4, 8, 16)
+    # Only what has come since: six that found one packet, two that found two.
+    assert seen.queue == QueueNow(8, 10 / 8, 2)
+    # A switch that was restarted counts from zero.
+    gathering.switches([reading(4, (1, 0, 3))], [None])
+    [seen] = gathering.snapshot().switches
+    assert seen.queue == QueueNow(4, 6 / 4, 2)
+    assert seen.slots_used is None
+    gathering.switches([None], [None])
+    [seen] = gathering.snapshot().switches
+    assert seen.up is False
+    assert seen.frames is None
+
+
+def test_cables_and_queues(clock):
+    gathering = Gathering("run karate", clock=clock)
+    gathering.begin(LEAF_SPINE)
+    queues = [LinkSeen(waiting_up=worker, waiting_down=10 * worker) for worker in range(4)]
+    gathering.links(queues, [LinkSeen(100, 200, 1), LinkSeen()])
+    clock.seconds += 2
+    gathering.links(queues, [LinkSeen(300, 240, 4), LinkSeen()])
+    seen = gathering.snapshot()
+    assert [worker.link.waiting_down for worker in seen.workers] == [0, 10, 20, 30]
+    assert (seen.cables[0].rate_up, seen.cables[0].rate_down) == (100.0, 20.0)
+    assert seen.cables[1].bytes_up is None
+    assert seen.points[-1].lost == 4
+
+
+def test_another_network_begins_anew(gathering, clock):
+    tell(gathering, clock, *[[values(1), values(2)]] * 4)
+    gathering.epoch(Epoch(1, 0.5, None))
+    assert len(gathering.snapshot().points) == 1
+    gathering.begin(LEAF_SPINE)
+    seen = gathering.snapshot()
+    assert seen.picture == LEAF_SPINE
+    assert seen.epochs == ()
+    assert [worker.blocks for worker in seen.workers] == [None] * 4
+
+
+def test_the_first_word_of_the_end_counts(gathering):
+    gathering.end(Ending(Outcome.WRONG, "3 sums differ."))
+    gathering.end(Ending(Outcome.DONE, "Done."))
+    before = len(gathering.snapshot().points)
+    told = json.loads(gathering.snapshot().to_json())
+    assert told["ended"] == {"outcome": "wrong", "words": "3 sums differ."}
+    assert len(told["points"]) == before
+    assert b"\n" not in gathering.snapshot().to_json()
+
+
+def test_an_hour_of_many_workers_is_bounded(clock):
+    """Numbers of a day, of as many workers as there may be."""
+    gathering = Gathering("run karate", clock=clock)
+    many = STAR.__class__(**{**vars(STAR), "workers": tuple(STAR.workers[0] for _ in range(128))})
+    gathering.begin(many)
+    for step in range(2000):
+        gathering.worker(step % 128, values(step))
+        clock.seconds += EVERY
+        seen = gathering.snapshot()
+    assert len(seen.to_json()) < 100_000
+    assert seen.points[0].seconds < 10
+    assert seen.points[-1].seconds == pytest.approx(2000 * EVERY)
+
+
+def test_a_series_is_thinned_evenly():
+    series = Series(10)
+    assert series.values() == ()
+    for number in range(1000):
+        series.add(number)
+        kept = series.values()
+        assert kept[-1] == number
+        assert kept[0] == 0
+        assert len(kept) <= 11
+        gaps = {late - early for early, late in pairwise(kept[:-1])}
+        assert len(gaps) <= 1
