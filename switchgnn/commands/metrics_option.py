@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.commands.shared.panels import OUTPUT
 from switchgnn.metrics import MetricsError, check_installed, parse_place
+from switchgnn.options.panels import OUTPUT
 
 _LAST_PORT = 65_535
 

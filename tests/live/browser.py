@@ -4,6 +4,7 @@
 
 import os
 import shutil
+import tempfile
 from contextlib import contextmanager
 
 from tests.support.speed import seconds_here
@@ -55,6 +56,12 @@ return {
 @contextmanager
 def browser(folder, *, dark=False):
     """Chromium by its driver; its files are in a folder."""
+    # It makes a socket there, whose path must be short; what it leaves ends with the folder.
+    with tempfile.TemporaryDirectory(prefix="browser-", dir="/tmp") as short:
+        yield from _driver(folder, short, dark=dark)
+
+
+def _driver(folder, temporary, *, dark):
     from selenium import webdriver  # noqa: PLC0415
     from selenium.webdriver.chrome.service import Service  # noqa: PLC0415
 
@@ -67,8 +74,7 @@ def browser(folder, *, dark=False):
         options.add_argument(f"--{word}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     options.binary_location = shutil.which("chromium")
-    # What it leaves in folders for temporary files ends with this one.
-    own = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.environ["PATH"]}
+    own = {"HOME": str(folder), "TMPDIR": temporary, "PATH": os.environ["PATH"]}
     service = Service(shutil.which("chromedriver"), env=own)
     driver = webdriver.Chrome(options=options, service=service)
     try:

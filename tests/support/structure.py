@@ -29,11 +29,11 @@ PARTS: Mapping[str, frozenset[str]] = {
     "virtual": frozenset(
         {BASE, "network", "planner", "controller", "host", "p4src", "softswitch", "topologies"}
     ),
-    "training": frozenset({BASE, "planner", "host", "tasks"}),
+    "training": frozenset({BASE, "options", "planner", "host", "tasks"}),
     "torch": frozenset(
         {BASE, "network", "planner", "controller", "host", "p4src", "tasks", "training"}
     ),
-    "train": frozenset({BASE, "host", "training", "torch"}),
+    "train": frozenset({BASE, "options", "host", "training", "torch"}),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),
     "capture": frozenset({BASE, "network", "host"}),
     "live": frozenset({BASE, "controller"}),

@@ -19,9 +19,9 @@ from switchgnn.capture.names import names_in, usual_names
 from switchgnn.capture.wanted import Wanted
 from switchgnn.commands.capture.telling import Form, Telling
 from switchgnn.commands.shared.interruption import end_like_interrupted
-from switchgnn.commands.shared.panels import OUTPUT, PACKETS
 from switchgnn.host.wire.header import Kind
 from switchgnn.network.file import read_network
+from switchgnn.options.panels import OUTPUT, PACKETS
 
 _INTERRUPTED = 130
 

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.panels import OUTPUT
 from switchgnn.experiments import (
     ExperimentError,
     Outcome,
@@ -28,6 +27,7 @@ from switchgnn.experiments import (
 )
 from switchgnn.experiments.outputs import TABLE, check_matplotlib
 from switchgnn.experiments.table import HEADINGS
+from switchgnn.options.panels import OUTPUT
 
 _INTERRUPTED = 130
 _RESULTS = Path("results/figures")

@@ -26,12 +26,12 @@ from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, repo
 from switchgnn.commands.plan.parts import write_job_of
 from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.panels import DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
+from switchgnn.options.panels import DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.ownership import reason_to_distrust
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.errors import PlannerError

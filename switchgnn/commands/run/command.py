@@ -31,13 +31,13 @@ from switchgnn.commands.shared.live.options import LiveOptions
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT
 from switchgnn.commands.shared.recordings import PcapOption
 from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
 from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.options.groups import with_groups
+from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies import Fabric

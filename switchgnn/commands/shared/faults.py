@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.commands.shared.panels import FAULTS
+from switchgnn.options.panels import FAULTS
 
 # Paragraphs of a help are lines of it.
 _GRAMMAR = (

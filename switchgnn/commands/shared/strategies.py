@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.commands.shared.panels import PLAN
+from switchgnn.options.panels import PLAN
 from switchgnn.planner.chosen import KNOWN, Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine

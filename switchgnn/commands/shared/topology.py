@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.commands.shared.panels import NETWORK
+from switchgnn.options.panels import NETWORK
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, choose, usual_window

@@ -10,12 +10,12 @@ import typer
 from rich.console import Console
 
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
-from switchgnn.commands.shared.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import StrategyOptions
 from switchgnn.commands.simulate.display import report_text
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
+from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.planner.presets import slots_of_memory
 from switchgnn.simulator import BIN_SIZE, LeafSpineOptions, NetworkOptions, SimulatorError
 from switchgnn.simulator.job import simulate_job

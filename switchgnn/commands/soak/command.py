@@ -16,7 +16,6 @@ from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.panels import OUTPUT, VIRTUAL_TIME
 from switchgnn.commands.shared.sentences import counted, ran_as
 from switchgnn.commands.shared.topology import SiteOptions
 from switchgnn.commands.soak.draw import summary_of
@@ -25,6 +24,7 @@ from switchgnn.commands.soak.runs import soak as soak_runs
 from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
 from switchgnn.errors import SwitchGNNError
 from switchgnn.options.groups import with_groups
+from switchgnn.options.panels import OUTPUT, VIRTUAL_TIME
 
 _SEEDS = 2**32
 _MINUTES = 1.0

@@ -4,9 +4,9 @@
 
 import json
 from contextlib import ExitStack
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,7 +19,6 @@ from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.live.options import LiveOptions
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.panels import DATA, EXCHANGE, MODEL, OUTPUT, TRAINING
 from switchgnn.commands.shared.recordings import PcapOption, Recordings, recordings_in
 from switchgnn.commands.shared.sentences import captured_line, ran_as, strategies_line
 from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
@@ -33,63 +32,22 @@ from switchgnn.commands.train.display import (
 from switchgnn.commands.train.events import TrainEvents
 from switchgnn.commands.train.interrupted import Reached
 from switchgnn.commands.train.nursery import training_nursery
+from switchgnn.commands.train.options import DataOptions, TransportOptions
 from switchgnn.commands.train.plots import draw_plots, require_matplotlib
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.errors import TransportError
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
+from switchgnn.host.registry import G3, TransportKind
 from switchgnn.options.groups import with_groups
+from switchgnn.options.panels import DATA, OUTPUT
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import PAPER
+from switchgnn.training.asked import AskedTraining
 from switchgnn.training.device_name import DeviceName
 
-if TYPE_CHECKING:
-    from switchgnn.training.data.dataset import Dataset
-
-_SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
-# Paragraphs of a help are lines of it.
-_TRANSPORT_HELP = "\n\n".join(
-    (
-        "What carries the sums; repeat it to compare:",
-        *(f"{each.name}: {each.help}" for each in TRANSPORTS),
-    )
-)
-
-
-def _known_transports(names: list[str] | None) -> list[str] | None:
-    for name in names or ():
-        try:
-            transport_kind(name)
-        except TransportError as error:
-            raise typer.BadParameter(str(error)) from error
-    return names
-
-
-class PipelineOption(str, Enum):
-    """Values of --pipeline, by the names of G3's ablation."""
-
-    BOTH = "both"
-    INTRA = "intra"
-    INTER = "inter"
-    SEQUENTIAL = "sequential"
-
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-def _named_data() -> list[str]:
-    return ["digits", "karate", "cora", "citeseer", "pubmed", "reddit", "yelp", "ogbn-products"]
-
-
-def _named_models() -> list[str]:
-    return ["gcn", "sage", "gin"]
-
-
-def _named_transports() -> list[str]:
-    return [each.name for each in TRANSPORTS]
 
 
 @app.command(epilog="Example: switchgnn train --data karate --workers 2 --epochs 3")
@@ -98,52 +56,7 @@ def train(
     context: typer.Context,
     config: ConfigOption = None,
     *,
-    data: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=DATA,
-            autocompletion=_named_data,
-            help="digits, karate, cora, citeseer, pubmed, reddit, yelp, ogbn-products, "
-            "digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, or a file .npz.",
-        ),
-    ] = "digits",
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            rich_help_panel=DATA,
-            show_default=False,
-            help="Of the data set, such as raw Planetoid files.",
-        ),
-    ] = None,
-    edges: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=DATA,
-            show_default=False,
-            help="Your own graph: an edge list; with the next two.",
-        ),
-    ] = None,
-    node_features: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=DATA,
-            show_default=False,
-            help="Its features: .npy, .csv or .json.",
-        ),
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=DATA,
-            show_default=False,
-            help="Its labels: .csv, .npy or text.",
-        ),
-    ] = None,
+    data: DataOptions,
     workers: Annotated[
         int,
         typer.Option(min=1, max=128, metavar="N", rich_help_panel=DATA, help="Number of workers."),
@@ -157,133 +70,8 @@ def train(
             help="Of splits, weights, dropout and the plan.",
         ),
     ] = 0,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=MODEL,
-            autocompletion=_named_models,
-            help="gcn, sage, gin, or your own: FILE.py:NAME.",
-        ),
-    ] = "gcn",
-    layers: Annotated[
-        int, typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="Number of layers.")
-    ] = 2,
-    hidden: Annotated[
-        int, typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="Hidden units.")
-    ] = 16,
-    dropout: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            max=0.99,
-            metavar="SHARE",
-            rich_help_panel=MODEL,
-            help="Of hidden units that are dropped.",
-        ),
-    ] = 0.5,
-    input_dropout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=0.99,
-            metavar="SHARE",
-            rich_help_panel=MODEL,
-            show_default="as --dropout",
-            help="Of features that are dropped.",
-        ),
-    ] = None,
-    device: Annotated[
-        DeviceName,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=TRAINING,
-            help="Where workers compute: cpu, or cuda, whose GPUs they take in turn.",
-        ),
-    ] = DeviceName.CPU,
-    paper: Annotated[
-        bool,
-        typer.Option(
-            rich_help_panel=MODEL,
-            show_default=False,
-            help="The paper's model: gcn, 4 layers, 128 units.",
-        ),
-    ] = False,
-    epochs: Annotated[
-        int, typer.Option(min=1, metavar="N", rich_help_panel=TRAINING, help="Number of epochs.")
-    ] = 100,
-    lr: Annotated[
-        float,
-        typer.Option(
-            min=0.0, metavar="RATE", rich_help_panel=TRAINING, help="Learning rate of Adam."
-        ),
-    ] = 0.01,
-    weight_decay: Annotated[
-        float, typer.Option(min=0.0, metavar="RATE", rich_help_panel=TRAINING, help="Of Adam.")
-    ] = 5e-4,
-    evaluate_every: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="EPOCHS", rich_help_panel=TRAINING, help="How often to evaluate."
-        ),
-    ] = 10,
-    patience: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            rich_help_panel=TRAINING,
-            help="Stop after so many evaluations without a gain; 0: never.",
-        ),
-    ] = 0,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=TRAINING,
-            show_default=False,
-            help="Save there, and go on from there.",
-        ),
-    ] = None,
-    transport: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=EXCHANGE,
-            show_default=DEFAULT.name,
-            help=_TRANSPORT_HELP,
-            callback=_known_transports,
-            autocompletion=_named_transports,
-        ),
-    ] = None,
-    sampling: Annotated[
-        float,
-        typer.Option(
-            min=0.0001,
-            max=1.0,
-            metavar="P",
-            rich_help_panel=EXCHANGE,
-            help=f"BNS-GCN's p, for the transport {_SAMPLED}.",
-        ),
-    ] = 1.0,
-    bin_memory: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="BYTES",
-            rich_help_panel=EXCHANGE,
-            help=f"That two bins take, for the transport {G3.name}.",
-        ),
-    ] = 1_000_000,
-    pipeline: Annotated[
-        PipelineOption,
-        typer.Option(
-            metavar="WHAT",
-            rich_help_panel=EXCHANGE,
-            help=f"Overlaps with the transport {G3.name}: "
-            f"{', '.join(each.value for each in PipelineOption)}.",
-        ),
-    ] = PipelineOption.BOTH,
+    training: AskedTraining,
+    over: TransportOptions,
     strategy: StrategyOption = PAPER,
     strategies: StrategyOptions,
     slots: SlotsOption = None,
@@ -332,57 +120,44 @@ def train(
     other than switch, of the strategies only --partition and --assignment count;
     g3 has a partition of its own by default.
     """
-    _check_outputs(plots, tensorboard, log_dir, checkpoint)
+    _check_outputs(plots, tensorboard, log_dir, training.checkpoint)
     page.check()
     nursery = context.with_resource(training_nursery())
     # What needs PyTorch; other commands do without it.
     from switchgnn.commands.train.job import SKEW, TrainJob, default_task  # noqa: PLC0415
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
-    from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: PLC0415
-    from switchgnn.training.layers.models import PAPER, ModelOptions, build_model, model_name  # noqa: PLC0415
+    from switchgnn.training.layers.models import build_model  # noqa: PLC0415
     from switchgnn.training.layers.templates import templates_removed  # noqa: PLC0415
     from switchgnn.training.layers.whole import check_layers  # noqa: PLC0415
-    from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
 
     place = find_metrics(metrics, workers)
-    chosen = [transport_kind(name) for name in transport or [DEFAULT.name]]
+    chosen = over.chosen()
     leaf_spine = site.leaf_spine(workers)
     asked = strategies.asked(strategy, leaf_spine)
-    _check_transports(chosen, checkpoint, sampling, device)
+    _check_together(chosen, training)
     end_like_interrupted()
     recordings = _recordings(context, pcap, chosen, workers, leaf_spine)
-    dataset = _load(data, root, (edges, node_features, labels), seed)
-    shape = PAPER if paper else ModelOptions(model_name(model), layers, hidden, dropout)
-    options = TrainOptions(
-        epochs=epochs,
-        learning_rate=lr,
-        weight_decay=weight_decay,
-        input_dropout=shape.dropout if input_dropout is None else input_dropout,
-        seed=seed,
-        evaluate_every=evaluate_every,
-        patience=patience,
-        checkpoint=None if checkpoint is None else checkpoint.absolute(),
-    )
+    dataset = data.load(seed)
+    shape = training.shape()
     with templates_removed():
         check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
     if window is None and any(each.networked for each in chosen):
         window = site.usual_window(shaped=bandwidth is not None)
     pace = Pace(skew=SKEW) if window is None else Pace(window=window, skew=SKEW)
     reports: list[TrainReport] = []
-    reached = Reached(reports, epochs, checkpoint, as_json=as_json)
-    training = Training(shape, options, BinOptions(bin_memory, *PIPELINES[pipeline.value]), device)
-    title = f"train {data if edges is None else edges.name} over {workers} workers"
-    with page.looked_at(title, epochs=epochs) as onlooker:
+    reached = Reached(reports, training.epochs, training.checkpoint, as_json=as_json)
+    task = default_task(
+        training=Training(shape, training.options(seed), over.bins(), training.device),
+        pace=pace,
+        sampling=over.sampling,
+        faults=faults,
+    )
+    epochs = training.epochs
+    with page.looked_at(f"train {data.title} over {workers} workers", epochs=epochs) as onlooker:
         for each, kept in zip(chosen, recordings, strict=True):
             job = TrainJob(
-                task=default_task(
-                    transport=each.name,
-                    training=training,
-                    pace=pace,
-                    sampling=sampling,
-                    faults=faults,
-                ),
+                task=replace(task, transport=each.name),
                 workers=workers,
                 slots=slots or load_program().slots,
                 target=site.target.value,
@@ -419,37 +194,17 @@ def train(
         _show(reports, drawn, recordings)
 
 
-def _check_transports(
-    chosen: list[TransportKind], checkpoint: Path | None, sampling: float, device: DeviceName
-) -> None:
-    """Refuse options that are not for these transports, and a device that is not here."""
+def _check_together(chosen: list[TransportKind], training: AskedTraining) -> None:
+    """Refuse what does not go with these transports, and a device that is not here."""
     from switchgnn.training.device import check_device  # noqa: PLC0415
 
-    if checkpoint is not None and len(chosen) > 1:
+    if training.checkpoint is not None and len(chosen) > 1:
         raise SwitchGNNError("--checkpoint is for one --transport: each would go on from the last.")
-    if sampling < 1 and not all(each.samples for each in chosen):
-        raise SwitchGNNError(
-            f"--sampling is for --transport {_SAMPLED} alone: the others are exact."
-        )
-    check_device(device)
-    if device is not DeviceName.CPU and G3 in chosen:
+    check_device(training.device)
+    if training.device is not DeviceName.CPU and G3 in chosen:
         raise SwitchGNNError(
             f"--transport {G3.name} computes its bins on the CPU: leave --device out."
         )
-
-
-def _load(
-    name: str, root: Path | None, own: tuple[Path | None, Path | None, Path | None], seed: int
-) -> "Dataset":
-    """Return a data set by its name, or of files of edges, features and labels if all are given."""
-    from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
-
-    edges, node_features, labels = own
-    if edges is not None and node_features is not None and labels is not None:
-        return load_files(edges, node_features, labels, seed=seed)
-    if any(own):
-        raise SwitchGNNError("--edges, --node-features and --labels go together.")
-    return load_dataset(name, root, seed=seed)
 
 
 def _recordings(

@@ -82,8 +82,11 @@ class TrainJob:
 
 
 def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401
-    """Return a task whose worker, files and addresses are still to be filled in."""
+    """Return a task whose worker, transport, files and addresses are still to be filled in."""
     nobody = Station("00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
     nowhere = Addresses(nobody, nobody)
-    fields = {"worker": 0, "partitions": Path(), "pace": Pace(), "link": "", "addresses": nowhere}
+    fields = {
+        **{"worker": 0, "partitions": Path(), "transport": "", "link": ""},
+        **{"pace": Pace(), "addresses": nowhere},
+    }
     return TrainTask(**{**fields, **changes})

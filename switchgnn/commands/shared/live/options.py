@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker
-from switchgnn.commands.shared.panels import OUTPUT
 from switchgnn.errors import SwitchGNNError
+from switchgnn.options.panels import OUTPUT
 
 _PACKAGES = ("starlette", "uvicorn")
 

@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The options of a training, the same for `switchgnn train` and `python -m switchgnn.train`.
+
+Help texts are there without PyTorch.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from switchgnn.options.panels import MODEL, TRAINING
+from switchgnn.training.device_name import DeviceName
+
+if TYPE_CHECKING:
+    from switchgnn.training.layers.models import ModelOptions
+    from switchgnn.training.trainer import TrainOptions
+
+
+def _named_models() -> list[str]:
+    return ["gcn", "sage", "gin"]
+
+
+@dataclass(frozen=True)
+class AskedTraining:
+    """What to train, and how."""
+
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=MODEL,
+            autocompletion=_named_models,
+            help="gcn, sage, gin, or your own: FILE.py:NAME.",
+        ),
+    ] = "gcn"
+    layers: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="Number of layers.")
+    ] = 2
+    hidden: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="Hidden units.")
+    ] = 16
+    dropout: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=0.99,
+            metavar="SHARE",
+            rich_help_panel=MODEL,
+            help="Of hidden units that are dropped.",
+        ),
+    ] = 0.5
+    input_dropout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=0.99,
+            metavar="SHARE",
+            rich_help_panel=MODEL,
+            show_default="as --dropout",
+            help="Of features that are dropped.",
+        ),
+    ] = None
+    paper: Annotated[
+        bool,
+        typer.Option(
+            rich_help_panel=MODEL,
+            show_default=False,
+            help="The paper's model: gcn, 4 layers, 128 units.",
+        ),
+    ] = False
+    epochs: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=TRAINING, help="Number of epochs.")
+    ] = 100
+    lr: Annotated[
+        float,
+        typer.Option(
+            min=0.0, metavar="RATE", rich_help_panel=TRAINING, help="Learning rate of Adam."
+        ),
+    ] = 0.01
+    weight_decay: Annotated[
+        float, typer.Option(min=0.0, metavar="RATE", rich_help_panel=TRAINING, help="Of Adam.")
+    ] = 5e-4
+    evaluate_every: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="EPOCHS", rich_help_panel=TRAINING, help="How often to evaluate."
+        ),
+    ] = 10
+    patience: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            rich_help_panel=TRAINING,
+            help="Stop after so many evaluations without a gain; 0: never.",
+        ),
+    ] = 0
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=TRAINING,
+            show_default=False,
+            help="Save there, and go on from there.",
+        ),
+    ] = None
+    device: Annotated[
+        DeviceName,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=TRAINING,
+            help="Where workers compute: cpu, or cuda, whose GPUs they take in turn.",
+        ),
+    ] = DeviceName.CPU
+
+    def shape(self) -> "ModelOptions":
+        """Return the model that is asked for.
+
+        Raises:
+            ModelError: it names no file or class that can be.
+        """
+        from switchgnn.training.layers.models import PAPER, ModelOptions, model_name  # noqa: PLC0415
+
+        if self.paper:
+            return PAPER
+        return ModelOptions(model_name(self.model), self.layers, self.hidden, self.dropout)
+
+    def options(self, seed: int) -> "TrainOptions":
+        """Return how it is to be trained.
+
+        Args:
+            seed: of weights and dropout.
+        """
+        from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
+
+        return TrainOptions(
+            epochs=self.epochs,
+            learning_rate=self.lr,
+            weight_decay=self.weight_decay,
+            input_dropout=(
+                self.shape().dropout if self.input_dropout is None else self.input_dropout
+            ),
+            seed=seed,
+            evaluate_every=self.evaluate_every,
+            patience=self.patience,
+            checkpoint=None if self.checkpoint is None else self.checkpoint.absolute(),
+        )
