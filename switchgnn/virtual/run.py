@@ -101,6 +101,8 @@ class _Run:
         self._checks = [*all_checks(), self._states]
         self._random = scene.source("sessions")
         self._session = 0
+        self._unwatched = 0
+        self._numbers: set[int] = set()
         self._running = 0
         self._finished = False
         self._done_by: dict[tuple[int, int], int] = {}
@@ -137,9 +139,21 @@ class _Run:
 
     def _open_session(self) -> None:
         self._session += 1
+        if self._scene.unwatched > self._unwatched:
+            # Nobody knows its number any more, so it may come again.
+            self._unwatched = self._scene.unwatched
+            self._forget_late()
         self._scene.controller.open_session(self._begin_workers)
 
+    def _forget_late(self) -> None:
+        """Lose what is late of the sessions so far."""
+        for wire in self._scene.wires.values():
+            wire.forget_late()
+
     def _begin_workers(self, session: int) -> None:
+        if session in self._numbers:
+            self._forget_late()
+        self._numbers.add(session)
         scene = self._scene
         scenario, subject = scene.scenario, scene.subject
         directions = subject.directions

@@ -72,11 +72,17 @@ class Wire:
         self._deliver = deliver
         self._last = 0
         self._silent_until = 0
+        self._late: set[int] = set()
+        self._number = 0
 
     def silence(self, seconds: float) -> None:
         """Lose everything for that long."""
         until = self._ways.scheduler.now + int(seconds * SECOND)
         self._silent_until = max(self._silent_until, until)
+
+    def forget_late(self) -> None:
+        """Lose what was to arrive later than what was sent with it."""
+        self._late.clear()
 
     def send(self, frames: list[bytes]) -> None:
         """Take frames that leave together."""
@@ -136,8 +142,15 @@ class Wire:
         else:
             later = arrives + fault.delay
             ways.trace.frame(self.name, kind.value, later, frame)
-            ways.scheduler.at(later, self._deliver, [frame])
+            self._number += 1
+            self._late.add(self._number)
+            ways.scheduler.at(later, self._arrive_late, self._number, frame)
         return in_order
+
+    def _arrive_late(self, number: int, frame: bytes) -> None:
+        if number in self._late:
+            self._late.remove(number)
+            self._deliver([frame])
 
 
 def _changed(frame: bytes, bits: tuple[int, ...]) -> bytes:
