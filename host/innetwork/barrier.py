@@ -188,14 +188,16 @@ class Barrier:
         """
         barrier = BarrierBody.unpack(frame, header.kind)
         last = self._last is not None and _place(header) == self._last.place
-        if last and self._counts(header, barrier):
-            self._check_refusal(header, barrier)
-            waits = header.kind is Kind.WAITING
-            self._left_behind = [
-                worker
-                for worker in range(self._workers)
-                if waits and not barrier.workers >> worker & 1
-            ]
+        if not last or not self._counts(header, barrier):
+            return
+        if header.kind is Kind.ADVANCE:
+            # It is what this worker went on with, and says nothing of what is wrong now.
+            self._left_behind = []
+            return
+        self._check_refusal(header, barrier)
+        self._left_behind = [
+            worker for worker in range(self._workers) if not barrier.workers >> worker & 1
+        ]
 
     def _meet(
         self, place: tuple[int, int, int], following: tuple[int, int]
