@@ -3,6 +3,7 @@
 """The options of `python -m switchgnn.train`."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.metrics import check_installed, parse_place
 from switchgnn.options.groups import with_groups
 from switchgnn.train.run import JobTask, train_job
 from switchgnn.training.asked import AskedTraining
@@ -28,6 +30,15 @@ def train(
     asked: AskedTraining,
     seed: Annotated[int, typer.Option(min=0, help="Of weights and dropout.")] = 0,
     faults: Annotated[str, typer.Option(help="As `switchgnn train` takes it.")] = "",
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[ADDRESS:]PORT",
+            show_default=False,
+            help="Serve metrics of this worker to Prometheus there, or on loopback; processes of "
+            "one machine on PORT + LOCAL_RANK.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Worker 0 prints one object.")] = False,
 ) -> None:
     """Train as the worker of a job whose number torchrun says."""
@@ -37,10 +48,18 @@ def train(
             typer.echo(_line(report, asked.epochs))
 
     check_device(asked.device)
+    place = "" if metrics is None else _own_place(metrics)
     training = Training(asked.shape(), asked.options(seed), device=asked.device)
-    told = train_job(JobTask(job, network, training, faults), tell)
+    told = train_job(JobTask(job, network, training, faults, place), tell)
     if as_json and told["worker"] == 0:
         typer.echo(json.dumps(told))
+
+
+def _own_place(metrics: str) -> str:
+    """Return where this process of its machine serves metrics."""
+    host, port = parse_place(metrics)
+    check_installed()
+    return f"{host}:{port + int(os.environ.get('LOCAL_RANK', '0'))}"
 
 
 def main() -> None:

@@ -4,9 +4,11 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from switchgnn.host.metrics import serving_metrics
 from switchgnn.torch.join import take_seat
 from switchgnn.training.trainer import EpochReport
 from switchgnn.training.worker import Training, train_as_worker
@@ -21,12 +23,14 @@ class JobTask:
         network: the network file.
         training: what to train, and how.
         faults: what goes wrong on each worker's link on purpose.
+        metrics: ``ADDRESS:PORT`` where this process serves its own; empty: nowhere.
     """
 
     job: Path
     network: Path
     training: Training
     faults: str = ""
+    metrics: str = ""
 
 
 def train_job(task: JobTask, on_epoch: Callable[[int, EpochReport], None]) -> dict[str, Any]:
@@ -52,7 +56,11 @@ def train_job(task: JobTask, on_epoch: Callable[[int, EpochReport], None]) -> di
             last = report
             on_epoch(number, report)
 
-        train_as_worker(seat.partition, seat.transport, task.training, tell, first=seat.first)
+        train_as_worker(
+            *(seat.partition, seat.transport, task.training, tell),
+            first=seat.first,
+            seen=partial(serving_metrics, task.metrics),
+        )
     return {
         "worker": number,
         "data": seat.job.data,

@@ -161,7 +161,7 @@ def test_from_the_job_to_a_trained_model(tmp_path, target):
             assert "P4Runtime at" in " ".join(machine.run(f"{DOCTOR} --json").split())
         metrics = stack.enter_context(switch.child(METRICS.replace("9560", "0")))
         address = re.search(r"http://\S+", metrics.stdout.readline()).group()
-        told = train(workers)
+        told, own = train(workers)
         counted = scraped(switch, address)
         service.stop()
     # A second session, as one was killed in the first.
@@ -169,6 +169,7 @@ def test_from_the_job_to_a_trained_model(tmp_path, target):
         assert re.search(
             rf"^switchgnn_(switch_)?{name}\{{.*\}} {float(value)}$", counted, re.MULTILINE
         ), counted[:2000]
+    assert re.search(r'^switchgnn_worker_rounds_total\{worker="1"\} [1-9]', own, re.MULTILINE), own
     numbers = [number for number, _ in told]
     assert sorted(set(numbers)) == list(range(1, EPOCHS + 1))
     assert EPOCHS <= len(numbers) <= EPOCHS + 3
@@ -180,7 +181,11 @@ def test_from_the_job_to_a_trained_model(tmp_path, target):
 
 
 def train(workers):
-    """Start the page's training on each machine, kill a worker's process; return the epochs."""
+    """Start the page's training on each machine, and kill a worker's process.
+
+    Returns:
+        The epochs, and what worker 1 has told Prometheus meanwhile.
+    """
     with ExitStack() as stack:
         running = []
         for number, machine in enumerate(workers):
@@ -189,14 +194,15 @@ def train(workers):
                 command = command.replace("is_host=1", "is_host=0")
             running.append(stack.enter_context(machine.child(command)))
             running[-1].stdin.close()
-        lines, killed = [], False
+        lines, killed, own = [], False, ""
         # Which machine has worker 0, its interface says: the first one.
         for line in running[0].stdout:
             lines.append(line)
             if not killed and len(epochs(lines)) == KILLED_AT:
+                own = scraped(workers[1], "http://127.0.0.1:9561/metrics")
                 os.kill(children_of(running[KILLED].pid)[-1], signal.SIGKILL)
                 killed = True
         for child in running:
             assert child.wait(seconds_here(SECONDS)) == 0, child.log.read_text()[-4000:]
     assert killed
-    return epochs(lines)
+    return epochs(lines), own

@@ -33,7 +33,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "torch": frozenset(
         {BASE, "network", "planner", "controller", "host", "p4src", "tasks", "training"}
     ),
-    "train": frozenset({BASE, "options", "host", "training", "torch"}),
+    "train": frozenset({BASE, "metrics", "options", "host", "training", "torch"}),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),
     "capture": frozenset({BASE, "network", "host"}),
     "live": frozenset({BASE, "controller"}),

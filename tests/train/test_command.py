@@ -29,6 +29,8 @@ def test_what_cannot_be_done_is_a_sentence(monkeypatch, capsys, tmp_path):
     assert said.startswith(f"Error: {tmp_path} holds no job")
     said = refused(monkeypatch, capsys, tmp_path, "--model", "own.py:Net")
     assert "there is no own.py" in said
+    said = refused(monkeypatch, capsys, tmp_path, "--metrics", "http")
+    assert said.startswith("Error: Metrics cannot be served on 'http'")
 
 
 @pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU")
