@@ -222,12 +222,13 @@ class MininetFabric(Fabric):
         tag = f"{os.getpid() % 0x10000:x}"
         self._net = net = Mininet(controller=None, link=TCLink, build=False)
         # Without an address: Mininet would give it one of a worker's, and it would answer for it.
-        self._room = net.addHost(f"s{tag}", cls=Node, ip=None)
+        self._room = _without_ipv6(net.addHost(f"s{tag}", cls=Node, ip=None))
         site = self.site
         shape = {} if site.bandwidth is None else {"bw": site.bandwidth}
         stations = [site.station(worker) for worker in range(site.workers)]
         for worker, station in enumerate(stations):
-            host = net.addHost(f"w{tag}x{worker}", ip=f"{station.ip}/16", mac=station.mac)
+            name = f"w{tag}x{worker}"
+            host = _without_ipv6(net.addHost(name, ip=f"{station.ip}/16", mac=station.mac))
             link = net.addLink(
                 host,
                 self._room,
@@ -240,7 +241,7 @@ class MininetFabric(Fabric):
             _quiet(link.intf1.name, host.pid)
             _quiet(link.intf2.name, self._room.pid)
         if site.cables:
-            self._upper_room = net.addHost(f"u{tag}", cls=Node, ip=None)
+            self._upper_room = _without_ipv6(net.addHost(f"u{tag}", cls=Node, ip=None))
             (self._add_relayed_cables if self._relays else self._add_cables)(tag)
         net.build()
         for worker, (host, station) in enumerate(zip(self._hosts, stations, strict=True)):
@@ -269,7 +270,7 @@ class MininetFabric(Fabric):
         """Add for each cable two links to a host between the switches, where a relay is."""
         from mininet.node import Node  # noqa: PLC0415
 
-        host = self._net.addHost(f"r{tag}", cls=Node, ip=None)
+        host = _without_ipv6(self._net.addHost(f"r{tag}", cls=Node, ip=None))
         relayed = []
         for number, cable in enumerate(self.site.cables):
             ends = f"s{tag}-dn{number}", f"u{tag}-up{number}"
@@ -309,14 +310,18 @@ class MininetFabric(Fabric):
             _quiet(name, node.pid)
 
 
+def _without_ipv6(node: Any) -> Any:  # noqa: ANN401 - Mininet has no types
+    # The kernel must not speak IPv6 on wires whose bytes are counted. Of an interface that is up
+    # already it would still send what it has begun to say of its multicast groups.
+    _run(["sysctl", "-q", "-w", "net.ipv6.conf.default.disable_ipv6=1"], node.pid)
+    return node
+
+
 def _quiet(interface: str, namespace_pid: int) -> None:
-    # Checksums must be whole when a program reads the frames, and the kernel must
-    # not speak IPv6 on wires whose bytes are counted. With segmentation or receive
+    # Checksums must be whole when a program reads the frames. With segmentation or receive
     # offloads the ring through which BMv2 reads a port would hold 30 frames, each with
     # room for 64 kB, instead of a thousand, and BMv2 would lose the others: see
     # iface_get_offload in https://github.com/the-tcpdump-group/libpcap, pcap-linux.c.
-    disable = f"net.ipv6.conf.{interface}.disable_ipv6=1"
-    _run(["sysctl", "-q", "-w", disable], namespace_pid)
     off = [word for name in _OFFLOADS for word in (name, "off")]
     _run(["ethtool", "-K", interface, *off], namespace_pid)
 
