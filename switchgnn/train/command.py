@@ -49,7 +49,8 @@ def train(
 
     check_device(asked.device)
     place = "" if metrics is None else _own_place(metrics)
-    training = Training(asked.shape(), asked.options(seed), device=asked.device)
+    shape = asked.shape()
+    training = Training(shape, asked.options(shape, seed), device=asked.device)
     told = train_job(JobTask(job, network, training, faults, place), tell)
     if as_json and told["worker"] == 0:
         typer.echo(json.dumps(told))

@@ -128,10 +128,11 @@ class AskedTraining:
             return PAPER
         return ModelOptions(model_name(self.model), self.layers, self.hidden, self.dropout)
 
-    def options(self, seed: int) -> "TrainOptions":
+    def options(self, shape: "ModelOptions", seed: int) -> "TrainOptions":
         """Return how it is to be trained.
 
         Args:
+            shape: the model that is asked for.
             seed: of weights and dropout.
         """
         from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
@@ -140,9 +141,7 @@ class AskedTraining:
             epochs=self.epochs,
             learning_rate=self.lr,
             weight_decay=self.weight_decay,
-            input_dropout=(
-                self.shape().dropout if self.input_dropout is None else self.input_dropout
-            ),
+            input_dropout=shape.dropout if self.input_dropout is None else self.input_dropout,
             seed=seed,
             evaluate_every=self.evaluate_every,
             patience=self.patience,

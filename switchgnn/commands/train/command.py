@@ -148,7 +148,7 @@ def train(
     reports: list[TrainReport] = []
     reached = Reached(reports, training.epochs, training.checkpoint, as_json=as_json)
     task = default_task(
-        training=Training(shape, training.options(seed), over.bins(), training.device),
+        training=Training(shape, training.options(shape, seed), over.bins(), training.device),
         pace=pace,
         sampling=over.sampling,
         faults=faults,

@@ -72,8 +72,7 @@ class Wire:
         self._deliver = deliver
         self._last = 0
         self._silent_until = 0
-        self._late: set[int] = set()
-        self._number = 0
+        self._forgotten = 0
 
     def silence(self, seconds: float) -> None:
         """Lose everything for that long."""
@@ -82,7 +81,7 @@ class Wire:
 
     def forget_late(self) -> None:
         """Lose what was to arrive later than what was sent with it."""
-        self._late.clear()
+        self._forgotten += 1
 
     def send(self, frames: list[bytes]) -> None:
         """Take frames that leave together."""
@@ -142,14 +141,12 @@ class Wire:
         else:
             later = arrives + fault.delay
             ways.trace.frame(self.name, kind.value, later, frame)
-            self._number += 1
-            self._late.add(self._number)
-            ways.scheduler.at(later, self._arrive_late, self._number, frame)
+            ways.scheduler.at(later, self._arrive_late, self._forgotten, frame)
         return in_order
 
-    def _arrive_late(self, number: int, frame: bytes) -> None:
-        if number in self._late:
-            self._late.remove(number)
+    def _arrive_late(self, forgotten: int, frame: bytes) -> None:
+        # Unless what was late then was lost since.
+        if forgotten == self._forgotten:
             self._deliver([frame])
 
 
