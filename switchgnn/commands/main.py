@@ -8,6 +8,7 @@ What is imported here is there before Ctrl-C ends the program without a tracebac
 import sys
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.interruptible import interruptible
 
 TYPE_CHECKING = False  # that of `typing`, which takes a while
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def main() -> None:
     wrong, so a full disk must not end in a traceback.
     """
     try:
-        _application()(prog_name=_NAME)
+        with interruptible():
+            _application()(prog_name=_NAME)
     except SwitchGNNError as error:
         _print_error(error)
         sys.exit(_FAILED)

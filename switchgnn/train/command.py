@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.interruptible import interruptible
 from switchgnn.metrics import check_installed, parse_place
 from switchgnn.options.groups import with_groups
 from switchgnn.train.run import JobTask, train_job
@@ -68,7 +69,8 @@ def main() -> None:
     application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     application.command()(with_groups(train))
     try:
-        application()
+        with interruptible():
+            application()
     except SwitchGNNError as error:
         if isinstance(error, ModelError) and error.details:
             typer.echo(error.details, err=True)

@@ -290,6 +290,15 @@ MISTAKES = (
         (f"{INTERRUPTION}::test_the_first_one_ends_work_and_others_are_noted[SIGINT]",),
     ),
     Mistake(
+        "interrupt_leaves_locks",
+        SOAK,
+        "Ctrl-C in the middle of a library leaves its lock taken",
+        "switchgnn/interruptible.py",
+        "        if not _in_library(frame) or ",
+        "        if True or ",
+        ("tests/test_interruptible.py::test_a_lock_of_a_library_is_given_back_before",),
+    ),
+    Mistake(
         "signal_between_runs_lost",
         SOAK,
         "a signal that comes while sums are compared does not end the soak",

@@ -6,6 +6,8 @@ import signal
 from types import FrameType
 from typing import Any
 
+from switchgnn.interruptible import Interrupt
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -14,9 +16,10 @@ def end_like_interrupted() -> None:
 
     Under ``nohup`` a closed terminal stays ignored.
     """
+    interrupt = Interrupt()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
+            signal.signal(number, interrupt)
 
 
 class Interruption:
@@ -29,6 +32,7 @@ class Interruption:
     def __init__(self) -> None:
         self.came = False
         self._at_once = False
+        self._interrupt = Interrupt()
         self._before: dict[signal.Signals, Any] = {}
 
     def at_once(self) -> None:
@@ -38,6 +42,7 @@ class Interruption:
     def later(self) -> None:
         """Only note signals from now on."""
         self._at_once = False
+        self._interrupt.cancel()
 
     def __enter__(self) -> "Interruption":
         for number in _SIGNALS:
@@ -46,11 +51,12 @@ class Interruption:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.later()
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _take(self, _number: int, _frame: FrameType | None) -> None:
+    def _take(self, number: int, frame: FrameType | None) -> None:
         first, self.came = not self.came, True
         # Impatient users press twice; the second time would stop the cleaning up.
         if first and self._at_once:
-            raise KeyboardInterrupt
+            self._interrupt(number, frame)

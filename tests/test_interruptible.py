@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C ends work, and leaves no lock of a library taken."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from switchgnn import interruptible as subject
+from switchgnn.interruptible import Interrupt, interruptible
+from tests.support.waiting import wait_until
+
+
+class Interrupted:
+    """A lock of a ``threading.Condition``; a signal comes when it is given back."""
+
+    def __init__(self, then=lambda: None):
+        self.taken = False
+        self._then = then
+
+    def acquire(self):
+        self.taken = True
+
+    def release(self):
+        signal.raise_signal(signal.SIGINT)
+        self._then()
+        self.taken = False
+
+    def __enter__(self):
+        self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
+    def be_used(self):
+        condition = threading.Condition(self)
+        with condition:
+            pass
+
+
+@contextmanager
+def handlers_unchanged():
+    numbers = (signal.SIGINT, signal.SIGALRM)
+    before = [signal.getsignal(number) for number in numbers]
+    # That which gives this test its deadline.
+    left, interval = signal.getitimer(signal.ITIMER_REAL)
+    yield
+    assert [signal.getsignal(number) for number in numbers] == before
+    left_now, interval_now = signal.getitimer(signal.ITIMER_REAL)
+    assert interval_now == interval
+    assert 0 < left_now <= left if left else left_now == 0
+
+
+def be_interrupted():
+    """Go on until it comes."""
+    wait_until(lambda: False, "an interrupt")
+
+
+def test_a_lock_of_a_library_is_given_back_before():
+    lock = Interrupted()
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        lock.be_used()
+        be_interrupted()
+    assert not lock.taken
+
+
+def test_pythons_own_handler_would_not():
+    """What the class is for, and that the test above can tell."""
+    lock = Interrupted()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lock.be_used()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert lock.taken
+
+
+def test_code_of_ours_is_interrupted_at_once():
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("It went on.")
+
+
+def test_who_waits_in_a_library_is_interrupted():
+    event = threading.Event()
+    main = threading.main_thread().ident
+    sender = threading.Thread(target=signal.pthread_kill, args=(main, signal.SIGINT))
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        sender.start()
+        event.wait(60)
+        pytest.fail("It waited to the end.")
+    sender.join()
+    # Its lock is free.
+    event.set()
+
+
+def test_one_that_never_stands_still_is_interrupted_in_the_end(monkeypatch):
+    monkeypatch.setattr(subject, "_MOST_LOOKS", 20)
+    lock = Interrupted(be_interrupted)
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        lock.be_used()
+
+
+def test_impatience_changes_nothing():
+    lock = Interrupted(lambda: signal.raise_signal(signal.SIGINT))
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        lock.be_used()
+        be_interrupted()
+    assert not lock.taken
+
+
+def test_what_is_forgotten_is_not_raised():
+    interrupt = Interrupt()
+    lock = Interrupted()
+    with handlers_unchanged():
+        before = signal.signal(signal.SIGINT, interrupt)
+        try:
+            lock.be_used()
+            interrupt.cancel()
+            alarm = time.monotonic() + 5 * subject._LOOK_SECONDS
+            wait_until(lambda: time.monotonic() > alarm)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def test_what_is_ignored_stays_so():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_change_no_handler():
+    found = []
+
+    def look():
+        with interruptible():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGINT)]
