@@ -9,14 +9,14 @@ from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
 from switchgnn.controller.controls.pool import Pool, has_pool
 from switchgnn.controller.controls.session import Session
+from switchgnn.controller.controls.source import LAST_TAGS_REGISTER
 from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.memory import memory_of
 from switchgnn.controller.p4runtime.layout import Array, Layout
 from switchgnn.controller.p4runtime.rows import Rows, require_unique
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.network import Network
 from switchgnn.p4src import Program
-
-LAST_TAGS_REGISTER = "last_tag"
 
 
 def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Network) -> None:
@@ -47,6 +47,8 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
     _check_network(network)
     _check_slots(plan, layout)
     _check_sources(plan, layout.registers.get(LAST_TAGS_REGISTER))
+    for table in memory_of(plan, layout, network).tables:
+        _check_table(table.name, table.number, table.room)
 
 
 def check_rows(rows: Rows) -> None:
@@ -55,13 +57,16 @@ def check_rows(rows: Rows) -> None:
     Raises:
         PlanRefusedError: too many, or one of them twice.
     """
-    if len(rows) > rows.table.size:
-        raise PlanRefusedError(
-            f"The plan has {len(rows):,} entries for table {rows.table.name}, which holds "
-            f"{rows.table.size:,}: make a plan with fewer, or compile the P4 program with a "
-            "larger table."
-        )
+    _check_table(rows.table.name, len(rows), rows.table.size)
     require_unique(rows)
+
+
+def _check_table(name: str, entries: int, room: int) -> None:
+    if entries > room:
+        raise PlanRefusedError(
+            f"The plan has {entries:,} entries for table {name}, which holds {room:,}: make a plan "
+            "with fewer, or compile the P4 program with a larger table."
+        )
 
 
 def _short(digest: str) -> str:

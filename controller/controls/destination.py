@@ -29,6 +29,10 @@ class Destination:
     def __init__(self, layout: Layout) -> None:
         self.table: Table = layout.table("destination")
 
+    def count(self, plan: SwitchPlan) -> int:
+        """Return the number of entries."""
+        return len(plan.switch.result_block if plan.part is None else plan.part.route_block)
+
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each destination of each block."""
         if plan.part is not None:

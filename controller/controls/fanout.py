@@ -24,6 +24,10 @@ class Fanout:
         names = {field.name for field in self.table.action(ACTION).params}
         return sum(1 for name in names if name.startswith("slot"))
 
+    def count(self, plan: SwitchPlan) -> int:
+        """Return the number of entries."""
+        return len(plan.switch.entry_block)
+
     def rows(self, plan: SwitchPlan) -> Rows:
         """Return one entry for each (block, source, hop)."""
         switch = plan.switch

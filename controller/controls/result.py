@@ -21,6 +21,10 @@ class Result:
     def __init__(self, layout: Layout) -> None:
         self.table: Table = layout.table("result")
 
+    def count(self, plan: SwitchPlan) -> int:
+        """Return the number of entries."""
+        return len(plan.switch.result_block)
+
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each destination of each block."""
         switch = plan.switch

@@ -11,6 +11,8 @@ from switchgnn.controller.plan import SwitchPlan
 from switchgnn.network import Network
 
 ACTION = "set_source"
+# One cell for each source.
+LAST_TAGS_REGISTER = "last_tag"
 
 
 class Source:
@@ -18,6 +20,10 @@ class Source:
 
     def __init__(self, layout: Layout) -> None:
         self.table: Table = layout.table("source")
+
+    def count(self, plan: SwitchPlan) -> int:
+        """Return the number of entries."""
+        return len(plan.switch.source_vertex)
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry per vertex and partial sum; its place is its register index."""

@@ -106,11 +106,17 @@ def parse_p4info(text: str) -> p4i.P4Info:
 
 @dataclass(frozen=True)
 class Array:
-    """A counter or register array."""
+    """A counter or register array.
+
+    Attributes:
+        size: its cells.
+        bits: of a cell of a register; 0 for a counter, which is as wide as the switch has it.
+    """
 
     id: int
     name: str
     size: int
+    bits: int = 0
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,10 @@ def _arrays(messages: Iterable[p4i.Counter] | Iterable[p4i.Register]) -> dict[st
     arrays: dict[str, Array] = {}
     for message in messages:
         name = message.preamble.alias
-        arrays[name] = Array(message.preamble.id, name, int(message.size))
+        bits = 0
+        if isinstance(message, p4i.Register):
+            bits = message.type_spec.bitstring.bit.bitwidth
+        arrays[name] = Array(message.preamble.id, name, int(message.size), bits)
     return arrays
 
 

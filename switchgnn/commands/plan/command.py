@@ -23,6 +23,7 @@ from switchgnn.commands.plan.display import (
     ways_table,
 )
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
+from switchgnn.commands.plan.memory import PlanMemory, memory_table
 from switchgnn.commands.plan.parts import write_job_of
 from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.outputs import check_outputs
@@ -101,6 +102,15 @@ def plan(
             rich_help_panel=PLAN,
             show_default=False,
             help="Instead of --slots, as 10MB: 128 bytes are a slot.",
+        ),
+    ] = None,
+    table_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            rich_help_panel=PLAN,
+            show_default="all of the switch",
+            help="The most that the tables of a switch may take, as 10MB.",
         ),
     ] = None,
     leaves: PlanLeavesOption = None,
@@ -219,11 +229,13 @@ def plan(
         link_rate=link_rate,
         recirculation_rate=recirculation_rate,
         leaf_spine=leaf_spine,
+        table_memory=None if table_memory is None else parse_bytes("--table-memory", table_memory),
     )
     steps = Steps()
     with steps:
         made = make_plan(options, steps.tell)
         if out is not None:
+            _refuse_too_large(made.memory)
             steps.tell(f"write {out}")
             with steps.finishing():
                 write_plan(made.plan, out)
@@ -233,6 +245,11 @@ def plan(
         typer.echo(json.dumps(report_as_json(report)))
         return
     _show(report, out, drawn)
+
+
+def _refuse_too_large(memory: PlanMemory) -> None:
+    if memory.refusals:
+        raise PlannerError(f"{' '.join(memory.refusals)} Nothing was written.")
 
 
 def _slots(slots: int | None, memory: str | None) -> int | None:
@@ -263,6 +280,11 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
             console.print(f"{names}:")
         Console(highlight=False).print(leaf_spine_table(direction))
         console.print(switches(direction))
+    console.print()
+    memory = report.made.memory
+    Console(highlight=False).print(memory_table(memory))
+    for sentence in memory.refusals:
+        console.print(f"It does not fit: {sentence}")
     console.print()
     console.print(costs(report))
     if out is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.commands.plan.memory import PlanMemory, plan_memory
 from switchgnn.commands.shared.memory import PeakMemory
 from switchgnn.host.wire.header import (
     BARRIER_FRAME_BYTES,
@@ -33,7 +34,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis import metis_time
 from switchgnn.planner.partition.workers import partition_workers
-from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Choice, Situation, choose
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
@@ -60,6 +61,7 @@ class PlanOptions:
         link_rate: packets per second on each worker's link, or None.
         recirculation_rate: passes per second that the switch can make, or None.
         leaf_spine: the leaves that the workers are attached to, and the spines; None: a star.
+        table_memory: the most bytes that the tables of a switch may take, or None.
     """
 
     graph: str
@@ -72,6 +74,7 @@ class PlanOptions:
     link_rate: float | None
     recirculation_rate: float | None
     leaf_spine: LeafSpine | None = None
+    table_memory: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,8 @@ class MadePlan:
         choice: what the strategy stands for.
         graph: what it is for.
         plan: the plan.
+        parts: those of leaves and spines; None in a star.
+        memory: what it takes of the switches.
         seconds: of planning, without loading the graph.
         metis_seconds: of those, inside METIS.
         peak_memory_bytes: the most that the process held while planning, graph included.
@@ -93,6 +98,8 @@ class MadePlan:
     choice: Choice
     graph: Graph
     plan: Plan
+    parts: LeafSpineParts | None
+    memory: PlanMemory
     seconds: float
     metis_seconds: float
     peak_memory_bytes: int
@@ -152,14 +159,21 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
             assignment=assignment,
             progress=tell,
         )
+    seconds, peak = time.perf_counter() - start, memory.peak()
+    parts = None
+    if options.leaf_spine is not None:
+        tell("split the plan for leaves and spines")
+        parts = split_for_leaf_spine(plan, options.leaf_spine)
     return MadePlan(
         options=options,
         choice=choice,
         graph=graph,
         plan=plan,
-        seconds=time.perf_counter() - start,
+        parts=parts,
+        memory=plan_memory(plan, parts, program, options.table_memory),
+        seconds=seconds,
         metis_seconds=metis.seconds,
-        peak_memory_bytes=memory.peak(),
+        peak_memory_bytes=peak,
         memory_before_bytes=memory.before,
     )
 
@@ -177,17 +191,15 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     boundary = boundary_edges(made.graph, made.plan.assignment)
     directions = _report(made.graph, made.plan, boundary, frames, tell)
     leaf_spine = None
-    if made.options.leaf_spine is not None:
-        tell("split the plan for leaves and spines")
-        leaf_spine = _leaf_spine(made.plan, boundary, made.options.leaf_spine, frames)
+    if made.parts is not None:
+        leaf_spine = _leaf_spine(made.plan, boundary, made.parts, frames)
     return PlanReport(made, directions, features, frames, leaf_spine)
 
 
 def _leaf_spine(
-    plan: Plan, boundary: BoundaryEdges, leaf_spine: LeafSpine, frames: Frames
+    plan: Plan, boundary: BoundaryEdges, parts: LeafSpineParts, frames: Frames
 ) -> dict[str, LeafSpineDirection]:
     """Count what is between leaves and spines, by direction."""
-    parts = split_for_leaf_spine(plan, leaf_spine)
     edges = {Direction.FORWARD: boundary, Direction.BACKWARD: boundary.transposed()}
     return {
         direction.value: report_leaf_spine_direction(

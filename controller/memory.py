@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan takes of a switch's memory: entries of tables, cells of registers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.destination import Destination
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.result import Result
+from switchgnn.controller.controls.source import LAST_TAGS_REGISTER, Source
+from switchgnn.controller.controls.worker import Worker
+from switchgnn.controller.p4runtime.layout import Array, Layout, Table
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.network import Network
+
+_BITS = 8
+# Registers of a bank that have a cell for each of its slots.
+_BY_SLOT = (".value", ".state", ".free_slots")
+# Those of the strawman that have one for each destination.
+_BY_DESTINATION = ".destinations"
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a plan takes of one table or register.
+
+    Attributes:
+        name: of the table or register.
+        number: entries, or cells.
+        room: how many the program has.
+        bits: of one: of a table's entry its key and the parameters of its widest action. What
+            hardware needs on top, for hashing and for an action's number, is left out.
+    """
+
+    name: str
+    number: int
+    room: int
+    bits: int
+
+    @property
+    def bytes(self) -> int:
+        """Of all of them, each in whole bytes."""
+        return self.number * -(-self.bits // _BITS)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the program has as many."""
+        return self.number <= self.room
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """What a plan takes of one switch.
+
+    Attributes:
+        tables: those that a plan or a network fills, the largest first.
+        registers: all of them, the largest first.
+    """
+
+    tables: tuple[Use, ...]
+    registers: tuple[Use, ...]
+
+    @property
+    def table_bytes(self) -> int:
+        """Of all entries together."""
+        return sum(table.bytes for table in self.tables)
+
+    @property
+    def register_bytes(self) -> int:
+        """Of all cells together."""
+        return sum(register.bytes for register in self.registers)
+
+    @property
+    def too_large(self) -> tuple[Use, ...]:
+        """Those of which the program has fewer."""
+        return tuple(use for use in (*self.tables, *self.registers) if not use.fits)
+
+
+def memory_of(plan: SwitchPlan, layout: Layout, network: Network) -> MemoryUse:
+    """Count what a plan takes of a switch, without making its entries.
+
+    Args:
+        plan: the part of the plan for this switch.
+        layout: of the P4 program.
+        network: what is around the switch.
+
+    Returns:
+        The tables and registers.
+    """
+    worker, forward, departure = Worker(layout), Forward(layout), Departure(layout)
+    fanout, source = Fanout(layout), Source(layout)
+    destination, result = Destination(layout), Result(layout)
+    tables = (
+        _table(fanout.table, fanout.count(plan)),
+        _table(source.table, source.count(plan)),
+        _table(destination.table, destination.count(plan)),
+        _table(result.table, result.count(plan)),
+        _table(worker.table, len(worker.rows(plan, network))),
+        _table(forward.table, len(forward.rows(plan, network))),
+        _table(departure.table, len(departure.rows(plan, network))),
+    )
+    registers = (
+        Use(array.name, _cells(array, plan), array.size, array.bits)
+        for array in layout.registers.values()
+    )
+    return MemoryUse(_largest_first(tables), _largest_first(registers))
+
+
+def _table(table: Table, entries: int) -> Use:
+    key = sum(field.bits for field in table.keys)
+    widest = max(sum(field.bits for field in action.params) for action in table.actions)
+    return Use(table.name, entries, table.size, key + widest)
+
+
+def _cells(register: Array, plan: SwitchPlan) -> int:
+    if register.name == LAST_TAGS_REGISTER:
+        return len(plan.switch.source_vertex)
+    if register.name.endswith(_BY_SLOT):
+        return plan.manifest.slots_per_bank
+    if register.name.endswith(_BY_DESTINATION):
+        slots = plan.switch.result_slot
+        return int(slots.max()) + 1 if len(slots) else 0
+    # All others are there whatever the plan is.
+    return register.size
+
+
+def _largest_first(uses: Iterable[Use]) -> tuple[Use, ...]:
+    return tuple(sorted(uses, key=lambda use: (-use.bytes, use.name)))

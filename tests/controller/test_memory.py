@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan takes of a switch is what would be written to it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from switchgnn.controller.check import check_plan
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.desired import desired_state
+from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.memory import memory_of
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan
+from switchgnn.network import leaf_spine_networks, star_network
+from switchgnn.p4src import load_program, load_strawman
+from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+
+PROGRAM = load_program()
+LAYOUT = Layout.from_text(PROGRAM.p4info)
+ECN_THRESHOLD = 10
+
+
+def planned(send="multicast", program=PROGRAM, workers=4, **options):
+    return build_plan(
+        load_graph("digits"),
+        workers=workers,
+        slots=64,
+        program=program.digest,
+        send=send,
+        **options,
+    )
+
+
+def entries_of(plan, layout, network):
+    """Those that an install would write, by table."""
+    state = desired_state(plan, layout, network, ECN_THRESHOLD)
+    return {name: len(rows) for name, rows in state.rows.items() if len(rows)}
+
+
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+def test_entries_are_those_that_are_written(send):
+    plan, network = planned(send), star_network(4)
+    switch = SwitchPlan(plan.manifest, plan.switch)
+    found = memory_of(switch, LAYOUT, network)
+    assert {use.name: use.number for use in found.tables} == entries_of(switch, LAYOUT, network)
+
+
+def test_leaves_and_spines_have_what_is_written_to_them():
+    plan, leaf_spine = planned(), LeafSpine((0, 0, 1, 1), spines=2)
+    parts, around = split_for_leaf_spine(plan, leaf_spine), leaf_spine_networks((0, 0, 1, 1), 2)
+    networks = (*around.leaves, *around.spines)
+    for part, network in zip(parts.switches, networks, strict=True):
+        switch = leaf_spine_switch_plan(plan.manifest, part)
+        found = memory_of(switch, LAYOUT, network)
+        assert {use.name: use.number for use in found.tables} == entries_of(switch, LAYOUT, network)
+
+
+def test_the_strawmans_plan_takes_what_is_written():
+    program = load_strawman()
+    layout, network = Layout.from_text(program.p4info), star_network(4)
+    plan = planned(program=program, blocks="strawman")
+    switch = SwitchPlan(plan.manifest, plan.switch)
+    found = memory_of(switch, layout, network)
+    assert {use.name: use.number for use in found.tables} == entries_of(switch, layout, network)
+    cells = {use.name: use.number for use in found.registers}
+    assert cells["bank0.destinations"] == plan.switch.result_slot.max() + 1
+    assert cells["bank0.free_slots"] == plan.manifest.slots_per_bank
+
+
+def test_bits_are_those_that_the_compiler_says():
+    """BMv2's own file of the program, which the controller does not read."""
+    compiled = json.loads(PROGRAM.json)
+    headers = {each["name"]: each["header_type"] for each in compiled["headers"]}
+    types = {
+        each["name"]: {field: bits for field, bits, *_ in each["fields"]}
+        for each in compiled["header_types"]
+    }
+    registers = {each["name"].split(".", 1)[-1]: each for each in compiled["register_arrays"]}
+    actions = {each["id"]: each for each in compiled["actions"]}
+    tables = {
+        each["name"].split(".")[-1]: each
+        for pipeline in compiled["pipelines"]
+        for each in pipeline["tables"]
+    }
+    plan = planned()
+    found = memory_of(SwitchPlan(plan.manifest, plan.switch), LAYOUT, star_network(4))
+    for use in found.tables:
+        table = tables[use.name]
+        key = sum(types[headers[header]][field] for header, field in _targets(table))
+        data = max(
+            sum(parameter["bitwidth"] for parameter in actions[number]["runtime_data"])
+            for number in table["action_ids"]
+        )
+        assert (use.bits, use.room) == (key + data, table["max_size"])
+        assert use.bytes == use.number * -(-use.bits // 8)
+    for use in found.registers:
+        (register,) = [each for name, each in registers.items() if name.endswith(use.name)]
+        assert (use.bits, use.room) == (register["bitwidth"], register["size"])
+
+
+def _targets(table):
+    return [each["target"] for each in table["key"]]
+
+
+def test_registers_grow_with_the_plan():
+    plan = planned("cover")
+    found = memory_of(SwitchPlan(plan.manifest, plan.switch), LAYOUT, star_network(4))
+    cells = {use.name: use.number for use in found.registers}
+    assert cells["last_tag"] == len(plan.switch.source_vertex)
+    assert cells["bank3.value"] == cells["bank3.state"] == 64 / 8
+    assert found.register_bytes == sum(use.bytes for use in found.registers)
+    assert found.too_large == ()
+
+
+def smaller(name, size):
+    tables = {**LAYOUT.tables, name: replace(LAYOUT.tables[name], size=size)}
+    return replace(LAYOUT, tables=tables)
+
+
+@pytest.mark.parametrize("name", ["fanout", "source", "destination", "result", "station"])
+def test_tables_that_are_too_small_are_named(name):
+    plan, network = planned(), star_network(4)
+    switch = SwitchPlan(plan.manifest, plan.switch)
+    entries = entries_of(switch, LAYOUT, network)[name]
+    assert memory_of(switch, smaller(name, entries), network).too_large == ()
+    (use,) = memory_of(switch, smaller(name, entries - 1), network).too_large
+    assert (use.name, use.number, use.room) == (name, entries, entries - 1)
+    check_plan(switch, PROGRAM, smaller(name, entries), network)
+    with pytest.raises(PlanRefusedError, match=f"{entries:,} entries for table {name}"):
+        check_plan(switch, PROGRAM, smaller(name, entries - 1), network)
+
+
+def test_it_is_refused_before_an_entry_is_made(monkeypatch):
+    """Millions of entries take their time and memory."""
+    plan, network = planned(), star_network(4)
+    switch = SwitchPlan(plan.manifest, plan.switch)
+    monkeypatch.setattr(Layout, "from_text", lambda _: smaller("fanout", 1))
+    monkeypatch.setattr(Fanout, "rows", lambda *_: pytest.fail("An entry was made."))
+    with pytest.raises(PlanRefusedError, match="table fanout, which holds 1"):
+        install_each([Share(switch, network, "127.0.0.1:1")], program=PROGRAM)
