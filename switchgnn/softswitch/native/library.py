@@ -3,7 +3,7 @@
 """The functions of a compiled program, as runtime/interface.h declares them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import (
     CDLL,
     POINTER,
@@ -17,6 +17,7 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,13 @@ class Switch:
     def call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
         """Call a function of the switch that is short."""
         return getattr(self._short, name)(self._pointer, *arguments)
+
+    def bound(self, name: str) -> Callable[..., Any]:
+        """Return a short function of the switch, for those that call it often.
+
+        Who keeps it has to keep the switch, too.
+        """
+        return partial(getattr(self._short, name), self._pointer)
 
     def wait(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
         """Call a function of the switch that may wait."""

@@ -65,29 +65,39 @@ class _WideCells(MutableSequence[int]):
     """
 
     def __init__(self, words: Any, each: int) -> None:  # noqa: ANN401  ctypes arrays
-        self._words = words
         self._bytes = memoryview(words).cast("B")
+        self._words = self._bytes.cast("Q")
+        self._each = each
         self._size = 8 * each
+        self._places = range(len(words) // each)
 
     def __len__(self) -> int:
-        return len(self._bytes) // self._size
+        return len(self._places)
 
     @overload
     def __getitem__(self, index: int) -> int: ...
     @overload
     def __getitem__(self, index: slice) -> list[int]: ...
     def __getitem__(self, index: int | slice) -> int | list[int]:
-        places = range(len(self))[index]
-        if isinstance(places, range):
-            return [self._cell(place) for place in places]
-        return self._cell(places)
+        places = self._places[index]
+        if isinstance(places, int):
+            begin = places * self._size
+            return int.from_bytes(self._bytes[begin : begin + self._size], "little")
+        if places.step != 1:
+            return [self[place] for place in places]
+        return self._cells(self._words[places.start * self._each : places.stop * self._each])
 
-    def _cell(self, place: int) -> int:
-        begin = place * self._size
-        return int.from_bytes(self._bytes[begin : begin + self._size], "little")
+    def _cells(self, of: memoryview) -> list[int]:
+        """Return the cells that words are, one place of all of them after the other."""
+        words = of.tolist()
+        cells: list[int] = words[:: self._each]
+        for place in range(1, self._each):
+            higher = words[place :: self._each]
+            cells = [cell | word << 64 * place for cell, word in zip(cells, higher, strict=True)]
+        return cells
 
     def __setitem__(self, index: Any, value: Any) -> None:  # noqa: ANN401  as in its base class
-        places = range(len(self))[index]
+        places = self._places[index]
         if isinstance(places, range):
             for place, number in zip(places, value, strict=True):
                 self[place] = number

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a switch remembers of tags only grows (invariants 1, 3 and 4)."""
 
+from operator import lt
+
 from switchgnn.virtual.checks.check import SwitchCheck
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
@@ -50,10 +52,15 @@ class TagsGrow(SwitchCheck):
                 continue
             before = self._before.get((switch.name, name), tags)
             self._before[switch.name, name] = tags
-            for place, (old, new) in enumerate(zip(before, tags, strict=True)):
-                if new < old:
-                    self.scene.violated(
-                        "tags grow",
-                        f"switch {switch.name}: cell {place} of {name} had tag {old:#x}, and has "
-                        f"{new:#x}",
-                    )
+            if any(map(lt, tags, before)):
+                self._tell(switch, name, before, tags)
+
+    def _tell(self, switch: VirtualSwitch, name: str, before: list[int], tags: list[int]) -> None:
+        """Tell of each cell that has an older tag."""
+        for place, (old, new) in enumerate(zip(before, tags, strict=True)):
+            if new < old:
+                self.scene.violated(
+                    "tags grow",
+                    f"switch {switch.name}: cell {place} of {name} had tag {old:#x}, and has "
+                    f"{new:#x}",
+                )

@@ -129,9 +129,11 @@ class NativeFrames:
         self._limited = queues.limited
         self._scheduler = scheduler
         self._port, self._room = c_int(), create_string_buffer(_ROOM)
+        self._where = byref(self._port)
+        switch = self._engine.switch
+        self._receive, self._again = switch.bound("switch_receive"), switch.bound("switch_again")
+        self._captured = switch.bound("switch_captured")
         self._set_clock()
-        self.receive = self._engine.receive
-        self.go_around = self._engine.run_again
 
     @property
     def state(self) -> ProgramState:
@@ -143,13 +145,20 @@ class NativeFrames:
         """What has happened to packets."""
         return self._engine.counts()
 
+    def receive(self, port: int, frame: bytes) -> None:
+        """Run a packet through the switch, up to where it goes around."""
+        self._receive(port, frame, len(frame))
+
+    def go_around(self, most: int) -> bool:
+        """Run packets that go around; tell whether there are more."""
+        return bool(self._again(most))
+
     def sent(self) -> Sent:
         """Return what has left since the last call, with the ports."""
-        call, port, room = self._engine.switch.call, self._port, self._room
-        where = byref(port)
+        captured, where, room = self._captured, self._where, self._room
         frames: Sent = []
-        while (length := call("switch_captured", where, room, _ROOM)) >= 0:
-            frames.append((port.value, room.raw[:length]))
+        while (length := captured(where, room, _ROOM)) >= 0:
+            frames.append((self._port.value, room[:length]))
         return frames
 
     def tick(self) -> float:

@@ -16,15 +16,17 @@ _AT = 34
 _CHECKED = _AT + _HEADER.size - 4
 _BODY = _AT + _HEADER.size
 _KIND_AT = _AT + 12
-_BODY_BYTES = dict.fromkeys(Kind, 0) | {
-    Kind.FEATURE: 128,
-    Kind.SUM: 128,
-    Kind.DONE: 28,
-    Kind.ADVANCE: 28,
-    Kind.WAITING: 44,
+# By plain numbers: each frame asks.
+_BODY_BYTES = {
+    int(Kind.FEATURE): 128,
+    int(Kind.SUM): 128,
+    int(Kind.DONE): 28,
+    int(Kind.ADVANCE): 28,
+    int(Kind.WAITING): 44,
 }
-_IPV4_AT, _OFFSET_AT, _PROTOCOL_AT = 14, 20, 23
-_ETHERTYPE, _PLAIN_IPV4 = b"\x08\x00", b"\x45"
+_OFFSET, _PROTOCOL_AT = slice(20, 22), 23
+# EtherType of IPv4, and the first byte of a header without options.
+_ENVELOPE, _PLAIN_IPV4 = slice(12, 15), b"\x08\x00\x45"
 # More fragments, and the offset.
 _FRAGMENT_BITS = 0x3FFF
 _FETCHED, _RESENT, _ROUND = 0x40, 0x10, 0xFFFFFF
@@ -90,18 +92,17 @@ def read_packet(frame: bytes) -> Packet:
 def is_wrapped(packet: Packet) -> bool:
     """Tell whether a host takes what is in front of the header for that of a packet."""
     frame = packet.frame
-    if frame[_IPV4_AT : _IPV4_AT + 1] != _PLAIN_IPV4 or frame[_PROTOCOL_AT] != PROTOCOL:
-        return False
     return (
-        frame[_IPV4_AT - 2 : _IPV4_AT] == _ETHERTYPE
-        and not int.from_bytes(frame[_OFFSET_AT : _OFFSET_AT + 2], "big") & _FRAGMENT_BITS
+        frame[_ENVELOPE] == _PLAIN_IPV4
+        and frame[_PROTOCOL_AT] == PROTOCOL
+        and not int.from_bytes(frame[_OFFSET], "big") & _FRAGMENT_BITS
     )
 
 
 def is_sound(packet: Packet) -> bool:
     """Tell whether checksum and length are right; what is in front of the header is not checked."""
     frame = packet.frame
-    end = _BODY + _BODY_BYTES.get(Kind(packet.flags & 0xF), 0)
+    end = _BODY + _BODY_BYTES.get(packet.flags & 0xF, 0)
     checked = zlib.crc32(frame[_BODY:end], zlib.crc32(frame[_AT:_CHECKED]))
     return len(frame) >= end and checked == packet.checksum
 

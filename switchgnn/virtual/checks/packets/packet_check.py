@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of packets between workers and switches: each frame is read once for all."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from switchgnn.host.wire.header import SESSION_MASK, Kind
 from switchgnn.virtual.checks.check import Check, SwitchCheck
@@ -51,8 +51,8 @@ class PacketCheck(Check):
         """Note that a switch is about to forget all."""
 
 
-# Who looks at packets, by their kinds.
-Looking = Mapping[int, list[PacketCheck]]
+# What looks at packets, by their kinds.
+Looks = Mapping[int, list[Callable[[VirtualSwitch, int, Packet], None]]]
 
 
 class PacketReader(SwitchCheck):
@@ -64,8 +64,8 @@ class PacketReader(SwitchCheck):
 
     def __init__(self, checks: Sequence[PacketCheck]) -> None:
         self._checks = checks
-        self._takes = {int(kind): [c for c in checks if kind in c.takes] for kind in Kind}
-        self._gives = {int(kind): [c for c in checks if kind in c.gives] for kind in Kind}
+        self._takes = {int(kind): [c.took for c in checks if kind in c.takes] for kind in Kind}
+        self._gives = {int(kind): [c.gave for c in checks if kind in c.gives] for kind in Kind}
         self._session = -1
 
     def begin(self, scene: Scene) -> None:
@@ -90,10 +90,9 @@ class PacketReader(SwitchCheck):
             port: its port.
             frames: all of them.
         """
-        for worker, packet, checks in self._read(self._takes, switch, port, frames):
-            if is_sound(packet):
-                for check in checks:
-                    check.took(switch, worker, packet)
+        worker = self._ends.get((switch.number, port))
+        if worker is not None:
+            self._read(self._takes, is_sound, switch, worker, frames)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         """Read what leaves for a worker.
@@ -103,25 +102,27 @@ class PacketReader(SwitchCheck):
             port: its port.
             frames: all of them.
         """
-        for worker, packet, checks in self._read(self._gives, switch, port, frames):
+        worker = self._ends.get((switch.number, port))
+        if worker is not None:
             # What another worker has wrapped otherwise is forwarded, and heeded by nobody.
-            if not is_wrapped(packet):
-                continue
-            for check in checks:
-                check.gave(switch, worker, packet)
+            self._read(self._gives, is_wrapped, switch, worker, frames)
 
     def _read(
-        self, looking: Looking, switch: VirtualSwitch, port: int, frames: list[bytes]
-    ) -> Iterator[tuple[int, Packet, list[PacketCheck]]]:
-        """Yield the worker, the packet and who looks at it, of this session's packets."""
-        worker = self._ends.get((switch.number, port))
-        if worker is None:
-            return
+        self,
+        looks: Looks,
+        heeded: Callable[[Packet], bool],
+        switch: VirtualSwitch,
+        worker: int,
+        frames: list[bytes],
+    ) -> None:
+        """Let those look at this session's packets who look at their kinds."""
         for frame in frames:
-            if checks := looking.get(kind_in(frame)):
+            if looking := looks.get(kind_in(frame)):
                 packet = read_packet(frame)
-                if packet.session_and_round >> _SESSION_SHIFT == self._session:
-                    yield worker, packet, checks
+                session = packet.session_and_round >> _SESSION_SHIFT
+                if session == self._session and heeded(packet):
+                    for look in looking:
+                        look(switch, worker, packet)
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Say that a switch is about to forget all."""
