@@ -126,6 +126,7 @@ def _read_cells(
     queries = [p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=array.id)) for array in arrays]
     for entity in client.read(queries):
         entry = entity.counter_entry
-        if entry.counter_id in cells and entry.index.index < len(cells[entry.counter_id]):
-            cells[entry.counter_id][entry.index.index] = entry.data.packet_count
+        own, index = cells.get(entry.counter_id, ()), entry.index.index
+        if index < len(own):
+            own[index] = entry.data.packet_count
     return {array.name: cells[array.id] for array in arrays}

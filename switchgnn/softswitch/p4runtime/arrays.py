@@ -129,19 +129,22 @@ def read_counters(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> Cou
 
 
 def _counts(ident: int, counter: CounterCells, indices: range) -> Counts:
-    return [(ident, index, counter.packets[index], counter.bytes[index]) for index in indices]
+    some = slice(indices.start, indices.stop)
+    counts = zip(indices, counter.packets[some], counter.bytes[some], strict=True)
+    return [(ident, index, packets, total) for index, packets, total in counts]
 
 
 def encode_counters(rows: Counts) -> Iterator[p4r.Entity]:
     """Yield the messages for copied counts."""
     for ident, index, packets, total in rows:
-        yield p4r.Entity(
-            counter_entry=p4r.CounterEntry(
-                counter_id=ident,
-                index=p4r.Index(index=index),
-                data=p4r.CounterData(packet_count=packets, byte_count=total),
-            )
-        )
+        # Setting fields takes a third of the time of messages that are made and copied.
+        entity = p4r.Entity()
+        entry = entity.counter_entry
+        entry.counter_id = ident
+        entry.index.index = index
+        entry.data.packet_count = packets
+        entry.data.byte_count = total
+        yield entity
 
 
 def write_direct_counter(
