@@ -21,15 +21,19 @@ from switchgnn.controller.p4runtime.connection import (
     GrpcConnection,
     TlsOptions,
 )
-from switchgnn.controller.p4runtime.layout import Layout, parse_p4info
+from switchgnn.controller.p4runtime.layout import Layout, Table, parse_p4info
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
+from switchgnn.controller.p4runtime.rows import Rows
 from switchgnn.controller.p4runtime.tls import check_handshake
+from switchgnn.controller.p4runtime.unwire import decode_rows
 from switchgnn.controller.p4runtime.wire import BATCH, Request, encode_messages
 from switchgnn.p4src import Program
 
 DEFAULT_DEADLINE = 10.0  # seconds
 # Reading or writing much, and compiling a program in the switch, take longer.
 _LONG_DEADLINE = 300.0
+# Makes rows of the serialized answers to a read of a table.
+Decode = Callable[[Table, Iterable[bytes]], Rows]
 _NOBODY_ANSWERED = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
 
 
@@ -55,6 +59,7 @@ class P4RuntimeClient:
         primary: False to read only, which needs nobody's permission.
         deadline: seconds to wait for a connection or a short answer.
         connect: makes the connection; by default over gRPC.
+        decode: makes rows of serialized answers.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class P4RuntimeClient:
         primary: bool = True,
         deadline: float = DEFAULT_DEADLINE,
         connect: Connect = GrpcConnection,
+        decode: Decode = decode_rows,
     ) -> None:
         """Say where the switch is; ``open`` connects."""
         self.address = address
@@ -77,6 +83,7 @@ class P4RuntimeClient:
         self._tls = tls
         self._deadline = deadline
         self._connect = connect
+        self.decode = decode
         self._opened: Connection | None = None
         self._stream: Stream | None = None
         self._prefix = p4r.WriteRequest(
@@ -135,6 +142,7 @@ class P4RuntimeClient:
             self._tls,
             deadline=self._deadline,
             connect=self._connect,
+            decode=self.decode,
         )
 
     def observer(self) -> "P4RuntimeClient":
@@ -146,6 +154,7 @@ class P4RuntimeClient:
             primary=False,
             deadline=self._deadline,
             connect=self._connect,
+            decode=self.decode,
         )
 
     @property

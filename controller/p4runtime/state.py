@@ -12,7 +12,6 @@ from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.messages import parse_default, parse_group
 from switchgnn.controller.p4runtime.rows import Rows, no_rows
-from switchgnn.controller.p4runtime.unwire import decode_rows
 
 Groups = Mapping[int, tuple[int, ...]]
 
@@ -67,7 +66,7 @@ def read_state(client: P4RuntimeClient, layout: Layout) -> State:
 
 def read_rows(client: P4RuntimeClient, table: Table) -> Rows:
     """Return the entries of one table, sorted by key."""
-    rows = decode_rows(table, client.read_responses([table_entity(table)]))
+    rows = client.decode(table, client.read_responses([table_entity(table)]))
     return rows.select(np.argsort(rows.keys, kind="stable"))
 
 

@@ -12,6 +12,7 @@ from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
 from switchgnn.p4src import Program
 from switchgnn.virtual.parts.control_line import ControlLine, VirtualConnection
+from switchgnn.virtual.parts.known_rows import KnownRows
 from switchgnn.virtual.subject import SwitchShare
 from switchgnn.virtual.timing.clock import VirtualClock
 from switchgnn.virtual.timing.scheduler import SECOND, Scheduler
@@ -100,6 +101,7 @@ class VirtualController:
         self._scheduler = scheduler
         self._trace = trace
         self._clock = VirtualClock(scheduler)
+        self._known = KnownRows()
         self._task: Task | None = None
         self._stop: _Stop | None = None
         self._ready: Callable[[int], None] | None = None
@@ -220,4 +222,6 @@ class VirtualController:
         def connect(_address: str, _tls: object) -> VirtualConnection:
             return VirtualConnection(line, self._scheduler)
 
-        return P4RuntimeClient(line.switch.name, deadline=_DEADLINE, connect=connect)
+        return P4RuntimeClient(
+            line.switch.name, deadline=_DEADLINE, connect=connect, decode=self._known.decode
+        )
