@@ -22,8 +22,8 @@ from switchgnn.controller.p4runtime.connection import (
     TlsOptions,
 )
 from switchgnn.controller.p4runtime.layout import Layout, Table, parse_p4info
-from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
 from switchgnn.controller.p4runtime.rows import Rows
+from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
 from switchgnn.controller.p4runtime.tls import check_handshake
 from switchgnn.controller.p4runtime.unwire import decode_rows
 from switchgnn.controller.p4runtime.wire import BATCH, Request, encode_messages
