@@ -265,7 +265,7 @@ class EntryTable(ABC):
         self.initial_default = initial
         self.default: list[Target] = [initial]
         self._constants = constants
-        self.reset()
+        self._fill()
 
     @abstractmethod
     def find(self, key: EntryKey) -> Entry | None:
@@ -301,6 +301,9 @@ class EntryTable(ABC):
     def reset(self) -> None:
         """Restore the entries and the default entry of the program."""
         self.clear()
+        self._fill()
+
+    def _fill(self) -> None:
         self.set_default(self.initial_default)
         for entry in self._constants:
             self.put(entry)

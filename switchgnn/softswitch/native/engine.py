@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from ctypes import byref, c_int, c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from switchgnn.softswitch.forwarding import ForwardingCounts
 from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.native.build import compiled_library
+from switchgnn.softswitch.native.interface import TableShape, table_shapes
 from switchgnn.softswitch.native.library import Library, numbers
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.native.translation.program_source import program_source
@@ -75,6 +77,11 @@ class NativeProgram:
     program: Program
     library: Library
 
+    @cached_property
+    def shapes(self) -> Mapping[str, TableShape]:
+        """How its tables are laid out, by their names."""
+        return table_shapes(self.program)
+
 
 def native_library(given: GivenProgram) -> Path:
     """Translate and compile a program, or take what an earlier run has compiled.
@@ -110,7 +117,7 @@ class NativeEngine:
 
     def __init__(self, native: NativeProgram, queues: QueueSettings) -> None:
         self.switch = native.library.new()
-        self.state = NativeState(native.program, self.switch)
+        self.state = NativeState(native.program, self.switch, native.shapes)
         self.messages = native.library.messages()
         self._set_limits(queues)
         array, call = self.switch.array, self.switch.call

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables, registers and counters in native memory, with the interface of ProgramState."""
 
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from ctypes import c_uint8, c_uint16, c_uint32, c_uint64
 from typing import Any, overload
 
 from switchgnn.softswitch.native.batches import NativeBatches
-from switchgnn.softswitch.native.interface import cell_bytes, table_shapes
+from switchgnn.softswitch.native.interface import TableShape, cell_bytes
 from switchgnn.softswitch.native.library import Switch
 from switchgnn.softswitch.native.tables import NativeRecords, NativeTable
 from switchgnn.softswitch.program import (
@@ -30,11 +30,12 @@ class NativeState(ProgramState):
     Args:
         program: the program.
         switch: the switch that runs it.
+        shapes: how its tables are laid out, by their names.
     """
 
-    def __init__(self, program: Program, switch: Switch) -> None:
+    def __init__(self, program: Program, switch: Switch, shapes: Mapping[str, TableShape]) -> None:
         self._switch = switch
-        self._shapes = table_shapes(program)
+        self._shapes = shapes
         self._registers = {name: number for number, name in enumerate(program.registers)}
         self._counters = {name: number for number, name in enumerate(program.counters)}
         super().__init__(program)

@@ -7,7 +7,32 @@
 #include "hashes.h"
 #include "tables.h"
 
+#include <new>
 #include <string>
+#include <sys/mman.h>
+
+// The cells of all registers and counters, in pages that the kernel gives, all zero, when they are
+// first touched: a program has megabytes of them, and uses few.
+struct Cells {
+    static constexpr size_t LINE = 64;
+    const size_t size;
+    u8* const memory;
+    u8* next;
+    static constexpr size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
+    static u8* pages(size_t size) {
+        void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) throw std::bad_alloc();
+        return (u8*)memory;
+    }
+    explicit Cells(size_t bytes) : size(bytes + LINE), memory(pages(size)), next(memory) {}
+    Cells(const Cells&) = delete;
+    ~Cells() { munmap(memory, size); }
+    u8* take(size_t bytes) {
+        u8* const taken = next;
+        next += rounded(bytes);
+        return taken;
+    }
+};
 
 // A number for the log: whether it has a sign, its words, and these.
 struct Told {

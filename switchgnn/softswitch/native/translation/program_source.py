@@ -254,25 +254,21 @@ def _ranges(shapes: Mapping[str, TableShape]) -> Iterator[str]:
 def _arrays(program: Program, shapes: Mapping[str, TableShape]) -> Iterator[str]:
     sizes = [(array.size, cell_bytes(array.width)) for array in program.registers.values()]
     counters = [a.size for a in program.counters.values()]
-    for number in range(len(sizes)):
-        yield f"u8* reg{number} = nullptr;"
-    for number in range(len(counters)):
-        yield f"u64 *ctr{number}_packets = nullptr, *ctr{number}_bytes = nullptr;"
-    yield "explicit Program(Host& h) : host(h) {"
+    lengths = [
+        *(size * cell for size, cell in sizes),
+        *(8 * size for size in (*counters, *counters)),
+    ]
+    total = " + ".join(["0ull", *(f"Cells::rounded({length}ull)" for length in lengths)])
+    yield f"Cells all_cells{{{total}}};"
     for number, (size, cell) in enumerate(sizes):
-        yield f"reg{number} = (u8*)calloc({max(size, 1)}ull, {cell});"
+        yield f"u8* const reg{number} = all_cells.take({size * cell}ull);"
     for number, size in enumerate(counters):
-        yield f"ctr{number}_packets = (u64*)calloc({max(size, 1)}ull, 8);"
-        yield f"ctr{number}_bytes = (u64*)calloc({max(size, 1)}ull, 8);"
+        for kind in ("packets", "bytes"):
+            yield f"u64* const ctr{number}_{kind} = (u64*)all_cells.take({8 * size}ull);"
+    yield "explicit Program(Host& h) : host(h) {"
     for shape in shapes.values():
         counted = _flag(shape.table.with_counters)
         yield f"tbl{shape.number}.layout({shape.entry_bytes}, {counted});"
-    yield "}"
-    yield "~Program() {"
-    for number in range(len(sizes)):
-        yield f"free(reg{number});"
-    for number in range(len(counters)):
-        yield f"free(ctr{number}_packets); free(ctr{number}_bytes);"
     yield "}"
     yield from _accessor("u8* cells", [f"reg{i}" for i in range(len(sizes))])
     yield from _accessor("u64* packets", [f"ctr{i}_packets" for i in range(len(counters))])
