@@ -7,7 +7,6 @@ the fields mean here.
 """
 
 import zlib
-from dataclasses import replace
 from typing import NamedTuple
 
 from switchgnn.host.wire.addresses import ECN_CAPABLE, ipv4_envelope
@@ -127,4 +126,4 @@ class Envelopes:
     def control(self, peer: int, header: Header) -> bytes:
         """Return a whole frame of 60 bytes."""
         to = pair_number(self._worker, peer)
-        return self._control[peer] + replace(header, block_id=to).pack(b"")
+        return self._control[peer] + header._replace(block_id=to).pack(b"")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all parts of one worker's exchange over the switch share."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import Congestion
@@ -53,7 +53,7 @@ class Endpoint:
 
     def frame(self, header: Header, body: bytes = b"") -> bytes:
         """Return the frame of a packet of this session."""
-        own = replace(header, session=self.session & SESSION_MASK)
+        own = header._replace(session=self.session & SESSION_MASK)
         return self.addresses.frame(own.pack(body))
 
 

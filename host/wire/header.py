@@ -11,6 +11,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL = 253
@@ -82,15 +83,17 @@ def session_and_round(session: int, round_number: int) -> int:
     return (session & SESSION_MASK) << _ROUND_BITS | round_number
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """One SwitchGNN header. Field names and widths are those of the P4 program."""
+class Header(NamedTuple):
+    """One SwitchGNN header. Field names and widths are those of the P4 program.
+
+    A tuple, which is made in a third of the time of a frozen dataclass: each frame needs one.
+    """
 
     kind: Kind
     src_id: int = 0
     dst_id: int = 0
     block_id: int = 0
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]  # a tuple's method, which nobody calls here
     is_ack: bool = False
     is_fetch: bool = False
     ecn: bool = False
@@ -179,7 +182,7 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
     if zlib.crc32(frame[BODY_AT:end], checked) != checksum:
         return None
     return Header(
-        kind=Kind(flags & 0xF),
+        kind=_KINDS[flags & 0xF],
         src_id=src,
         dst_id=dst,
         block_id=block,
@@ -197,6 +200,7 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
     )
 
 
+_KINDS = {int(kind): kind for kind in Kind}
 _BODY_BYTES = {
     int(Kind.FEATURE): FRAGMENT_BYTES,
     int(Kind.SUM): FRAGMENT_BYTES,

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random packets: sound ones of all kinds, with the header that they were made of."""
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
 
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT
@@ -32,7 +30,7 @@ def bodies(kind):
 @st.composite
 def packets(draw, kinds=tuple(Kind)):
     """A header and the sound frame of it, from a worker to the switch or back."""
-    header = replace(draw(headers), kind=draw(st.sampled_from(kinds)))
+    header = draw(headers)._replace(kind=draw(st.sampled_from(kinds)))
     body = draw(bodies(header.kind))
     ends = [draw(st.sampled_from(WORKERS)), SWITCH]
     if draw(st.booleans()):
@@ -44,7 +42,7 @@ def packets(draw, kinds=tuple(Kind)):
 def direct_packets(draw):
     """The same between two workers."""
     kind = draw(st.sampled_from((Kind.FEATURE, Kind.ACK, Kind.RECALL, Kind.DONE)))
-    header = replace(draw(headers), kind=kind, level=0)
+    header = draw(headers)._replace(kind=kind, level=0)
     body = draw(rows) if kind is Kind.FEATURE else b""
     ends = draw(st.permutations(WORKERS))[:2]
     return header, frame_of(header, body, *ends, protocol=DIRECT)

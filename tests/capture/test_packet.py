@@ -39,7 +39,7 @@ def test_the_header_is_what_was_sent(drawn):
     header, frame = drawn
     packet = decoded(frame)
     assert packet.problem is None and not packet.cut and not packet.direct
-    for name in Header.__slots__:
+    for name in Header._fields:
         assert getattr(packet.fields, name) == getattr(header, name), name
     assert packet.fields.version == 2
     has_body = header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING)
@@ -60,7 +60,7 @@ def test_scapy_says_the_same(drawn):
 def test_the_object_is_the_header(drawn):
     header, frame = drawn
     told = json.loads(json.dumps(object_of(decoded(frame))))
-    named = {name: told[name] for name in Header.__slots__ if name != "kind"}
+    named = {name: told[name] for name in Header._fields if name != "kind"}
     assert Header(kind=Kind[told["kind"].upper()], **named) == header
     assert (told["bytes"], told["problem"], told["link"]) == (len(frame), None, "w0")
 

@@ -5,7 +5,6 @@
 import struct
 import subprocess
 import zlib
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,7 @@ from tests.support.speed import seconds_here
 pytestmark = [whole, needs("tshark", "tshark")]
 SCRIPT = Path(__file__).parent.parent.parent / "deploy/wireshark/switchgnn.lua"
 NAMES = usual_names()
-HEADER = [each.name for each in fields(Header)] + ["version", "checksum"]
+HEADER = [*Header._fields, "version", "checksum"]
 BODY = ["magnitude", "plan", "seen_round", "worker", "pulse", "lane"]
 DIRECT = ["direct.number", "direct.tag", "direct.from", "direct.to", "direct.round", "direct.lane"]
 WORDS = ["summary", "problem", "refusal", "direct"]

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model switch with slots that are handed out first come, first served."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from switchgnn.host.wire.header import Header, Kind
@@ -71,7 +69,7 @@ class ModelPool(ModelSwitch):
             self.held.setdefault((*place, bank), set()).discard(header.dst_id)
             self._send(self.owner[header.src_id], header, b"")
             return
-        missing = replace(header, kind=Kind.MISSING, count=self.counts.get(key, 0))
+        missing = header._replace(kind=Kind.MISSING, count=self.counts.get(key, 0))
         self._send(worker, missing, b"")
 
     def _header(self, kind, place, source, vertex, count):

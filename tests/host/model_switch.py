@@ -10,7 +10,6 @@ what arrives instead.
 import queue
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -105,7 +104,7 @@ class ModelSwitch:
                 self._process(worker, arrived)
 
     def _send(self, worker: int, header: Header, body: bytes) -> None:
-        own = replace(header, session=self.session & SESSION_MASK)
+        own = header._replace(session=self.session & SESSION_MASK)
         for arrived in self.disturb("down", worker, SWITCH_SIDE.frame(own.pack(body))):
             self.inboxes[worker].put(arrived)
 
@@ -227,7 +226,7 @@ class ModelSwitch:
         if count == expected:
             self._send_sum(place, header.dst_id, worker)
         else:
-            self._send(worker, replace(header, kind=Kind.MISSING, count=count), b"")
+            self._send(worker, header._replace(kind=Kind.MISSING, count=count), b"")
 
     def _take_done(self, worker, header, place, frame) -> None:
         body = BarrierBody.unpack(frame, Kind.DONE)

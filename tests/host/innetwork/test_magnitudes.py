@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that reports a magnitude of its own making harms nobody unnoticed."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from switchgnn.host.innetwork.errors import BarrierError, MagnitudeError
@@ -105,7 +103,7 @@ def test_a_magnitude_whose_sums_overflow_has_its_worker_named(graph):
         header = unpack_header(frame)
         if direction == "down" and header.kind is Kind.ADVANCE and worker == 0:
             told = BarrierBody(magnitude=0x7F7FFFFF, plan=plan_id(plan.manifest), round=1)
-            return [ADDRESSES.frame(replace(header, dst_id=2).pack(told.pack()))]
+            return [ADDRESSES.frame(header._replace(dst_id=2).pack(told.pack()))]
         return [frame]
 
     team = Team(plan, pace=QUICK, disturb=disturb)

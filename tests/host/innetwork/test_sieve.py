@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker whose frames go through the native sieve first ends like one that looks at each."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ def sums(schedule):
             fragment=PLACE[2],
         )
         # A sum is the same however often it comes: of two copies either may be taken.
-        return replace(header, **change, **flagged), bytes([place + 1]) * FRAGMENT_BYTES
+        return header._replace(**change, **flagged), bytes([place + 1]) * FRAGMENT_BYTES
 
     changes = st.sampled_from(
         [

@@ -301,7 +301,7 @@ class MixesAnyway(PartReceiver):
     def take_sum(self, header, frame, now):
         place = self._schedule.receive_place[header.dst_id]
         missing = set(self._schedule.neighbours_of(place)) - self._overflowed[place]
-        return super().take_sum(replace(header, src_id=sum(missing)), frame, now)
+        return super().take_sum(header._replace(src_id=sum(missing)), frame, now)
 
 
 def test_the_refusal_of_mixtures_is_tested(graph):
