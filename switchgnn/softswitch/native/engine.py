@@ -5,11 +5,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from ctypes import byref, c_int, c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
+from ctypes import c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
+from struct import Struct
 from typing import NamedTuple
 
 from switchgnn.softswitch.forwarding import ForwardingCounts
@@ -33,7 +34,10 @@ _SCALARS = (
     "without_program",
     "failures",
 )
-_FRAME_ROOM = 1 << 18
+# Frames that leave come together, each behind its port and its length.
+_FRAME_HEAD = Struct("=II")
+_LONGEST = _FRAME_HEAD.size + (1 << 17)
+_ROOM = 2 * _LONGEST
 
 
 class PortKind(IntEnum):
@@ -124,6 +128,8 @@ class NativeEngine:
         self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))
         self._tail_drops = array(c_uint64, PORTS, call("switch_tail_drops"))
         self._lengths = array(c_int64, PORTS, call("switch_lengths"))
+        self._captured = self.switch.bound("switch_captured")
+        self._room = create_string_buffer(_ROOM)
 
     def _set_limits(self, queues: QueueSettings) -> None:
         self.switch.call("switch_limits", queues.depth, queues.rate or 0.0, queues.bandwidth or 0.0)
@@ -196,11 +202,18 @@ class NativeEngine:
         return bool(self.switch.call("switch_again", limit))
 
     def captured(self) -> list[tuple[int, bytes]]:
-        """Return what has left through captured ports since the last call."""
-        frames = []
-        port, room = c_int(), create_string_buffer(_FRAME_ROOM)
-        while (length := self.switch.call("switch_captured", byref(port), room, _FRAME_ROOM)) >= 0:
-            frames.append((port.value, room.raw[:length]))
+        """Return what has left through captured ports since the last call, with the ports."""
+        frames: list[tuple[int, bytes]] = []
+        used = _ROOM
+        # Something is left only where one more of the longest frames does not fit.
+        while used > _ROOM - _LONGEST:
+            used = self._captured(self._room, _ROOM)
+            together, end = self._room[:used], 0
+            while end < used:
+                port, length = _FRAME_HEAD.unpack_from(together, end)
+                begin = end + _FRAME_HEAD.size
+                end = begin + length
+                frames.append((port, together[begin:end]))
         return frames
 
     def counts(self) -> ForwardingCounts:

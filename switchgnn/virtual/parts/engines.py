@@ -3,7 +3,6 @@
 """The embedded switch's engines, without threads and sockets."""
 
 from collections.abc import Iterable, Mapping
-from ctypes import byref, c_int, create_string_buffer
 from typing import Protocol
 
 from switchgnn.native_compiler import find_compiler
@@ -23,7 +22,6 @@ from switchgnn.softswitch.state import ProgramState, PythonState, bind
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 from switchgnn.virtual.timing.scheduler import SECOND, Scheduler
 
-_ROOM = 1 << 12
 _ALL = 1 << 30
 Sent = list[tuple[int, bytes]]
 
@@ -39,8 +37,8 @@ class Engine(Protocol):
     def counts(self) -> ForwardingCounts:
         """What has happened to packets."""
 
-    def receive(self, port: int, frame: bytes) -> None:
-        """Run a packet through the switch, up to where it goes around."""
+    def take(self, port: int, frame: bytes, most: int) -> bool:
+        """Run a packet through the switch, and then as ``go_around``."""
 
     def go_around(self, most: int) -> bool:
         """Run packets that go around; tell whether there are more."""
@@ -128,12 +126,11 @@ class NativeFrames:
         self._engine.attach(dict.fromkeys(ports, Attachment(PortKind.CAPTURED)))
         self._limited = queues.limited
         self._scheduler = scheduler
-        self._port, self._room = c_int(), create_string_buffer(_ROOM)
-        self._where = byref(self._port)
         switch = self._engine.switch
-        self._receive, self._again = switch.bound("switch_receive"), switch.bound("switch_again")
-        self._captured = switch.bound("switch_captured")
-        self._set_clock()
+        self._take, self._tick = switch.bound("switch_take"), switch.bound("switch_tick")
+        switch.call("switch_clock", scheduler.now / SECOND)
+        self.go_around = self._engine.run_again
+        self.sent = self._engine.captured
 
     @property
     def state(self) -> ProgramState:
@@ -145,36 +142,19 @@ class NativeFrames:
         """What has happened to packets."""
         return self._engine.counts()
 
-    def receive(self, port: int, frame: bytes) -> None:
-        """Run a packet through the switch, up to where it goes around."""
-        self._receive(port, frame, len(frame))
-
-    def go_around(self, most: int) -> bool:
-        """Run packets that go around; tell whether there are more."""
-        return bool(self._again(most))
-
-    def sent(self) -> Sent:
-        """Return what has left since the last call, with the ports."""
-        captured, where, room = self._captured, self._where, self._room
-        frames: Sent = []
-        while (length := captured(where, room, _ROOM)) >= 0:
-            frames.append((self._port.value, room[:length]))
-        return frames
+    def take(self, port: int, frame: bytes, most: int) -> bool:
+        """Run a packet through the switch, and then as ``go_around``."""
+        return bool(self._take(port, frame, len(frame), most))
 
     def tick(self) -> float:
         """Let leave what may leave now; return when there is more, in seconds; 0: never."""
         if not self._limited:
             return 0.0
-        self._set_clock()
-        self._engine.switch.call("switch_drain")
-        return max(0.0, float(self._engine.switch.call("switch_next_time")))
+        return max(0.0, float(self._tick(self._scheduler.now / SECOND)))
 
     def spill(self) -> None:
         """Lose all packets that wait or go around."""
         self._engine.clear()
-
-    def _set_clock(self) -> None:
-        self._engine.switch.call("switch_clock", self._scheduler.now / SECOND)
 
 
 class PythonEngine:
@@ -231,9 +211,10 @@ class PythonEngine:
         """What the program keeps."""
         return self._state
 
-    def receive(self, port: int, frame: bytes) -> None:
-        """Run a packet through the switch, up to where it goes around."""
+    def take(self, port: int, frame: bytes, most: int) -> bool:
+        """Run a packet through the switch, and then as ``go_around``."""
         self._forwarder.receive(port, frame)
+        return self.go_around(most)
 
     def go_around(self, most: int) -> bool:
         """Run packets that go around; tell whether there are more."""

@@ -201,8 +201,7 @@ class VirtualSwitch:
         more = False
         engine.tick()
         for frame in frames:
-            engine.receive(port, frame)
-            more = engine.go_around(turns)
+            more = engine.take(port, frame, turns)
         self._give(engine.sent())
         self._go_on(engine, more)
 

@@ -48,21 +48,32 @@ int switch_again(Switch* s, u64 limit) {
     s->flush_all();
     return !s->again.empty();
 }
-void switch_drain(Switch* s) {
+// The same for a packet that has arrived, and then for those that go around.
+int switch_take(Switch* s, int port, const u8* data, u64 length, u64 limit) {
+    s->receive(port, data, length);
+    return switch_again(s, limit);
+}
+// Lets leave what may leave at a time; returns when there is more, -1: never.
+double switch_tick(Switch* s, double seconds) {
+    switch_clock(s, seconds);
     s->drain();
     s->flush_all();
+    return s->queues.next_time();
 }
-double switch_next_time(Switch* s) { return s->queues.next_time(); }
-i64 switch_captured(Switch* s, int* port, u8* room, u64 size) {
-    if (s->captured.empty()) return -1;
-    const auto& first = s->captured.front();
-    const i64 length = (i64)first.second.size();
-    if ((u64)length <= size) {
-        *port = first.first;
-        memcpy(room, first.second.data(), (size_t)length);
+// Moves what has left through captured ports into a room, as much as fits: of each frame its port
+// and its length, four bytes each, and its bytes. Returns how many bytes there are.
+u64 switch_captured(Switch* s, u8* room, u64 size) {
+    u64 used = 0;
+    while (!s->captured.empty()) {
+        const auto& [port, frame] = s->captured.front();
+        const u32 head[2] = {(u32)port, (u32)frame.size()};
+        if (frame.size() + sizeof head > size - used) break;
+        memcpy(room + used, head, sizeof head);
+        memcpy(room + used + sizeof head, frame.data(), frame.size());
+        used += sizeof head + frame.size();
         s->captured.pop_front();
     }
-    return length;
+    return used;
 }
 // The length of the next notice, which it waits for; -1 at the end.
 i64 switch_notice(Switch* s, u32* kind, u32* number, u8* room, u64 size) {
