@@ -97,11 +97,39 @@ class Share:
     switch: str | P4RuntimeClient
 
 
+class DesiredStates:
+    """What switches shall hold for their shares, without a session yet; found once for each.
+
+    Args:
+        program: what the switches shall run.
+        ecn_threshold: queue length, in packets, from which on packets are marked.
+    """
+
+    def __init__(self, program: Program, ecn_threshold: int = DEFAULT_ECN_THRESHOLD) -> None:
+        self._program = program
+        self._ecn_threshold = ecn_threshold
+        self._known: dict[tuple[SwitchPlan, Network], State] = {}
+
+    def of(self, share: Share) -> State:
+        """Check a share and return its state; switches with the same one have one state.
+
+        Raises:
+            PlanRefusedError: the plan does not fit the program or the network.
+        """
+        key = share.plan, share.network
+        if key not in self._known:
+            layout = Layout.from_text(self._program.p4info)
+            check_plan(share.plan, self._program, layout, share.network)
+            self._known[key] = desired_state(share.plan, layout, share.network, self._ecn_threshold)
+        return self._known[key]
+
+
 def install_each(
     shares: Sequence[Share],
     *,
     program: Program,
     ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    desired: DesiredStates | None = None,
     new_session: bool = False,
     session: int | None = None,
     largest_feature: float | None = None,
@@ -116,6 +144,8 @@ def install_each(
         shares: one per switch, all of the same plan.
         program: what the switches shall run.
         ecn_threshold: queue length, in packets, from which on packets are marked.
+        desired: knows the threshold and what the switches shall hold, for who installs more than
+            once; None: that is found now.
         new_session: take a new session number even if the plan is there already.
         session: the number that workers of this plan are in; a switch that was restarted gets
             it again. None: what the switches say.
@@ -135,7 +165,8 @@ def install_each(
     layout = Layout.from_text(program.p4info)
     if not shares:
         raise PlanRefusedError("There is no switch to install on: give at least one address.")
-    desired = _desired_states(shares, program, layout, ecn_threshold)
+    desired = desired or DesiredStates(program, ecn_threshold)
+    states = [desired.of(share) for share in shares]
     with ExitStack() as stack:
         clients = [_client(stack, share.switch) for share in shares]
         team = _Team([Target(client, program, layout, clock) for client in clients], pool)
@@ -153,7 +184,7 @@ def install_each(
             )
             goals = {
                 id(target): with_session(state, table, entry)
-                for target, state, entry in zip(team.targets, desired, entries, strict=True)
+                for target, state, entry in zip(team.targets, states, entries, strict=True)
             }
             reports = team.each(
                 lambda target: target.bring_to(goals[id(target)], team.cancel, progress)
@@ -168,19 +199,6 @@ def _refuse_other_plans(team: "_Team", shares: Sequence[Share]) -> None:
     served = team.each(Target.served_plan)
     for share, target, number in zip(shares, team.targets, served, strict=True):
         refuse_other_plan(target.client.address, number, share.plan.number)
-
-
-def _desired_states(
-    shares: Sequence[Share], program: Program, layout: Layout, ecn_threshold: int
-) -> list[State]:
-    """Check each share and return its state; switches with the same one are counted once."""
-    known: dict[tuple[int, Network], State] = {}
-    for share in shares:
-        key = id(share.plan), share.network
-        if key not in known:
-            check_plan(share.plan, program, layout, share.network)
-            known[key] = desired_state(share.plan, layout, share.network, ecn_threshold)
-    return [known[id(share.plan), share.network] for share in shares]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     SwitchUnreachableError,
 )
-from switchgnn.controller.install import Pool, Share, install_each
+from switchgnn.controller.install import DesiredStates, Pool, Share, install_each
 from switchgnn.controller.occupied import (
     refuse_other_plan,
     refuse_other_primary,
@@ -90,6 +90,7 @@ def watch(
     on_event: Callable[[WatchEvent], None],
     stop: Stop,
     ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    desired: DesiredStates | None = None,
     largest_feature: float | None = None,
     interval: float = 1.0,
     patience: float | None = None,
@@ -107,6 +108,7 @@ def watch(
         on_event: called from this thread with everything that happens.
         stop: ends the watch within about a second.
         ecn_threshold: in packets.
+        desired: as ``install_each`` takes it.
         largest_feature: as ``install`` takes it.
         interval: seconds between two looks at the switches.
         patience: seconds that a switch may be gone; None for ever.
@@ -119,6 +121,7 @@ def watch(
         ControllerError: the first install failed, or a switch stayed away.
     """
     clients = [share.client for share in shares]
+    known = desired or DesiredStates(program, ecn_threshold)
     watcher = _Watcher(
         clients=clients,
         program=program,
@@ -131,7 +134,7 @@ def watch(
         bring=lambda session: install_each(
             [Share(share.plan, share.network, share.client) for share in shares],
             program=program,
-            ecn_threshold=ecn_threshold,
+            desired=known,
             session=session,
             largest_feature=largest_feature,
             replace_others=False,

@@ -8,7 +8,7 @@ from typing import Any
 
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
 from switchgnn.p4src import Program
 from switchgnn.virtual.parts.control_line import ControlLine, VirtualConnection
@@ -102,6 +102,7 @@ class VirtualController:
         self._trace = trace
         self._clock = VirtualClock(scheduler)
         self._known = KnownRows()
+        self._desired = DesiredStates(program)
         self._task: Task | None = None
         self._stop: _Stop | None = None
         self._ready: Callable[[int], None] | None = None
@@ -171,6 +172,7 @@ class VirtualController:
                         for share, client in zip(self._shares, clients, strict=True)
                     ],
                     program=self._program,
+                    desired=self._desired,
                     new_session=True,
                     clock=self._clock,
                     pool=InOrder,
@@ -200,6 +202,7 @@ class VirtualController:
                         for share, client in zip(self._shares, self._clients(), strict=True)
                     ],
                     program=self._program,
+                    desired=self._desired,
                     on_event=self._hear,
                     stop=stop,
                     clock=self._clock,
