@@ -126,7 +126,7 @@ def _read_cells(
     queries = [p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=array.id)) for array in arrays]
     for entity in client.read(queries):
         entry = entity.counter_entry
-        own, index = cells.get(entry.counter_id, ()), entry.index.index
-        if index < len(own):
+        own, index = cells.get(entry.counter_id), entry.index.index
+        if own is not None and index < len(own):
             own[index] = entry.data.packet_count
     return {array.name: cells[array.id] for array in arrays}

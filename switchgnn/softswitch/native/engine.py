@@ -5,7 +5,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from ctypes import c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
+from ctypes import c_int32, c_int64, c_uint32, c_uint64, create_string_buffer, string_at
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -208,7 +208,7 @@ class NativeEngine:
         # Something is left only where one more of the longest frames does not fit.
         while used > _ROOM - _LONGEST:
             used = self._captured(self._room, _ROOM)
-            together, end = self._room[:used], 0
+            together, end = string_at(self._room, used), 0
             while end < used:
                 port, length = _FRAME_HEAD.unpack_from(together, end)
                 begin = end + _FRAME_HEAD.size
