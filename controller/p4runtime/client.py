@@ -180,17 +180,14 @@ class P4RuntimeClient:
         Raises:
             ControllerError: the switch refuses it or went away.
         """
-        config = p4r.ForwardingPipelineConfig(
-            p4info=parse_p4info(program.p4info),
-            p4_device_config=program.json,
-            cookie=p4r.ForwardingPipelineConfig.Cookie(cookie=cookie),
-        )
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self.device_id,
             election_id=election_message(self.election_id),
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
-            config=config,
         )
+        request.config.p4info.CopyFrom(parse_p4info(program.p4info))
+        request.config.p4_device_config = program.json
+        request.config.cookie.cookie = cookie
         with explained(self.address, "loading the P4 program"):
             self._connection.stub.SetForwardingPipelineConfig(request, timeout=_LONG_DEADLINE)
         self.layout = Layout.from_text(program.p4info)

@@ -146,7 +146,7 @@ class Scene:
         self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
         installed = other() if scenario.other_plan else subject
         self.controller = VirtualController(
-            installed.shares, self.lines, made.program, self.scheduler, self.trace
+            installed, self.lines, made.program, self.scheduler, self.trace
         )
         self._former_life = FormerLife(made.program, self.scheduler)
         self._lay_lines()

@@ -14,6 +14,7 @@ from switchgnn.controller import (
     load_plan,
     star_network,
 )
+from switchgnn.controller.install import DesiredStates
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import Program
 from switchgnn.planner.build import build_plan
@@ -23,6 +24,7 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.topologies import LeafSpineSite, Site, Star, Target
+from switchgnn.virtual.known_rows import KnownRows
 from switchgnn.virtual.oracle import Oracle
 from switchgnn.virtual.scenario.scenario import Scenario
 
@@ -80,6 +82,8 @@ class Subject:
         oracle: knows the right sums of vertices.
         awaited: knows the right sums of blocks.
         directions: those of the plan.
+        desired: what the switches shall hold.
+        answers: of the switches, as scenarios have had them.
     """
 
     plan: Plan
@@ -88,6 +92,8 @@ class Subject:
     oracle: Oracle
     awaited: AwaitedSums
     directions: tuple[Direction, ...]
+    desired: DesiredStates
+    answers: KnownRows
 
     def features(self, seed: list[int], width: int) -> NDArray[np.float32]:
         """Draw float32[V, width]."""
@@ -144,7 +150,16 @@ class Subjects:
             switch_plan = load_plan((plan.manifest, plan.switch))
             shares = (SwitchShare(switch_plan, network),)
             site = Star(network, Target.EMBEDDED, "virtual")
-        return Subject(plan, shares, site, oracle, AwaitedSums(plan), directions)
+        return Subject(
+            plan,
+            shares,
+            site,
+            oracle,
+            AwaitedSums(plan),
+            directions,
+            DesiredStates(self._program),
+            KnownRows(),
+        )
 
 
 def _leaf_spine(scenario: Scenario, plan: Plan) -> tuple[tuple[SwitchShare, ...], Site]:

@@ -8,12 +8,11 @@ from typing import Any
 
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.install import DesiredStates, Share, install_each
+from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
 from switchgnn.p4src import Program
 from switchgnn.virtual.parts.control_line import ControlLine, VirtualConnection
-from switchgnn.virtual.parts.known_rows import KnownRows
-from switchgnn.virtual.subject import SwitchShare
+from switchgnn.virtual.subject import Subject
 from switchgnn.virtual.timing.clock import VirtualClock
 from switchgnn.virtual.timing.scheduler import SECOND, Scheduler
 from switchgnn.virtual.timing.task import Task
@@ -74,7 +73,7 @@ class VirtualController:
     """A controller process.
 
     Args:
-        shares: what each switch serves.
+        subject: what the switches serve.
         lines: the ways to the switches.
         program: what they run.
         scheduler: keeps the time.
@@ -87,7 +86,7 @@ class VirtualController:
 
     def __init__(
         self,
-        shares: Sequence[SwitchShare],
+        subject: Subject,
         lines: Sequence[ControlLine],
         program: Program,
         scheduler: Scheduler,
@@ -95,14 +94,12 @@ class VirtualController:
     ) -> None:
         self.session = 0
         self.watching = False
-        self._shares = shares
+        self._subject = subject
         self._lines = lines
         self._program = program
         self._scheduler = scheduler
         self._trace = trace
         self._clock = VirtualClock(scheduler)
-        self._known = KnownRows()
-        self._desired = DesiredStates(program)
         self._task: Task | None = None
         self._stop: _Stop | None = None
         self._ready: Callable[[int], None] | None = None
@@ -169,10 +166,10 @@ class VirtualController:
                 report = install_each(
                     [
                         Share(share.plan, share.network, client)
-                        for share, client in zip(self._shares, clients, strict=True)
+                        for share, client in zip(self._subject.shares, clients, strict=True)
                     ],
                     program=self._program,
-                    desired=self._desired,
+                    desired=self._subject.desired,
                     new_session=True,
                     clock=self._clock,
                     pool=InOrder,
@@ -199,10 +196,10 @@ class VirtualController:
                 watch(
                     [
                         Watched(share.plan, share.network, client)
-                        for share, client in zip(self._shares, self._clients(), strict=True)
+                        for share, client in zip(self._subject.shares, self._clients(), strict=True)
                     ],
                     program=self._program,
-                    desired=self._desired,
+                    desired=self._subject.desired,
                     on_event=self._hear,
                     stop=stop,
                     clock=self._clock,
@@ -226,5 +223,8 @@ class VirtualController:
             return VirtualConnection(line, self._scheduler)
 
         return P4RuntimeClient(
-            line.switch.name, deadline=_DEADLINE, connect=connect, decode=self._known.decode
+            line.switch.name,
+            deadline=_DEADLINE,
+            connect=connect,
+            decode=self._subject.answers.decode,
         )

@@ -13,7 +13,7 @@ class KnownRows:
     """Takes answers apart as the controller does, equal ones once.
 
     The controller reads all back that it has written, and its watch looks once more, so most
-    answers of a run are equal.
+    answers of runs with one plan are equal.
     """
 
     def __init__(self) -> None:
