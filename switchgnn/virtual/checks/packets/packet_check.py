@@ -64,8 +64,12 @@ class PacketReader(SwitchCheck):
 
     def __init__(self, checks: Sequence[PacketCheck]) -> None:
         self._checks = checks
-        self._takes = {int(kind): [c.took for c in checks if kind in c.takes] for kind in Kind}
-        self._gives = {int(kind): [c.gave for c in checks if kind in c.gives] for kind in Kind}
+        self._takes: Looks = {
+            int(kind): [c.took for c in checks if kind in c.takes] for kind in Kind
+        }
+        self._gives: Looks = {
+            int(kind): [c.gave for c in checks if kind in c.gives] for kind in Kind
+        }
         self._session = -1
 
     def begin(self, scene: Scene) -> None:
