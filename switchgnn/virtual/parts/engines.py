@@ -38,7 +38,16 @@ class Engine(Protocol):
         """What has happened to packets."""
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then as ``go_around``."""
+        """Run a packet through the switch, and then those that go around.
+
+        Args:
+            port: where it has arrived.
+            frame: the packet.
+            most: how many that go around.
+
+        Returns:
+            Whether there are more of those.
+        """
 
     def go_around(self, most: int) -> bool:
         """Run packets that go around; tell whether there are more."""
@@ -143,7 +152,16 @@ class NativeFrames:
         return self._engine.counts()
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then as ``go_around``."""
+        """Run a packet through the switch, and then those that go around.
+
+        Args:
+            port: where it has arrived.
+            frame: the packet.
+            most: how many that go around.
+
+        Returns:
+            Whether there are more of those.
+        """
         return bool(self._take(port, frame, len(frame), most))
 
     def tick(self) -> float:
@@ -212,7 +230,16 @@ class PythonEngine:
         return self._state
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then as ``go_around``."""
+        """Run a packet through the switch, and then those that go around.
+
+        Args:
+            port: where it has arrived.
+            frame: the packet.
+            most: how many that go around.
+
+        Returns:
+            Whether there are more of those.
+        """
         self._forwarder.receive(port, frame)
         return self.go_around(most)
 
