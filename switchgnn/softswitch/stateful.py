@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Register and counter arrays."""
 
-from collections.abc import MutableSequence
+from collections.abc import MutableSequence, Sequence
 
 
 class RegisterCells:
@@ -12,6 +12,10 @@ class RegisterCells:
         self.size = size
         self.width = width
         self.cells: MutableSequence[int] = [0] * size
+
+    def image(self, number: int) -> Sequence[int]:
+        """Return a copy of the first cells as they are kept: it is equal while they are."""
+        return self.cells[:number]
 
     def reset(self) -> None:
         """Set every cell to zero."""

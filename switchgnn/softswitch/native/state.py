@@ -125,6 +125,12 @@ class _NativeRegister(RegisterCells):
             self.cells = switch.array(kind, size, address)
         else:
             self.cells = _WideCells(switch.array(c_uint64, size * each // 8, address), each // 8)
+        self._bytes = memoryview(switch.array(c_uint8, size * each, address))
+        self._each = each
+
+    def image(self, number: int) -> bytes:
+        """Return a copy of the first cells as they are kept: it is equal while they are."""
+        return self._bytes[: number * self._each].tobytes()
 
 
 class _NativeCounter(CounterCells):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a switch remembers of tags only grows (invariants 1, 3 and 4)."""
 
+from collections.abc import Sequence
 from operator import lt
 
 from switchgnn.virtual.checks.check import SwitchCheck
@@ -22,6 +23,7 @@ class TagsGrow(SwitchCheck):
         """Look at a scene from now on."""
         super().begin(scene)
         self._before: dict[tuple[str, str], list[int]] = {}
+        self._images: dict[tuple[str, str], Sequence[int]] = {}
         self._arrivals = 0
         plan = scene.subject.plan
         self._slots = plan.manifest.slots_per_bank
@@ -29,7 +31,8 @@ class TagsGrow(SwitchCheck):
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Forget what a switch forgets."""
-        self._before = {key: tags for key, tags in self._before.items() if key[0] != switch.name}
+        for key in [each for each in self._before if each[0] == switch.name]:
+            del self._before[key], self._images[key]
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         """Look at the switch now and then.
@@ -44,14 +47,19 @@ class TagsGrow(SwitchCheck):
         if self._arrivals % _ONE_OF or engine is None:
             return
         for name, register in engine.state.registers.items():
-            if name.endswith(_SOURCES):
-                tags = list(register.cells[: self._sources])
-            elif name.endswith(_STATE):
-                tags = [state >> _COUNT_BITS for state in register.cells[: self._slots]]
-            else:
+            of_sources = name.endswith(_SOURCES)
+            if not of_sources and not name.endswith(_STATE):
                 continue
-            before = self._before.get((switch.name, name), tags)
-            self._before[switch.name, name] = tags
+            number = self._sources if of_sources else self._slots
+            image, key = register.image(number), (switch.name, name)
+            if image == self._images.get(key):
+                continue
+            self._images[key] = image
+            tags = list(register.cells[:number])
+            if not of_sources:
+                tags = [state >> _COUNT_BITS for state in tags]
+            before = self._before.get(key, tags)
+            self._before[key] = tags
             if any(map(lt, tags, before)):
                 self._tell(switch, name, before, tags)
 

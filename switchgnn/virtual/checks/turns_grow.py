@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose turn it is, and the newest round, never go back while a switch runs (invariant 5)."""
 
-from collections.abc import MutableSequence
+from collections.abc import Sequence
 
+from switchgnn.softswitch.stateful import RegisterCells
 from switchgnn.virtual.checks.check import SwitchCheck
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
@@ -18,11 +19,12 @@ class TurnsGrow(SwitchCheck):
         """Look at a scene from now on."""
         super().begin(scene)
         self._before: dict[int, list[int]] = {}
-        self._cells: dict[int, list[MutableSequence[int]]] = {}
+        self._registers: dict[int, list[RegisterCells]] = {}
+        self._images: dict[int, list[Sequence[int]]] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Forget what a switch forgets."""
-        self._cells.pop(switch.number, None)
+        self._registers.pop(switch.number, None)
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         """Compare registers.
@@ -32,19 +34,21 @@ class TurnsGrow(SwitchCheck):
             port: its port.
             frames: all of them.
         """
-        cells = self._cells.get(switch.number)
-        if cells is None:
+        registers = self._registers.get(switch.number)
+        if registers is None:
             if switch.engine is None:
                 return
-            registers = switch.engine.state.registers.items()
-            cells = [register.cells for name, register in registers if name.endswith(_REGISTERS)]
-            self._cells[switch.number] = cells
-            self._before[switch.number] = [each[0] for each in cells]
-        before = self._before[switch.number]
-        now = [each[0] for each in cells]
-        if now == before:
+            named = switch.engine.state.registers.items()
+            registers = [register for name, register in named if name.endswith(_REGISTERS)]
+            self._registers[switch.number] = registers
+            self._images[switch.number] = []
+            self._before[switch.number] = [register.cells[0] for register in registers]
+        images = [register.image(1) for register in registers]
+        if images == self._images[switch.number]:
             return
-        self._before[switch.number] = now
+        self._images[switch.number] = images
+        before = self._before[switch.number]
+        now = self._before[switch.number] = [register.cells[0] for register in registers]
         if any(new < old for new, old in zip(now, before, strict=True)):
             self.scene.violated(
                 "turns grow", f"{switch.name} goes back: its barrier had {before}, and has {now}"

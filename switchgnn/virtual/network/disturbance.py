@@ -3,6 +3,7 @@
 """What becomes of frames on a line, drawn from its rates."""
 
 import math
+from itertools import accumulate
 from random import Random
 
 from switchgnn.virtual.scenario.scenario import Fault, FaultKind, Rates
@@ -29,8 +30,10 @@ class Disturbance:
     def __init__(self, line: str, rates: Rates, random: Random) -> None:
         self._line = line
         self._random = random
-        self._chances = [getattr(rates, kind.value) for kind in FaultKind]
-        self._total = sum(self._chances)
+        self._kinds = list(FaultKind)
+        # Of each kind, with those before it.
+        self._chances = list(accumulate(getattr(rates, kind.value) for kind in FaultKind))
+        self._total = sum(getattr(rates, kind.value) for kind in FaultKind)
         self._frames = 0
         self.next = self._gap()
 
@@ -50,7 +53,7 @@ class Disturbance:
         """Return what happens to the frame that is next, and go on behind it."""
         self._frames += self.next + 1
         self.next = self._gap()
-        (kind,) = self._random.choices(list(FaultKind), self._chances)
+        (kind,) = self._random.choices(self._kinds, cum_weights=self._chances)
         delay = 0
         bits: tuple[int, ...] = ()
         if kind is FaultKind.LATE:
