@@ -49,7 +49,7 @@ def test_the_place_in_the_package_is_said(star, monkeypatch):
     monkeypatch.setattr(BarrierWaits, "gave", crash)
     (violation,) = star.run(SMALL).violations[:1]
     assert "in switchgnn/virtual/checks/packets/packet_check.py, line " in violation.what
-    assert violation.what.endswith(", given")
+    assert violation.what.endswith(", _read")
 
 
 def test_who_crashes_beside_one_that_was_killed_is_not_excused(star, monkeypatch):
