@@ -9,7 +9,6 @@ Here control packets are packed and parsed one at a time; features go through
 
 import struct
 import zlib
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -123,8 +122,7 @@ class Header(NamedTuple):
         return head + zlib.crc32(body, zlib.crc32(head)).to_bytes(4, "big") + body
 
 
-@dataclass(frozen=True, slots=True)
-class BarrierBody:
+class BarrierBody(NamedTuple):
     """What follows the header of DONE, ADVANCE and WAITING.
 
     Attributes:

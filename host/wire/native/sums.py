@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 from ctypes import Structure, addressof, c_uint32, c_void_p
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,7 @@ class _SumSieve(Structure):
     )
 
 
-@dataclass(frozen=True)
-class Sifted:
+class Sifted(NamedTuple):
     """What a sieve has made of a batch.
 
     Attributes:

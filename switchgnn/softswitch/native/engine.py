@@ -5,7 +5,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from ctypes import c_int32, c_int64, c_uint32, c_uint64, create_string_buffer, string_at
+from ctypes import c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -130,6 +130,7 @@ class NativeEngine:
         self._lengths = array(c_int64, PORTS, call("switch_lengths"))
         self._captured = self.switch.bound("switch_captured")
         self._room = create_string_buffer(_ROOM)
+        self._moved = memoryview(self._room).cast("B")
 
     def _set_limits(self, queues: QueueSettings) -> None:
         self.switch.call("switch_limits", queues.depth, queues.rate or 0.0, queues.bandwidth or 0.0)
@@ -208,12 +209,12 @@ class NativeEngine:
         # Something is left only where one more of the longest frames does not fit.
         while used > _ROOM - _LONGEST:
             used = self._captured(self._room, _ROOM)
-            together, end = string_at(self._room, used), 0
+            end = 0
             while end < used:
-                port, length = _FRAME_HEAD.unpack_from(together, end)
+                port, length = _FRAME_HEAD.unpack_from(self._moved, end)
                 begin = end + _FRAME_HEAD.size
                 end = begin + length
-                frames.append((port, together[begin:end]))
+                frames.append((port, self._moved[begin:end].tobytes()))
         return frames
 
     def counts(self) -> ForwardingCounts:
