@@ -54,13 +54,13 @@ def read_entities(
     piece: list[p4r.Entity] = []
     for each in found:
         empty = False
-        if isinstance(each, p4r.Entity):
-            piece.append(each)
-        if len(piece) == _ENTITIES_PER_RESPONSE or (piece and isinstance(each, bytes)):
+        if piece and (len(piece) == _ENTITIES_PER_RESPONSE or isinstance(each, bytes)):
             yield _response(piece)
             piece = []
         if isinstance(each, bytes):
             yield each
+        else:
+            piece.append(each)
     if piece or empty:
         yield _response(piece)
 

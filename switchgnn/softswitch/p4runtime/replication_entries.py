@@ -123,8 +123,9 @@ def read_replication(
 def _groups(pipeline: InstalledPipeline, ident: int) -> Iterator[p4r.Entity]:
     for known, group in pipeline.groups.items():
         if ident in {0, known}:
-            entry = p4r.PacketReplicationEngineEntry(multicast_group_entry=group)
-            yield p4r.Entity(packet_replication_engine_entry=entry)
+            entity = p4r.Entity()
+            entity.packet_replication_engine_entry.multicast_group_entry.CopyFrom(group)
+            yield entity
 
 
 def _sessions(pipeline: InstalledPipeline, ident: int) -> Iterator[p4r.Entity]:

@@ -71,7 +71,7 @@ class PulsesPassedOn(PacketCheck):
             packet: it.
         """
         self._answers = True
-        if not self._looks or self.scene.lawless or kind_in(packet.frame) != Kind.WAITING:
+        if not self._looks or kind_in(packet.frame) != Kind.WAITING or self.scene.lawless:
             return
         if not any(packet.body[_WORKERS]):
             # A refusal, as one who asks is done itself: no pulse is taken from what is refused.

@@ -48,15 +48,19 @@ class SumsLeaveOnce(PacketCheck):
         """
         vertex, place = packet.destination, packet.place
         owner, count = self._expected.get((packet.block, vertex), (None, 0))
-        what = f"the sum of vertex {vertex} in round {place[0]}, block {place[1]}"
         if owner != worker:
-            self.scene.violated("sums leave once", f"{what} leaves for worker {worker}")
+            self._tell(packet, f"for worker {worker}")
         elif packet.number != count:
-            self.scene.violated(
-                "sums leave once", f"{what} leaves with {packet.number} of {count} contributions"
-            )
+            self._tell(packet, f"with {packet.number} of {count} contributions")
         elif self._once and not packet.on_request:
             # Who is mad may ask for its sums so that the answers do not look like some.
             if (place, vertex) in self._left and self.scene.honest(worker):
-                self.scene.violated("sums leave once", f"{what} leaves again unasked")
+                self._tell(packet, "again unasked")
             self._left.add((place, vertex))
+
+    def _tell(self, packet: Packet, how: str) -> None:
+        self.scene.violated(
+            "sums leave once",
+            f"the sum of vertex {packet.destination} in round {packet.place[0]}, block "
+            f"{packet.block} leaves {how}",
+        )
