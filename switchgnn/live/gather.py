@@ -67,6 +67,7 @@ class _Told:
     before_at: float
     before: Values
     begun: bool = False
+    asked_in_vain: bool = False
 
     def grown(self, name: str) -> float:
         """By how much a counter has grown since."""
@@ -120,12 +121,19 @@ class Gathering:
             before, self._step = self._step, name
             return name != before
 
-    def begin(self, picture: Picture) -> None:
-        """Begin with a network, and forget the one before and its epochs."""
+    def begin(self, picture: Picture, *, at_zero: bool = False) -> None:
+        """Begin with a network, and forget the one before and its epochs.
+
+        Args:
+            picture: the network.
+            at_zero: what comes is another run, whose time begins now.
+        """
         now = self._clock.now()
         workers = len(picture.workers)
         most = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_NUMBERS // max(1, workers)))
         with self._lock:
+            if at_zero:
+                self._began = now
             self._epochs = Series(_MOST_POINTS)
             self._network = _Network(
                 picture,
@@ -143,7 +151,15 @@ class Gathering:
         with self._lock:
             if self._network is not None and worker < len(self._network.told):
                 old = self._network.told[worker]
+                if _began_anew(old.values, values):
+                    old = _Told(now, {}, now, {})
                 self._network.told[worker] = _Told(now, values, old.at, old.values, begun=True)
+
+    def no_answer(self, worker: int) -> None:
+        """Take note that a worker was asked and has not answered."""
+        with self._lock:
+            if self._network is not None and worker < len(self._network.told):
+                self._network.told[worker].asked_in_vain = True
 
     def epoch(self, epoch: Epoch) -> None:
         """Take an epoch of a training."""
@@ -154,14 +170,27 @@ class Gathering:
         self, readings: Sequence[Reading | None], slots: Sequence[SlotsInUse | None]
     ) -> None:
         """Take what the switches say, in the order of the picture; None: one does not answer."""
+        for place, (reading, used) in enumerate(zip(readings, slots, strict=True)):
+            self.switch(place, reading, used)
+
+    def switch(
+        self,
+        place: int,
+        reading: Reading | None,
+        used: SlotsInUse | None = None,
+        *,
+        up: bool = False,
+    ) -> None:
+        """Take what one of them says; without a program it may be up and say nothing."""
         with self._lock:
             network = self._network
-            if network is None:
+            if network is None or place >= len(network.switches):
                 return
-            for place, (reading, used) in enumerate(zip(readings, slots, strict=True)):
+            if reading is None:
+                network.switches[place] = SwitchNow(up=up)
+            else:
                 network.switches[place] = _switch_now(reading, used, network.queues[place])
-                if reading is not None:
-                    network.queues[place] = reading.counters.port_queue
+                network.queues[place] = reading.counters.port_queue
 
     def links(self, workers: Sequence[LinkSeen], cables: Sequence[LinkSeen]) -> None:
         """Take what is seen of links from outside, in the order of the picture."""
@@ -224,7 +253,7 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
         waits = waited >= _WAITS or (waited >= _WAITS_FOR_ONE and least <= waited / 2)
         found.append(
             WorkerNow(
-                state=_state(network, told, now, waits=waits),
+                state=_state(network, worker, now, waits=waits),
                 waited=waited,
                 rounds=_whole(values, "rounds_total"),
                 blocks=_whole(values, "blocks_total"),
@@ -247,11 +276,14 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
     return tuple(found)
 
 
-def _state(network: _Network, told: _Told, now: float, *, waits: bool) -> State:
+def _state(network: _Network, worker: int, now: float, *, waits: bool) -> State:
+    told = network.told[worker]
+    if not network.picture.workers[worker].told:
+        return State.UNTOLD
     if network.finished:
         return State.FINISHED
     if not told.begun:
-        return State.STARTING
+        return State.SILENT if told.asked_in_vain else State.STARTING
     if now - told.at > _SILENT * EVERY:
         return State.SILENT
     return State.WAITING if waits else _at_work(told)
@@ -269,6 +301,15 @@ def _at_work(told: _Told) -> State:
     return State.EXCHANGING if moved else State.WAITING
 
 
+def _began_anew(before: Values, after: Values) -> bool:
+    """Tell whether a worker counts from zero again: it is another process."""
+    return any(after.get(name, value) < value for name, value in before.items() if _counts(name))
+
+
+def _counts(name: str) -> bool:
+    return name.partition("/")[0].endswith("_total")
+
+
 def _whole(values: Values, name: str) -> int | None:
     value = values.get(name)
     return None if value is None else int(value)
@@ -282,10 +323,8 @@ def _lost(values: Values) -> int | None:
 
 
 def _switch_now(
-    reading: Reading | None, used: SlotsInUse | None, queue_before: Sequence[int]
+    reading: Reading, used: SlotsInUse | None, queue_before: Sequence[int]
 ) -> SwitchNow:
-    if reading is None:
-        return SwitchNow(up=False)
     counters = reading.counters
     return SwitchNow(
         up=True,
