@@ -181,7 +181,14 @@ class Gathering:
         *,
         up: bool = False,
     ) -> None:
-        """Take what one of them says; without a program it may be up and say nothing."""
+        """Take what one of them says.
+
+        Args:
+            place: in the picture.
+            reading: None: it says nothing.
+            used: its slots, where it tells them.
+            up: whether it answers though it says nothing, as one without a program.
+        """
         with self._lock:
             network = self._network
             if network is None or place >= len(network.switches):

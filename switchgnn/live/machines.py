@@ -87,7 +87,11 @@ class Machines:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Ask all of them twice a second, as long as the block runs."""
+        """Ask all of them twice a second, as long as the block runs.
+
+        Yields:
+            Once it has begun.
+        """
         self._gathering.begin(self._picture)
         over = threading.Event()
         threads = [

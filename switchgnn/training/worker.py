@@ -109,7 +109,13 @@ def _distributed(
 
 
 def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
-    """Return what can be seen of a worker that trains."""
+    """Return what can be seen of a worker that trains.
+
+    Args:
+        worker: its number.
+        transport: carries the sums.
+        remote: makes them of it.
+    """
 
     def seconds() -> tuple[float, float]:
         return remote.clock.exchanging, remote.clock.waiting
