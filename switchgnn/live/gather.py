@@ -151,8 +151,6 @@ class Gathering:
         with self._lock:
             if self._network is not None and worker < len(self._network.told):
                 old = self._network.told[worker]
-                if _began_anew(old.values, values):
-                    old = _Told(now, {}, now, {})
                 self._network.told[worker] = _Told(now, values, old.at, old.values, begun=True)
 
     def no_answer(self, worker: int) -> None:
@@ -306,15 +304,6 @@ def _at_work(told: _Told) -> State:
         return State.COMPUTING
     moved = any(told.grown(name) for name in _PROGRESS) or not told.before
     return State.EXCHANGING if moved else State.WAITING
-
-
-def _began_anew(before: Values, after: Values) -> bool:
-    """Tell whether a worker counts from zero again: it is another process."""
-    return any(after.get(name, value) < value for name, value in before.items() if _counts(name))
-
-
-def _counts(name: str) -> bool:
-    return name.partition("/")[0].endswith("_total")
 
 
 def _whole(values: Values, name: str) -> int | None:

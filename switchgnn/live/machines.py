@@ -95,8 +95,8 @@ class Machines:
         self._gathering.begin(self._picture)
         over = threading.Event()
         threads = [
-            threading.Thread(target=again_and_again, args=(ask, over), name=name, daemon=True)
-            for name, ask in self._asks()
+            threading.Thread(target=run, args=(over,), name=name, daemon=True)
+            for name, run in self._asks()
         ]
         for thread in threads:
             thread.start()
@@ -108,16 +108,21 @@ class Machines:
             for thread in threads:
                 # A name that is still looked for is not waited for.
                 thread.join(max(0.0, end - time.monotonic()))
-            for switches in self._switches:
-                switches.close()
 
-    def _asks(self) -> Iterator[tuple[str, Callable[[], None]]]:
+    def _asks(self) -> Iterator[tuple[str, Callable[[threading.Event], None]]]:
         for place, switch in enumerate(self._network.in_order):
-            yield f"switch {switch.name}", partial(self._ask_switch, place)
+            yield f"switch {switch.name}", partial(self._follow_switch, place)
         for number, worker in enumerate(self._network.workers):
             where = worker.metrics_place
             if where is not None:
-                yield f"worker {number}", partial(self._ask_worker, number, *where)
+                ask = partial(self._ask_worker, number, *where)
+                yield f"worker {number}", partial(again_and_again, ask)
+
+    def _follow_switch(self, place: int, over: threading.Event) -> None:
+        try:
+            again_and_again(partial(self._ask_switch, place), over)
+        finally:
+            self._switches[place].close()
 
     def _ask_switch(self, place: int) -> None:
         (reading,), (slots,) = self._switches[place].read()

@@ -114,7 +114,10 @@ def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) ->
     Args:
         worker: its number.
         transport: carries the sums.
-        remote: makes them of it.
+        remote: brings them there and back, and measures how long that takes.
+
+    Returns:
+        What is read when somebody asks.
     """
 
     def seconds() -> tuple[float, float]:
