@@ -256,9 +256,12 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
         seen = network.links[worker] if worker < len(network.links) else LinkSeen()
         values = told.values
         waits = waited >= _WAITS or (waited >= _WAITS_FOR_ONE and least <= waited / 2)
+        state = _state(network, worker, now, waits=waits)
+        # What was last heard of it is not what it does now.
+        still = state in (State.FINISHED, State.SILENT)
         found.append(
             WorkerNow(
-                state=_state(network, worker, now, waits=waits),
+                state=state,
                 waited=waited,
                 rounds=_whole(values, "rounds_total"),
                 blocks=_whole(values, "blocks_total"),
@@ -266,12 +269,12 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
                 recalls=_whole(values, "recalls_total"),
                 fetches=_whole(values, "fetches_total"),
                 resent=_whole(values, "features_resent_total"),
-                repairing=not network.finished and any(told.grown(name) > 0 for name in _REPAIRS),
+                repairing=not still and any(told.grown(name) > 0 for name in _REPAIRS),
                 link=LinkNow(
                     bytes_up=_whole(values, "link_bytes_total/up"),
                     bytes_down=_whole(values, "link_bytes_total/down"),
-                    rate_up=0.0 if network.finished else told.rate("link_bytes_total/up"),
-                    rate_down=0.0 if network.finished else told.rate("link_bytes_total/down"),
+                    rate_up=0.0 if still else told.rate("link_bytes_total/up"),
+                    rate_down=0.0 if still else told.rate("link_bytes_total/down"),
                     waiting_up=seen.waiting_up,
                     waiting_down=seen.waiting_down,
                     lost=_lost(values),

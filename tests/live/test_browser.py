@@ -159,6 +159,7 @@ def test_a_worker_that_tells_nothing(page):
     assert [row[1] for row in seen["rows"]] == ["starting", "not told", "silent", "starting"]
     assert "w1not told" in seen["workers"][1]["text"]
     assert seen["rows"][1][3:] == [DASH] * 9
+    assert len(seen["blocks"]) == 3
 
 
 def test_a_switch_that_is_gone(page):

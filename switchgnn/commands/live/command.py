@@ -63,7 +63,7 @@ def live(
     from switchgnn.live.snapshot import Ending, Outcome  # noqa: PLC0415
 
     end_like_interrupted()
-    title = f"{len(described.workers)} workers of {network}"
+    title = f"{len(described.workers)} workers of {network.name}"
     with showing(title, port=port) as (show, address):
         machines = Machines(described, show.gathering, slots)
         try:

@@ -105,7 +105,8 @@ function charts(snapshot) {
   const along = snapshot.points.map((point) => point.seconds);
   drawChart(find("blocks"), {
     along, unit: "s",
-    lines: snapshot.workers.map((_, worker) => ({ name: `w${worker}`, values: snapshot.points.map((point) => point.blocks[worker] ?? 0) })),
+    lines: snapshot.workers.flatMap((now, worker) => (now.state === "untold" ? [] :
+      [{ name: `w${worker}`, values: snapshot.points.map((point) => point.blocks[worker] ?? 0) }])),
   });
   drawChart(find("losses"), {
     along, unit: "s",
