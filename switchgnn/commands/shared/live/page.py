@@ -25,8 +25,8 @@ from switchgnn.live.snapshot import (
     WorkerPlace,
 )
 from switchgnn.live.switches import Switches
-from switchgnn.network.backlog import Backlog
 from switchgnn.topologies import Target
+from switchgnn.topologies.backlog import Backlog
 
 _INTERRUPTED = 130  # the exit code of Ctrl-C
 
