@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn live`: the page of a job whose switch and workers nobody has started for it."""
 
+import re
+import shlex
 import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +33,8 @@ from tests.support.waiting import wait_until
 from tests.torch.machines import one_machine
 
 WORKERS = 2
+PAGE = (Path(__file__).parents[2] / "docs/live.md").read_text()
+[COMMAND] = re.findall(r"^```bash\n(switchgnn live .*)\n```$", PAGE, re.MULTILINE)
 # It stays when it is through, so that what it says stays the same.
 SCRIPT = """
 import sys
@@ -56,10 +61,12 @@ def test_the_page_shows_what_workers_and_switch_say(tmp_path):
             for number, worker in enumerate(described.workers)
         )
         file.write_text(network_text(replace(described, workers=workers)))
+        # The command of the document, where its files are.
+        named = {name: tmp_path / name for name in ("network.toml", "job/plan")}
+        words = [named.get(word, word) for word in shlex.split(COMMAND)[1:]]
+        assert set(named.values()) < set(words)
         with (
-            showing(
-                *(tmp_path, "live", "--network", file, "--plan", tmp_path / "job" / "plan")
-            ) as page,
+            showing(tmp_path, *words) as page,
             machine.child(machine.torchrun_words("script.py")) as script,
         ):
             for _ in range(WORKERS):
