@@ -37,6 +37,7 @@ PAGE = (Path(__file__).parents[2] / "docs/live.md").read_text()
 [COMMAND] = re.findall(r"^```bash\n(switchgnn live .*)\n```$", PAGE, re.MULTILINE)
 # It stays when it is through, so that what it says stays the same.
 SCRIPT = """
+import os
 import sys
 from torch_geometric.nn import GCN
 import switchgnn.torch as sg
@@ -45,16 +46,21 @@ with sg.join("job", network="network.toml", faults="w1.loss=0.05,seed=3") as wor
     model = worker.wrap(GCN(worker.data.num_features, 8, 2, worker.classes))
     for _ in range(3):
         model(worker.data.x, worker.data.edge_index).sum().backward()
-    print("through", flush=True)
+    # In one piece: all of them write here.
+    os.write(1, b"through\\n")
     sys.stdin.read()
 """
 
 
-def test_the_page_shows_what_workers_and_switch_say(tmp_path):
-    sg.write_job(load_dataset("karate"), WORKERS, tmp_path / "job", slots=16)
+@pytest.mark.parametrize(
+    "leaves", [pytest.param(0, id="star"), pytest.param(2, id="leaf-spine", marks=pytest.mark.full)]
+)
+def test_the_page_shows_what_workers_and_switches_say(leaves, tmp_path):
+    data = load_dataset("karate")
+    sg.write_job(data, WORKERS, tmp_path / "job", slots=16, leaves=leaves)
     (tmp_path / "script.py").write_text(SCRIPT)
     file = tmp_path / "network.toml"
-    with one_machine(WORKERS, tmp_path) as machine:
+    with one_machine(WORKERS, tmp_path, leaves=leaves) as machine:
         described, first = read_network(file), free_ports(WORKERS)
         workers = tuple(
             replace(worker, metrics=f"127.0.0.1:{first + number}")
@@ -75,7 +81,8 @@ def test_the_page_shows_what_workers_and_switch_say(tmp_path):
                 told_values(ask_metrics(*worker.metrics_place, seconds=seconds_here(10)), number)
                 for number, worker in enumerate(workers)
             ]
-            shown = wait_until(lambda: equal(page, told), "a page that has heard all")
+            readings = read_all(described)
+            shown = wait_until(lambda: equal(page, told, readings), "a page that has heard all")
             assert shown["step"] == "session 1"
             assert shown["picture"]["target"] == "the embedded switch"
             for worker, values in zip(shown["workers"], told, strict=True):
@@ -85,15 +92,13 @@ def test_the_page_shows_what_workers_and_switch_say(tmp_path):
             lost = [f"injected_faults_total/{way}/lost" for way in ("up", "down")]
             assert shown["workers"][1]["link"]["lost"] == sum(told[1][name] for name in lost)
             assert shown["workers"][0]["link"]["lost"] in (0, None)
-            (switch,) = described.switches
-            metrics = SwitchMetrics([client_of(switch, primary=False, deadline=seconds_here(10))])
-            (reading,) = metrics.readings()
-            metrics.close()
-            (drawn,) = shown["switches"]
-            assert drawn["up"] is True
-            assert drawn["session"] == reading.session.session == 1
-            assert drawn["contributions"] == reading.counters.passes.contributions > 0
-            assert drawn["slots"] == 16
+            assert len(readings) == len(shown["switches"]) == (leaves + 1 if leaves else 1)
+            assert len(shown["cables"]) == leaves
+            for drawn, reading in zip(shown["switches"], readings, strict=True):
+                assert drawn["up"] is True
+                assert drawn["session"] == reading.session.session == 1
+                assert drawn["contributions"] == reading.counters.passes.contributions > 0
+                assert 0 < drawn["slots"] <= 16
             script.stdin.close()
             assert script.wait(seconds_here(100)) == 0
             # Nobody is there any more, and what was shown stays.
@@ -110,16 +115,34 @@ def test_the_page_shows_what_workers_and_switch_say(tmp_path):
     assert page.log.read_text().count("\n") == 1
 
 
+def read_all(described):
+    """What the switches have counted, asked by another client."""
+    seconds = seconds_here(10)
+    clients = [client_of(each, primary=False, deadline=seconds) for each in described.in_order]
+    metrics = SwitchMetrics(clients)
+    try:
+        return metrics.readings()
+    finally:
+        metrics.close()
+
+
 def newest(page):
     known = dict(page.snapshots)
     return known[max(known)] if known else None
 
 
-def equal(page, told):
-    """The newest event, once its bytes are those that all workers tell."""
+def equal(page, told, readings):
+    """The newest event, once it has what all workers tell and all switches have counted."""
     shown = newest(page)
-    passed = [worker["link"]["bytes_up"] for worker in shown["workers"]] if shown else []
-    return passed == [values["link_bytes_total/up"] for values in told] and shown
+    if shown is None:
+        return None
+    passed = [worker["link"]["bytes_up"] for worker in shown["workers"]]
+    frames = [switch["frames"] for switch in shown["switches"]]
+    return (
+        passed == [values["link_bytes_total/up"] for values in told]
+        and frames == [sum(each.counters.outcomes.values()) for each in readings]
+        and shown
+    )
 
 
 def all_silent(shown):

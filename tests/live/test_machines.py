@@ -131,6 +131,26 @@ def test_a_worker_that_takes_its_time_holds_up_nobody(monkeypatch):
                 over.set()
 
 
+def test_one_that_hangs_does_not_hold_up_the_end(monkeypatch):
+    asked, over, left = threading.Event(), threading.Event(), threading.Event()
+
+    def ask(host, port):
+        asked.set()
+        over.wait()
+        left.set()
+        raise NoAnswerError("slow")
+
+    monkeypatch.setattr(machines, "ask_metrics", ask)
+    star = placed(described_star(1, grpc="127.0.0.1:1"), "slow:1")
+    try:
+        with Machines(star, Gathering("1 worker")).asking():
+            assert asked.wait(seconds_here(20))
+        assert not left.is_set()
+    finally:
+        over.set()
+    wait_until(lambda: "worker 0" not in {each.name for each in threading.enumerate()}, "its end")
+
+
 def test_a_process_that_begins_anew_counts_from_zero():
     worker = Worker(0)
     with worker.serving():
