@@ -153,6 +153,11 @@ class SwitchMetrics:
             self._read()
             return [switch.reading for switch in self._switches]
 
+    def up(self) -> list[bool]:
+        """Tell of each switch whether it answered when it was read, also without a program."""
+        with self._lock:
+            return [switch.up for switch in self._switches]
+
     def _read(self) -> None:
         if self._clock.now() - self._read_at >= self._interval:
             with ThreadPoolExecutor(len(self._switches)) as pool:

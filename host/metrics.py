@@ -18,8 +18,10 @@ from switchgnn.tasks.task_events import EventWriter
 
 # The event that has all values of a worker's metrics.
 METRICS_EVENT = "metrics"
-_PREFIX = "switchgnn_worker_"
-_WORKER = ("worker",)
+# Of the names of all, and their labels: the first says whose they are.
+PREFIX = "switchgnn_worker_"
+LABELS = ("worker", "way", "kind")
+_WORKER = LABELS[:1]
 _WAYS = ("up", "down")
 
 
@@ -62,10 +64,10 @@ class WorkerView:
         ways = ((traffic.frames_up, traffic.bytes_up), (traffic.frames_down, traffic.bytes_down))
         for place, what in enumerate(("frames", "bytes")):
             yield Metric(
-                f"{_PREFIX}link_{what}_total",
+                f"{PREFIX}link_{what}_total",
                 MetricKind.COUNTER,
                 f"{what.capitalize()} on the worker's link.",
-                (*_WORKER, "way"),
+                LABELS[:2],
                 [
                     ((str(self.worker), way), float(counts[place]))
                     for way, counts in zip(_WAYS, ways, strict=True)
@@ -73,10 +75,10 @@ class WorkerView:
             )
         if self.injected is not None:
             yield Metric(
-                f"{_PREFIX}injected_faults_total",
+                f"{PREFIX}injected_faults_total",
                 MetricKind.COUNTER,
                 "Frames that met a fault on purpose.",
-                (*_WORKER, "way", "kind"),
+                LABELS,
                 [
                     ((str(self.worker), way, kind), float(count))
                     for way, counts in self.injected().items()
@@ -110,7 +112,7 @@ class WorkerView:
     def _one(self, name: str, text: str, value: float) -> Metric:
         kind = MetricKind.COUNTER if name.endswith("_total") else MetricKind.GAUGE
         samples = [((str(self.worker),), float(value))]
-        return Metric(f"{_PREFIX}{name}", kind, text, _WORKER, samples)
+        return Metric(f"{PREFIX}{name}", kind, text, _WORKER, samples)
 
 
 @contextmanager
@@ -146,7 +148,7 @@ def metric_values(view: WorkerView) -> dict[str, float]:
         than the worker behind slashes, as ``link_bytes_total/up``.
     """
     return {
-        "/".join((metric.name.removeprefix(_PREFIX), *labels[1:])): value
+        "/".join((metric.name.removeprefix(PREFIX), *labels[1:])): value
         for metric in view.metrics()
         for labels, value in metric.samples
         if not isinstance(value, Histogram)

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from types import TracebackType
 
 from switchgnn.python_program import python_program
-from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
+from switchgnn.topologies.processes.child import Child
 
 _PROGRAM = python_program("switchgnn.topologies.tcp_flows")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from switchgnn.network.backlog import Backlog
-from switchgnn.topologies.child import Child, temporary_files_in
+from switchgnn.topologies.backlog import Backlog
 from switchgnn.topologies.faulty_cables import FaultyCables
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.child import Child, temporary_files_in
+from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.site import Site, Star
 
 

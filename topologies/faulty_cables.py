@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from switchgnn.python_program import python_program
-from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.processes.child import Child, temporary_files_in
 
 _PROGRAM = python_program("switchgnn.topologies.relay")
 

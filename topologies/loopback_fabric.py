@@ -5,7 +5,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from switchgnn.network.backlog import Backlog, udp_backlog
 from switchgnn.network.described import (
     Cable,
     DescribedNetwork,
@@ -13,12 +12,13 @@ from switchgnn.network.described import (
     DescribedWorker,
     SwitchTarget,
 )
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.backlog import Backlog, udp_backlog
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
 from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.child import Child
+from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.rpc_address import require_free
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import Target, switch_child, wait_until_serving

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.controller.p4runtime.address import socket_path
-from switchgnn.network.backlog import Backlog, packet_backlog
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.backlog import Backlog, packet_backlog
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
 from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.child import Child
+from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.rpc_address import folder_for_sockets, require_free, socket_address
 from switchgnn.topologies.send_buffer import small_send_buffers
 from switchgnn.topologies.site import Site

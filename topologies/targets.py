@@ -17,10 +17,10 @@ from switchgnn.python_program import python_program
 from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.native.xdp import xdp_missing
-from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.child import Child, temporary_files_in
+from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.rpc_address import answers
 
 BMV2_PROGRAM = "simple_switch_grpc"

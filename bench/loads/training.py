@@ -19,7 +19,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.topologies import FabricKind, Target, usual_window
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.nursery import Nursery
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.report import TrainReport

@@ -67,6 +67,7 @@ class _Told:
     before_at: float
     before: Values
     begun: bool = False
+    asked_in_vain: bool = False
 
     def grown(self, name: str) -> float:
         """By how much a counter has grown since."""
@@ -120,12 +121,19 @@ class Gathering:
             before, self._step = self._step, name
             return name != before
 
-    def begin(self, picture: Picture) -> None:
-        """Begin with a network, and forget the one before and its epochs."""
+    def begin(self, picture: Picture, *, at_zero: bool = False) -> None:
+        """Begin with a network, and forget the one before and its epochs.
+
+        Args:
+            picture: the network.
+            at_zero: what comes is another run, whose time begins now.
+        """
         now = self._clock.now()
         workers = len(picture.workers)
         most = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_NUMBERS // max(1, workers)))
         with self._lock:
+            if at_zero:
+                self._began = now
             self._epochs = Series(_MOST_POINTS)
             self._network = _Network(
                 picture,
@@ -145,6 +153,12 @@ class Gathering:
                 old = self._network.told[worker]
                 self._network.told[worker] = _Told(now, values, old.at, old.values, begun=True)
 
+    def no_answer(self, worker: int) -> None:
+        """Take note that a worker was asked and has not answered."""
+        with self._lock:
+            if self._network is not None and worker < len(self._network.told):
+                self._network.told[worker].asked_in_vain = True
+
     def epoch(self, epoch: Epoch) -> None:
         """Take an epoch of a training."""
         with self._lock:
@@ -154,14 +168,34 @@ class Gathering:
         self, readings: Sequence[Reading | None], slots: Sequence[SlotsInUse | None]
     ) -> None:
         """Take what the switches say, in the order of the picture; None: one does not answer."""
+        for place, (reading, used) in enumerate(zip(readings, slots, strict=True)):
+            self.switch(place, reading, used)
+
+    def switch(
+        self,
+        place: int,
+        reading: Reading | None,
+        used: SlotsInUse | None = None,
+        *,
+        up: bool = False,
+    ) -> None:
+        """Take what one of them says.
+
+        Args:
+            place: in the picture.
+            reading: None: it says nothing.
+            used: its slots, where it tells them.
+            up: whether it answers though it says nothing, as one without a program.
+        """
         with self._lock:
             network = self._network
-            if network is None:
+            if network is None or place >= len(network.switches):
                 return
-            for place, (reading, used) in enumerate(zip(readings, slots, strict=True)):
+            if reading is None:
+                network.switches[place] = SwitchNow(up=up)
+            else:
                 network.switches[place] = _switch_now(reading, used, network.queues[place])
-                if reading is not None:
-                    network.queues[place] = reading.counters.port_queue
+                network.queues[place] = reading.counters.port_queue
 
     def links(self, workers: Sequence[LinkSeen], cables: Sequence[LinkSeen]) -> None:
         """Take what is seen of links from outside, in the order of the picture."""
@@ -222,9 +256,12 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
         seen = network.links[worker] if worker < len(network.links) else LinkSeen()
         values = told.values
         waits = waited >= _WAITS or (waited >= _WAITS_FOR_ONE and least <= waited / 2)
+        state = _state(network, worker, now, waits=waits)
+        # What was last heard of it is not what it does now.
+        still = state in (State.FINISHED, State.SILENT)
         found.append(
             WorkerNow(
-                state=_state(network, told, now, waits=waits),
+                state=state,
                 waited=waited,
                 rounds=_whole(values, "rounds_total"),
                 blocks=_whole(values, "blocks_total"),
@@ -232,12 +269,12 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
                 recalls=_whole(values, "recalls_total"),
                 fetches=_whole(values, "fetches_total"),
                 resent=_whole(values, "features_resent_total"),
-                repairing=not network.finished and any(told.grown(name) > 0 for name in _REPAIRS),
+                repairing=not still and any(told.grown(name) > 0 for name in _REPAIRS),
                 link=LinkNow(
                     bytes_up=_whole(values, "link_bytes_total/up"),
                     bytes_down=_whole(values, "link_bytes_total/down"),
-                    rate_up=0.0 if network.finished else told.rate("link_bytes_total/up"),
-                    rate_down=0.0 if network.finished else told.rate("link_bytes_total/down"),
+                    rate_up=0.0 if still else told.rate("link_bytes_total/up"),
+                    rate_down=0.0 if still else told.rate("link_bytes_total/down"),
                     waiting_up=seen.waiting_up,
                     waiting_down=seen.waiting_down,
                     lost=_lost(values),
@@ -247,11 +284,14 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
     return tuple(found)
 
 
-def _state(network: _Network, told: _Told, now: float, *, waits: bool) -> State:
+def _state(network: _Network, worker: int, now: float, *, waits: bool) -> State:
+    told = network.told[worker]
+    if not network.picture.workers[worker].told:
+        return State.UNTOLD
     if network.finished:
         return State.FINISHED
     if not told.begun:
-        return State.STARTING
+        return State.SILENT if told.asked_in_vain else State.STARTING
     if now - told.at > _SILENT * EVERY:
         return State.SILENT
     return State.WAITING if waits else _at_work(told)
@@ -282,10 +322,8 @@ def _lost(values: Values) -> int | None:
 
 
 def _switch_now(
-    reading: Reading | None, used: SlotsInUse | None, queue_before: Sequence[int]
+    reading: Reading, used: SlotsInUse | None, queue_before: Sequence[int]
 ) -> SwitchNow:
-    if reading is None:
-        return SwitchNow(up=False)
     counters = reading.counters
     return SwitchNow(
         up=True,

@@ -81,7 +81,7 @@ def serve_page(feed: Feed, port: int) -> Iterator[str]:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise LiveError(
             f"The page cannot be served on port {port} of {HOST}: {why}; choose another "
-            "--live-port, or leave it out for a free one."
+            "port, or none for one that is free."
         ) from None
     config = uvicorn.Config(
         page_app(feed),

@@ -17,6 +17,7 @@ class State(str, Enum):
     WAITING = "waiting"
     SILENT = "silent"
     FINISHED = "finished"
+    UNTOLD = "untold"
 
 
 class Outcome(str, Enum):
@@ -35,10 +36,12 @@ class WorkerPlace:
     Attributes:
         switch: the place of its switch among the switches.
         port: of that switch.
+        told: whether it says how it is, or has nowhere to say it.
     """
 
     switch: int
     port: int
+    told: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Picture:
         target: which switch.
         workers, switches, cables: what there is, in order.
         steps: fragments of blocks that each worker has to do; 0: unknown.
+        no_slots: what stands in the place of slots in use where they are not told.
     """
 
     transport: str
@@ -82,6 +86,7 @@ class Picture:
     switches: tuple[SwitchPlace, ...]
     cables: tuple[CablePlace, ...]
     steps: int = 0
+    no_slots: str = "not told"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 Nothing is counted for it. What there is is read when Prometheus asks.
 """
 
+from switchgnn.metrics.ask import NoAnswerError, ask_metrics
 from switchgnn.metrics.metric import Histogram, Metric, MetricKind
 from switchgnn.metrics.server import MetricsError, check_installed, parse_place, serve_metrics
 
@@ -13,6 +14,8 @@ __all__ = [
     "Metric",
     "MetricKind",
     "MetricsError",
+    "NoAnswerError",
+    "ask_metrics",
     "check_installed",
     "parse_place",
     "serve_metrics",

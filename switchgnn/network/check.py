@@ -3,6 +3,7 @@
 """Whether what somebody has described is a network: a star, or a leaf-spine."""
 
 import ipaddress
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -13,6 +14,9 @@ from switchgnn.network.mac import mac_number
 
 _Value = TypeVar("_Value")
 _MOST_WORKERS = 128
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,64}\]")
+_TCP_PORT = re.compile(r"[0-9]{1,5}")
+_LAST_PORT = 65_535
 _MOST_PORTS = 511  # of the program: its port numbers have nine bits, and the last one drops
 
 
@@ -30,10 +34,18 @@ def check_network(network: DescribedNetwork, name: str) -> None:
         raise NetworkError(f"{name}: {problem}.")
 
 
+def is_place(text: str) -> bool:
+    """Tell whether it is HOST:PORT."""
+    host, _, port = text.rpartition(":")
+    named = _HOST.fullmatch(host) and _TCP_PORT.fullmatch(port)
+    return bool(named) and 0 < int(port) <= _LAST_PORT
+
+
 def _problems(network: DescribedNetwork) -> Iterator[str]:
     yield from _of_names(network)
     yield from _of_addresses(network)
     yield from _of_links(network)
+    yield from _of_metrics(network)
     yield from _of_ports(network)
     yield from _of_tiers(network)
 
@@ -73,6 +85,15 @@ def _of_links(network: DescribedNetwork) -> Iterator[str]:
     for number, worker in enumerate(network.workers):
         if bool(worker.interface) == bool(worker.link):
             yield f"worker {number} needs an interface, or a link in its place"
+
+
+def _of_metrics(network: DescribedNetwork) -> Iterator[str]:
+    told = [(number, each.metrics) for number, each in enumerate(network.workers) if each.metrics]
+    for number, place in told:
+        if not is_place(place):
+            yield f"worker {number} serves metrics on {place!r}, which is no HOST:PORT"
+    for same in _twice(place for _, place in told):
+        yield f"two workers serve metrics on {same}"
 
 
 def _of_ports(network: DescribedNetwork) -> Iterator[str]:

@@ -72,6 +72,7 @@ class DescribedWorker:
         interface: its interface to the switch, on its own machine.
         link: in place of `interface`: any link, such as ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT``.
         gloo: the interface over which workers meet and add gradients; empty: PyTorch chooses.
+        metrics: ``HOST:PORT`` where it serves metrics, for who looks on; empty: nowhere.
     """
 
     switch: str
@@ -81,6 +82,7 @@ class DescribedWorker:
     interface: str = ""
     link: str = ""
     gloo: str = ""
+    metrics: str = ""
 
     @property
     def station(self) -> Station:
@@ -91,6 +93,12 @@ class DescribedWorker:
     def opens(self) -> str:
         """Its link, as a worker opens it."""
         return self.link or f"eth:{self.interface}"
+
+    @property
+    def metrics_place(self) -> tuple[str, int] | None:
+        """Host and port of its metrics; None: it serves none."""
+        host, _, port = self.metrics.rpartition(":")
+        return (host.strip("[]"), int(port)) if self.metrics else None
 
 
 @dataclass(frozen=True)

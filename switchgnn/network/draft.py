@@ -54,7 +54,12 @@ def draft_star(
 
 
 def place_worker(
-    network: DescribedNetwork, number: int, interface: Interface, *, gloo: str = ""
+    network: DescribedNetwork,
+    number: int,
+    interface: Interface,
+    *,
+    gloo: str = "",
+    metrics: str = "",
 ) -> DescribedNetwork:
     """Return the network with a worker behind an interface of this machine.
 
@@ -65,6 +70,7 @@ def place_worker(
         number: of the worker.
         interface: of the machine that the worker runs on.
         gloo: the interface over which workers meet and add gradients, or empty.
+        metrics: where it serves metrics, or empty.
 
     Returns:
         The network.
@@ -85,6 +91,7 @@ def place_worker(
         mac=interface.mac,
         ip=interface.ip or old.ip,
         gloo=gloo or old.gloo,
+        metrics=metrics or old.metrics,
     )
     workers = (*network.workers[:number], new, *network.workers[number + 1 :])
     return replace(network, workers=workers)

@@ -52,9 +52,9 @@ def network_text(network: DescribedNetwork) -> str:
         + _tls_line(switch.tls)
         for switch in network.switches
     ]
+    names = ("switch", "port", "interface", "link", "mac", "ip", "gloo", "metrics")
     blocks += [
-        f"# worker {number}\n"
-        + _block("workers", worker, ("switch", "port", "interface", "link", "mac", "ip", "gloo"))
+        f"# worker {number}\n" + _block("workers", worker, names)
         for number, worker in enumerate(network.workers)
     ]
     blocks += [

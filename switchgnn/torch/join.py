@@ -4,7 +4,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,11 @@ from torch.distributed.rendezvous import rendezvous
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.innetwork.transport import open_in_network
+from switchgnn.host.metrics import serving_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.metrics import check_installed
 from switchgnn.network.described import DescribedNetwork
 from switchgnn.network.file import read_network
 from switchgnn.network.interfaces import interfaces
@@ -28,6 +30,7 @@ from switchgnn.training.meeting import patience_of, together
 from switchgnn.training.partition import Partition
 from switchgnn.training.partition_files import read_partition
 from switchgnn.training.sums.remote_sum import RemoteSum
+from switchgnn.training.worker import view_of
 
 # Seconds for which workers may be apart: one may read a large part, or write a checkpoint.
 _SKEW = 180.0
@@ -44,6 +47,7 @@ class Seat:
         transport: carries the sums over remote neighbours.
         first: the rank of worker 0.
         session: the number of this session on the switches.
+        metrics: ``HOST:PORT`` where the network file wants its metrics; empty: nowhere.
     """
 
     job: Job
@@ -52,6 +56,11 @@ class Seat:
     transport: Transport
     first: int
     session: int
+    metrics: str = ""
+
+
+def _seen(seat: Seat, remote: RemoteSum) -> AbstractContextManager[None]:
+    return serving_metrics(seat.metrics, view_of(seat.partition.worker, seat.transport, remote))
 
 
 @contextmanager
@@ -80,6 +89,8 @@ def join(
         faults: what goes wrong on this worker's link on purpose, as `--faults` takes it.
         seed: of dropout, the same on all workers.
 
+    Where the network file says so, the worker serves metrics meanwhile.
+
     Yields:
         The worker.
 
@@ -91,7 +102,7 @@ def join(
         SwitchGNNError: whatever stops a worker meanwhile.
     """
     taking = take_seat(job, network=network, session=session, pace=pace, faults=faults, seed=seed)
-    with taking as seat, RemoteSum(seat.transport) as remote:
+    with taking as seat, RemoteSum(seat.transport) as remote, _seen(seat, remote):
         yield Worker(
             seat.job,
             seat.folder,
@@ -134,6 +145,9 @@ def take_seat(
     rank, size = _place()
     _check(facts, described, size, folder)
     number = _number(described, rank)
+    metrics = described.workers[number].metrics
+    if metrics:
+        check_installed()
     with _together(described.workers[number].gloo, size, pace):
         first = _rank_of_worker_0(number, size)
         check_part(folder, facts, number)
@@ -141,7 +155,7 @@ def take_seat(
         agreed = _agreed(session, folder, described, number=number, size=size, first=first)
         end = _end(partition, described, folder, agreed, pace=pace, faults=faults, seed=seed)
         with open_in_network(end) as transport:
-            yield Seat(facts, folder, partition, transport, first, agreed)
+            yield Seat(facts, folder, partition, transport, first, agreed, metrics)
             transport.close()
 
 

@@ -35,7 +35,7 @@ def train(
         str | None,
         typer.Option(
             metavar="[ADDRESS:]PORT",
-            show_default=False,
+            show_default="as the network file says",
             help="Serve metrics of this worker to Prometheus there, or on loopback; processes of "
             "one machine on PORT + LOCAL_RANK.",
         ),

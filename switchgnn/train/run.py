@@ -23,7 +23,8 @@ class JobTask:
         network: the network file.
         training: what to train, and how.
         faults: what goes wrong on each worker's link on purpose.
-        metrics: ``ADDRESS:PORT`` where this process serves its own; empty: nowhere.
+        metrics: ``ADDRESS:PORT`` where this process serves its own; empty: as the network file
+            says.
     """
 
     job: Path
@@ -59,7 +60,7 @@ def train_job(task: JobTask, on_epoch: Callable[[int, EpochReport], None]) -> di
         train_as_worker(
             *(seat.partition, seat.transport, task.training, tell),
             first=seat.first,
-            seen=partial(serving_metrics, task.metrics),
+            seen=partial(serving_metrics, task.metrics or seat.metrics),
         )
     return {
         "worker": number,

@@ -83,7 +83,7 @@ def train_as_worker(
         with _distributed(model, partition, transport, training) as remote:
             sums.spread_model(model)
             trainer = Trainer(model, partition, remote, training.options, sums=sums)
-            with seen(_view(partition, transport, remote)):
+            with seen(view_of(partition.worker, transport, remote)):
                 for _ in range(trainer.resume()):
                     transport.next_epoch()
                 for report in trainer.run():
@@ -108,14 +108,25 @@ def _distributed(
         yield remote
 
 
-def _view(partition: Partition, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
+def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
+    """Return what can be seen of a worker that trains.
+
+    Args:
+        worker: its number.
+        transport: carries the sums.
+        remote: brings them there and back, and measures how long that takes.
+
+    Returns:
+        What is read when somebody asks.
+    """
+
     def seconds() -> tuple[float, float]:
         return remote.clock.exchanging, remote.clock.waiting
 
     if not isinstance(transport, InNetworkTransport):
-        return WorkerView(partition.worker, lambda: transport.traffic, seconds=seconds)
+        return WorkerView(worker, lambda: transport.traffic, seconds=seconds)
     return WorkerView(
-        *(partition.worker, lambda: transport.traffic),
+        *(worker, lambda: transport.traffic),
         exchange=transport.exchange,
         seconds=seconds,
         injected=transport.injected,

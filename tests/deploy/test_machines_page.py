@@ -5,6 +5,7 @@
 They have no parent in common but this test, no Mininet, and no file but what is copied.
 """
 
+import json
 import os
 import re
 import shlex
@@ -23,7 +24,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
 
 from switchgnn.topologies import Target  # noqa: E402
-from switchgnn.topologies.child import Child, temporary_files_in  # noqa: E402
+from switchgnn.topologies.processes.child import Child, temporary_files_in  # noqa: E402
 from switchgnn.training import load_dataset  # noqa: E402
 from tests.deploy.unit_file import DEPLOY  # noqa: E402
 from tests.support.markers import TARGETS, needs_root  # noqa: E402
@@ -37,7 +38,7 @@ pytestmark = [pytest.mark.whole, needs_root]
 ROOT = DEPLOY.parent
 PAGE = ROOT / "docs/machines.md"
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-JOB, DRAFT, PLACE, SWITCH, BMV2, DOCTOR, TRAIN, METRICS = (block.strip() for block in BLOCKS)
+JOB, DRAFT, PLACE, SWITCH, BMV2, DOCTOR, TRAIN, LIVE, METRICS = (b.strip() for b in BLOCKS)
 WORKERS, EPOCHS, KILLED, KILLED_AT = 4, 30, 2, 5
 SECONDS = 200
 
@@ -118,6 +119,20 @@ def scraped(machine, address):
     return machine.run(f"python -c {shlex.quote(program)}")
 
 
+def shown(machine, page):
+    """What a page there shows once it has seen the second session."""
+    where = r"^Live: (http://127\.0\.0\.1:\d+/)$"
+    [address] = re.findall(where, page.log.read_text(), re.MULTILINE)
+    program = (
+        "import json, urllib.request as r\n"
+        f"for line in r.urlopen('{address}events'):\n"
+        "    if line.startswith(b'data: ') and json.loads(line[6:])['step'] == 'session 2':\n"
+        "        print(line[6:].decode())\n"
+        "        break\n"
+    )
+    return json.loads(machine.run(f"python -c {shlex.quote(program)}"))
+
+
 @contextmanager
 def serving(switch, target):
     """The page's switch of that kind, when it serves."""
@@ -161,9 +176,15 @@ def test_from_the_job_to_a_trained_model(tmp_path, target):
             assert "P4Runtime at" in " ".join(machine.run(f"{DOCTOR} --json").split())
         metrics = stack.enter_context(switch.child(METRICS.replace("9560", "0")))
         address = re.search(r"http://\S+", metrics.stdout.readline()).group()
+        page = stack.enter_context(switch.child(LIVE))
         told, own = train(workers)
         counted = scraped(switch, address)
+        seen = shown(switch, page)
         service.stop()
+    assert seen["step"] == "session 2"
+    (drawn,) = seen["switches"]
+    assert drawn["contributions"] > 0
+    assert [worker["told"] for worker in seen["picture"]["workers"]] == [True] * WORKERS
     # A second session, as one was killed in the first.
     for name, value in (("up", 1.0), ("session", 2.0), ("plan_workers", WORKERS)):
         assert re.search(
@@ -199,7 +220,7 @@ def train(workers):
         for line in running[0].stdout:
             lines.append(line)
             if not killed and len(epochs(lines)) == KILLED_AT:
-                own = scraped(workers[1], "http://127.0.0.1:9561/metrics")
+                own = scraped(workers[1], f"http://{workers[1].address}:9561/metrics")
                 os.kill(children_of(running[KILLED].pid)[-1], signal.SIGKILL)
                 killed = True
         for child in running:

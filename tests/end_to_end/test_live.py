@@ -76,11 +76,17 @@ class Live:
         return output, self.snapshots[max(self.snapshots)]
 
 
-@contextmanager
 def live(folder, *words):
+    """A command with --live."""
+    return showing(folder, *words, "--live")
+
+
+@contextmanager
+def showing(folder, *words):
+    """A command that says where its page is."""
     with (folder / "stderr").open("w") as error:
         process = subprocess.Popen(
-            [sys.executable, "-m", "switchgnn.commands", *map(str, words), "--live"],
+            [sys.executable, "-m", "switchgnn.commands", *map(str, words)],
             stdout=subprocess.PIPE,
             stderr=error,
             text=True,

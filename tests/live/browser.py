@@ -39,6 +39,9 @@ return {
     all("#legend .key").map((each) => [each.classList[1], getComputedStyle(each).color])
   ),
   rows: all("#workers tbody tr").map(cells),
+  red: all("#workers tbody tr").map((each) =>
+    [...each.querySelectorAll("td.repair")].map((cell) => cell.cellIndex)
+  ),
   rowClasses: all("#workers tbody tr").map((each) => each.className),
   switchRows: all("#switches tbody tr").map(cells),
   blocks: all("#blocks path").map((each) => Number(each.dataset.last)),

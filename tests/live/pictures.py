@@ -26,6 +26,7 @@ LEAF_SPINE = Picture(
     switches=(SwitchPlace("leaf-0", 0), SwitchPlace("leaf-1", 0), SwitchPlace("spine-0", 1)),
     cables=(CablePlace("l0s0", 0, 2), CablePlace("l1s0", 1, 2)),
     steps=40,
+    no_slots="not told by BMv2",
 )
 
 

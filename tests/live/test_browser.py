@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a browser draws of what is told: in Chromium, of networks that are only told of."""
 
+from dataclasses import replace
+
 import pytest
 
 from switchgnn.controller.slots_in_use import SlotsInUse
@@ -115,6 +117,8 @@ def test_a_star_with_a_fault(page):
         *("0", "0", "30"),
     ]
     assert seen["rowClasses"] == ["waiting", "exchanging repairing", "waiting", "waiting"]
+    # Recalls and lost frames; of the others there are none.
+    assert seen["red"] == [[], [8, 11], [], []]
     assert seen["switchRows"] == [
         ["switch", "about 50 % of 16", "1.3, at most 2", "90", "90", "5", "0", "0"]
     ]
@@ -142,6 +146,20 @@ def test_what_bmv2_does_not_tell(page):
     assert [row[6:8] for row in seen["rows"]] == [[DASH, "0 B"]] * 4
     # No worker has said what its link has lost.
     assert {row[-1] for row in seen["rows"]} == {DASH}
+
+
+def test_a_worker_that_tells_nothing(page):
+    untold = replace(STAR.workers[1], told=False)
+    page.gathering.begin(replace(STAR, workers=(STAR.workers[0], untold, *STAR.workers[2:])))
+    page.gathering.no_answer(2)
+    seen = page.drawn()
+    assert [worker["state"] for worker in seen["workers"]] == [
+        *("starting", "untold", "silent", "starting")
+    ]
+    assert [row[1] for row in seen["rows"]] == ["starting", "not told", "silent", "starting"]
+    assert "w1not told" in seen["workers"][1]["text"]
+    assert seen["rows"][1][3:] == [DASH] * 9
+    assert len(seen["blocks"]) == 3
 
 
 def test_a_switch_that_is_gone(page):

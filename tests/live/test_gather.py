@@ -96,6 +96,17 @@ def test_who_computes_does_not_wait(gathering, clock):
     assert states(gathering) == [State.COMPUTING] * 4
 
 
+def test_who_is_silent_does_nothing_any_more(gathering, clock):
+    tell(gathering, clock, *[[values(1, up=10), values(2, up=1000, recalls=3)]] * 4)
+    before = gathering.snapshot().workers[0]
+    assert before.repairing
+    assert before.link.rate_up > 0
+    clock.seconds += 5 * EVERY
+    after = gathering.snapshot().workers[0]
+    assert (after.state, after.repairing, after.link.rate_up) == (State.SILENT, False, 0.0)
+    assert (after.recalls, after.link.bytes_up) == (3, 1000)
+
+
 def test_who_says_nothing_is_silent(gathering, clock):
     assert states(gathering) == [State.STARTING] * 4
     tell(gathering, clock, *[[values(1), values(2)]] * 4)

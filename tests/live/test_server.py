@@ -203,5 +203,8 @@ def test_a_page_that_reads_nothing_does_not_hold_up_the_end():
 def test_a_port_that_is_taken_is_one_sentence():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(LiveError, match=rf"port {port}.*--live-port"), serve_page(Feed(), port):
+        with (
+            pytest.raises(LiveError, match=rf"port {port}.*choose another port"),
+            serve_page(Feed(), port),
+        ):
             pass

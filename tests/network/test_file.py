@@ -33,6 +33,21 @@ def test_what_is_written_is_read(tmp_path, network):
     assert read(tmp_path, network_text(network)) == network
 
 
+def test_where_metrics_are(tmp_path):
+    network = described_star(3)
+    places = ("192.0.2.11:9561", "[2001:db8::1]:9561", "")
+    pairs = zip(network.workers, places, strict=True)
+    network = replace(network, workers=tuple(replace(each, metrics=to) for each, to in pairs))
+    found = read(tmp_path, network_text(network))
+    assert found == network
+    assert [each.metrics_place for each in found.workers] == [
+        *(("192.0.2.11", 9561), ("2001:db8::1", 9561), None)
+    ]
+    same = tuple(replace(each, metrics="192.0.2.11:9561") for each in network.workers)
+    with pytest.raises(NetworkError, match=r"two workers serve metrics on 192\.0\.2\.11:9561"):
+        read(tmp_path, network_text(replace(network, workers=same)))
+
+
 @given(grpc=ANY_TEXT, interface=ANY_TEXT)
 def test_any_text_comes_back(tmp_path_factory, grpc, interface):
     network = described_star(2, grpc=grpc)
@@ -78,6 +93,9 @@ def leaf_spine(cables):
         (star(ip="10.0.0.2"), "worker 0 and worker 1 have the same IP, 10.0.0.2"),
         (star(ip="10.0.0"), "the IP of worker 0, '10.0.0', is no IPv4 address"),
         (star(ip="224.0.0.1"), "the IP of worker 0"),
+        (star(metrics="9561"), "worker 0 serves metrics on '9561', which is no HOST:PORT"),
+        (star(metrics="192.0.2.1:99999"), "worker 0 serves metrics on"),
+        (star(metrics="a/b:1"), "worker 0 serves metrics on"),
         (star(interface=""), "worker 0 needs an interface, or a link in its place"),
         (star(link="udp:a:1:b:2"), "worker 0 needs an interface, or a link in its place"),
         (star() + "speed = 3", "unknown field speed"),

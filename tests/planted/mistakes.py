@@ -18,6 +18,7 @@ BACKGROUND = f"{E2E}/test_background.py"
 BAD_INPUT = f"{E2E}/test_bad_input.py"
 CAPTURE = f"{E2E}/test_capture.py"
 LOGS = f"{E2E}/test_logs.py"
+LIVE = f"{E2E}/test_live_machines.py"
 PTF = "tests/ptf/test_ptf.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
 STAGING = "tests/training/test_staging.py"
@@ -150,7 +151,7 @@ MISTAKES = (
         "variables_not_passed_on",
         TRAIN,
         "a worker that is forked lacks the variables of its order, as its rank",
-        "topologies/nursery_program.py",
+        "topologies/processes/nursery_program.py",
         '        os.environ.update(order["environment"])\n',
         "",
         (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
@@ -178,7 +179,7 @@ MISTAKES = (
         "children_outlive_their_parent",
         LEFTOVERS,
         "a switch is not tied to the process that has started it",
-        "topologies/nursery_program.py",
+        "topologies/processes/nursery_program.py",
         "libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)",
         "libc.prctl(_PR_SET_PDEATHSIG, 0)",
         (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-exchanging-SIGKILL]",),
@@ -508,6 +509,24 @@ MISTAKES = (
         (f"{CAPTURE}::test_the_story_is_the_plan[embedded-loopback-loss=0.05,seed=3]",),
     ),
     # --- the P4 program, packet by packet
+    Mistake(
+        "page_believes_any_worker",
+        LIVE,
+        "the page takes the metrics of any worker for those of the one that was asked",
+        "host/told.py",
+        "        if labels.pop(LABELS[0], None) != str(worker):\n",
+        "        if labels.pop(LABELS[0], None) is None:\n",
+        ("tests/host/test_told.py::test_what_is_told_is_what_is_there",),
+    ),
+    Mistake(
+        "page_joins_sessions",
+        LIVE,
+        "the page shows another session as if the one before went on",
+        "switchgnn/live/machines.py",
+        "            self._gathering.begin(self._picture, at_zero=True)\n",
+        "",
+        ("tests/live/test_machines.py::test_a_switch_that_is_gone_and_back_and_another_session",),
+    ),
     Mistake(
         "checksums_believed",
         PTF,

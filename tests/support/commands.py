@@ -20,7 +20,7 @@ from pathlib import Path
 
 from switchgnn.commands.application import COMMANDS
 from switchgnn.commands.train.nursery import ENVIRONMENT
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.nursery import Nursery
 from tests.support.leftovers import lasting
 from tests.support.speed import seconds_here
 

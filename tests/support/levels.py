@@ -53,7 +53,7 @@ WHOLE = (
     "softswitch/test_command.py",
     "softswitch/test_pressure.py",
     "softswitch/test_stopping.py",
-    "topologies/test_nursery.py",
+    "topologies/processes/test_nursery.py",
     "topologies/test_relay.py",
     "train/test_restart.py",
     "training/bins/test_models.py",

@@ -31,12 +31,15 @@ PARTS: Mapping[str, frozenset[str]] = {
     ),
     "training": frozenset({BASE, "options", "planner", "host", "tasks"}),
     "torch": frozenset(
-        {BASE, "network", "planner", "controller", "host", "p4src", "tasks", "training"}
+        {
+            *(BASE, "metrics", "network", "planner", "controller", "host", "p4src", "tasks"),
+            "training",
+        }
     ),
     "train": frozenset({BASE, "metrics", "options", "host", "training", "torch"}),
     "simulator": frozenset({BASE, "planner", "host", "p4src"}),
     "capture": frozenset({BASE, "network", "host"}),
-    "live": frozenset({BASE, "controller"}),
+    "live": frozenset({BASE, "controller", "host", "metrics", "network"}),
     "experiments": frozenset({BASE, "options", "planner", "host", "p4src", "simulator"}),
 }
 # These two stand above all parts; a benchmark uses the soft switch through topologies.

@@ -10,8 +10,8 @@ from switchgnn.network import leaf_spine_networks, star_network
 from switchgnn.network.file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.topologies import LeafSpineSite, Star, Target, socket_address
-from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
+from switchgnn.topologies.processes.child import Child, temporary_files_in
 from tests.support.commands import nursery
 from tests.support.speed import seconds_here
 

@@ -90,6 +90,24 @@ def _worker(
             "there" if known else None,
             f"switchgnn network worker {number} --interface {interface.name} --gloo NAME",
         )
+    if worker.metrics_place is not None:
+        host, _ = worker.metrics_place
+        yield Finding(
+            f"worker {number}: {worker.metrics}",
+            "metrics",
+            False,
+            "there" if _is_here(host) else None,
+            f"switchgnn network worker {number} --interface {interface.name} --metrics PORT",
+        )
+
+
+def _is_here(host: str) -> bool:
+    """Tell whether this machine has an address."""
+    try:
+        socket.create_server((host, 0)).close()
+    except OSError:
+        return False
+    return True
 
 
 def _interface(name: str, interface: Interface) -> Iterator[Finding]:

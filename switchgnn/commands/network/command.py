@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.full_disk import why_not_written
+from switchgnn.network.check import is_place
 from switchgnn.network.described import DescribedNetwork, SwitchTarget
 from switchgnn.network.draft import draft_star, place_worker
 from switchgnn.network.errors import NetworkError
@@ -75,21 +76,48 @@ def worker(
             help="The interface over which workers meet and add gradients, if it is another one.",
         ),
     ] = "",
+    metrics: Annotated[
+        str,
+        typer.Option(
+            metavar="[ADDRESS:]PORT",
+            help="Where it serves metrics, for `switchgnn live` and Prometheus; without an address "
+            "on that of --gloo, or else on loopback.",
+        ),
+    ] = "",
     network: NetworkFile = _USUAL,
 ) -> None:
     """At a worker: write its interface and addresses into the network file."""
-    if gloo:
+    if metrics.isdecimal():
+        metrics = f"{_address_of(gloo)}:{metrics}"
+    elif gloo:
         interface_named(gloo)
-    placed = place_worker(read_network(network), number, interface_named(interface), gloo=gloo)
+    if metrics and not is_place(metrics):
+        raise NetworkError(f"Metrics cannot be served on {metrics!r}: write PORT or ADDRESS:PORT.")
+    placed = place_worker(
+        read_network(network), number, interface_named(interface), gloo=gloo, metrics=metrics
+    )
     _write(placed, network)
     here = placed.workers[number]
-    typer.echo(f"Worker {number} is {here.mac}, {here.ip}, on {here.interface}.")
+    typer.echo(
+        f"Worker {number} is {here.mac}, {here.ip}, on {here.interface}"
+        f"{f'; its metrics are on {here.metrics}' if here.metrics else ''}."
+    )
 
 
 @app.command(epilog="Example: switchgnn network check --network network.toml")
 def check(network: NetworkFile = _USUAL) -> None:
     """Check a network file, and say what it describes."""
     typer.echo(f"{network}: {_words(read_network(network))}.")
+
+
+def _address_of(name: str) -> str:
+    """Return the address of an interface; without a name that of loopback."""
+    if not name:
+        return "127.0.0.1"
+    address = interface_named(name).ip
+    if not address:
+        raise NetworkError(f"{name} has no IPv4 address: say --metrics ADDRESS:PORT.")
+    return address
 
 
 def _words(network: DescribedNetwork) -> str:

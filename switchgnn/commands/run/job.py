@@ -58,7 +58,7 @@ from switchgnn.topologies import (
     compile_for,
     folder_for_sockets,
 )
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.nursery import Nursery
 
 # The last step; after it a run only cleans up.
 COMPARING = "comparing with the reference"

@@ -4,7 +4,7 @@
 
 import importlib
 
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.nursery import Nursery
 
 # What they import, so that it is there when they are forked.
 _MODULES = ("switchgnn.softswitch.command", "switchgnn.commands.worker.command")

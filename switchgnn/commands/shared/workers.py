@@ -18,7 +18,7 @@ from switchgnn.host.worker import WorkerTask
 from switchgnn.python_program import python_program
 from switchgnn.tasks.task_events import ALIVE, FAILED
 from switchgnn.topologies import Fabric
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.processes.child import Child
 
 WORKER_COMMAND = python_program("switchgnn.commands", "worker")
 # Beyond the patience; it also is the time in which a worker starts.

@@ -18,7 +18,7 @@ from switchgnn.commands.soak.draw import command_of, draw_run
 from switchgnn.commands.soak.in_virtual_time import scenario_words
 from switchgnn.errors import SwitchGNNError
 from switchgnn.topologies import Backend, Choice, choose
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.nursery import Nursery
 
 EXACT, WRONG, FAILED = 0, 1, 2
 # After this number of failures a soak ends, because more would show nothing new.

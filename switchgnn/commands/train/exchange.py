@@ -21,7 +21,7 @@ from switchgnn.controller import P4RuntimeClient, install_each, read_counters
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SwitchProgram
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.processes.child import Child
 from switchgnn.training.task import TrainTask
 
 StepListener = Callable[[str, int, int], None]

@@ -8,7 +8,7 @@ import os
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.errors import SwitchGNNError
 from switchgnn.python_program import python_program
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.nursery import Nursery
 
 # Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
 # https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html

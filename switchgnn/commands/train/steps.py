@@ -37,8 +37,8 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.private_folder import private_folder
 from switchgnn.topologies import Ahead, build_fabric, choose, compile_for, folder_for_sockets
-from switchgnn.topologies.child import temporary_files_in
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.child import temporary_files_in
+from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition_files import write_partitions
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws workers, switches and the links between them.
 
-import { bytes, count, draw } from "./words.js";
+import { bytes, count, doing, draw } from "./words.js";
 
 const HEIGHT = 400;
 const MARGIN = 10;
@@ -86,14 +86,14 @@ function drawSwitch(parent, place, now, picture, [x, y]) {
 function drawWorker(parent, worker, now, [x, y], share) {
   const classes = ["worker", now.state, ...(now.repairing ? ["repairing"] : [])].join(" ");
   const group = draw(parent, "g", { class: classes, "data-worker": worker, "data-state": now.state });
-  draw(group, "title", {}, `worker ${worker}: ${now.state}; ${count(now.blocks)} blocks, ${count(now.recalls)} recalls, ${count(now.fetches)} fetches`);
+  draw(group, "title", {}, `worker ${worker}: ${doing(now.state)}; ${count(now.blocks)} blocks, ${count(now.recalls)} recalls, ${count(now.fetches)} fetches`);
   const radius = Math.min(17, Math.max(2, 0.3 * share));
   draw(group, "circle", { class: "ring", cx: x, cy: y, r: radius + 5 });
   draw(group, "circle", { class: "body", cx: x, cy: y, r: radius });
   if (share < ROOM.numbers) return;
   draw(group, "text", { x, y: y + 4, "text-anchor": "middle" }, `w${worker}`);
   const repairs = now.repairing && share >= ROOM.rates;
-  draw(group, "text", { class: "state", x, y: y + 38, "text-anchor": "middle" }, repairs ? `${now.state}, repairs` : now.state);
+  draw(group, "text", { class: "state", x, y: y + 38, "text-anchor": "middle" }, repairs ? `${now.state}, repairs` : doing(now.state));
   numbers(group, now.link, x, y + 54, share >= ROOM.rates);
   if (share < ROOM.rates) return;
   const queue = now.link.waiting_up === null && now.link.waiting_down === null

@@ -5,24 +5,24 @@
 
 import { drawChart } from "./charts.js";
 import { drawNetwork } from "./network.js";
-import { bytes, count, put, time } from "./words.js";
+import { bytes, count, doing, put, time } from "./words.js";
 
 const find = (id) => document.getElementById(id);
 let before = null;
 
 const WORKERS = [
   ["worker", (now, place) => `w${place}`],
-  ["does", (now) => now.state, "word"],
+  ["does", (now) => doing(now.state), "word"],
   ["waited", (now) => `${Math.round(100 * now.waited)} %`],
   ["blocks", (now) => count(now.blocks)],
   ["up", (now) => bytes(now.link.bytes_up)],
   ["down", (now) => bytes(now.link.bytes_down)],
   ["queue ↑", (now) => bytes(now.link.waiting_up)],
   ["queue ↓", (now) => bytes(now.link.waiting_down)],
-  ["recalls", (now) => count(now.recalls), "repair"],
-  ["fetches", (now) => count(now.fetches), "repair"],
-  ["resent", (now) => count(now.resent), "repair"],
-  ["lost", (now) => count(now.link.lost), "repair"],
+  ["recalls", (now) => count(now.recalls), (now) => repair(now.recalls)],
+  ["fetches", (now) => count(now.fetches), (now) => repair(now.fetches)],
+  ["resent", (now) => count(now.resent), (now) => repair(now.resent)],
+  ["lost", (now) => count(now.link.lost), (now) => repair(now.link.lost)],
 ];
 const TITLES = {
   waited: "share of the last half second in which others were not as far",
@@ -38,6 +38,11 @@ const TITLES = {
   "slots in use": "that hold contributions to the newest block",
   queue: "packets that a packet found at its port in the last half second, on average and at most",
 };
+
+// What there is none of is nothing to look at.
+function repair(value) {
+  return value > 0 ? "repair" : "";
+}
 
 function table(id, columns, rows, classes) {
   const whole = find(id);
@@ -56,16 +61,16 @@ function table(id, columns, rows, classes) {
     line.className = classes(row);
     for (const [, value, className] of columns) {
       const text = value(row, place);
-      put(line, "td", text.startsWith("not told") ? "untold" : (className ?? ""), text);
+      const own = typeof className === "function" ? className(row) : (className ?? "");
+      put(line, "td", text.startsWith("not told") ? "untold" : own, text);
     }
   });
 }
 
 function switchColumns(snapshot) {
-  const untold = `not told by ${snapshot.picture.target}`;
   return [
     ["switch", (now, place) => snapshot.picture.switches[place].name],
-    ["slots in use", (now) => slots(now, untold)],
+    ["slots in use", (now) => slots(now, snapshot.picture.no_slots)],
     ["queue", (now) => (now.queue === null ? "–" : `${now.queue.mean.toFixed(1)}, at most ${now.queue.longest}`)],
     ["frames", (now) => count(now.frames)],
     ["added", (now) => count(now.contributions)],
@@ -100,7 +105,8 @@ function charts(snapshot) {
   const along = snapshot.points.map((point) => point.seconds);
   drawChart(find("blocks"), {
     along, unit: "s",
-    lines: snapshot.workers.map((_, worker) => ({ name: `w${worker}`, values: snapshot.points.map((point) => point.blocks[worker] ?? 0) })),
+    lines: snapshot.workers.flatMap((now, worker) => (now.state === "untold" ? [] :
+      [{ name: `w${worker}`, values: snapshot.points.map((point) => point.blocks[worker] ?? 0) }])),
   });
   drawChart(find("losses"), {
     along, unit: "s",

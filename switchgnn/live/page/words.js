@@ -23,6 +23,11 @@ export function count(value) {
   return value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en");
 }
 
+// What a worker does, in words.
+export function doing(state) {
+  return state === "untold" ? "not told" : state;
+}
+
 // Seconds as 1:05 or 12.5 s.
 export function time(seconds) {
   if (seconds < 60) return `${seconds.toFixed(1)} s`;

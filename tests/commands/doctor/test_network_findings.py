@@ -59,6 +59,9 @@ def test_the_machine_of_a_worker(tmp_path):
         assert found["worker 1: sgdoc0"].found == "MTU 1500"
         assert found["worker 1: sgnone"].found is None
         assert found["packet sockets"].found == "yes"
+        for place, there in (("127.0.0.1:9561", "there"), ("192.0.2.77:9561", None)):
+            told = replace(network, workers=(star.workers[0], replace(mine, metrics=place)))
+            assert by_name(told)[f"worker 1: {place}"].found == there
         offloads = found["worker 1: sgdoc0, offloads"]
         if offloads.mend.startswith("ethtool"):
             assert offloads.found is None

@@ -47,6 +47,39 @@ def test_from_draft_to_network(tmp_path):
     assert (worker.interface, worker.ip, worker.gloo) == ("enp1s0", "192.0.2.1", "enp3s0")
 
 
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (("--metrics", "9561"), "127.0.0.1:9561"),
+        (("--gloo", "enp1s0", "--metrics", "9561"), "192.0.2.1:9561"),
+        (("--metrics", "lan-2:9561"), "lan-2:9561"),
+    ],
+)
+def test_where_a_worker_serves_metrics(words, place, tmp_path):
+    file = tmp_path / "network.toml"
+    run("init", "--out", file)
+    told = run("worker", 0, "--interface", "enp1s0", *words, "--network", file)
+    assert told.output.endswith(f", on enp1s0; its metrics are on {place}.\n")
+    assert read_network(file).workers[0].metrics == place
+    # It stays when the worker is placed again.
+    run("worker", 0, "--interface", "enp1s0", "--network", file)
+    assert read_network(file).workers[0].metrics == place
+
+
+@pytest.mark.parametrize("wrong", ["http", ":9561", "lan-2:0", "lan-2:65536", "a b:1", "-1"])
+def test_where_no_metrics_can_be(wrong, tmp_path):
+    file = tmp_path / "network.toml"
+    run("init", "--out", file)
+    with pytest.raises(NetworkError, match="Metrics cannot be served"):
+        run("worker", 0, "--interface", "enp1s0", f"--metrics={wrong}", "--network", file)
+    with pytest.raises(NetworkError, match="no IPv4 address"):
+        run(
+            *("worker", 0, "--interface", "enp1s0", "--gloo", "enp2s0", "--metrics", 1),
+            *("--network", file),
+        )
+    assert read_network(file).workers[0].metrics == ""
+
+
 def test_an_interface_for_each_worker(tmp_path):
     file = tmp_path / "network.toml"
     run("init", "--interface", "enp3s0", "--out", file)

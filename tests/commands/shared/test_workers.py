@@ -14,8 +14,8 @@ import pytest
 from switchgnn.commands.shared import workers
 from switchgnn.commands.shared.workers import WorkerError, follow_workers
 from switchgnn.host.pace import Pace
-from switchgnn.topologies import child
-from switchgnn.topologies.child import Child
+from switchgnn.topologies.processes import child
+from switchgnn.topologies.processes.child import Child
 
 pytestmark = pytest.mark.whole
 

@@ -17,6 +17,28 @@ from switchgnn.options.panels import OUTPUT
 _PACKAGES = ("starlette", "uvicorn")
 
 
+def check_page_installed(what: str) -> None:
+    """See to it that a page can be served, before anything else is begun.
+
+    Args:
+        what: wants it.
+
+    Raises:
+        SwitchGNNError: a package for it is missing.
+    """
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise SwitchGNNError(
+            f"{what} needs the package{'s' if len(missing) > 1 else ''} "
+            f"{' and '.join(missing)}: pip install 'switchgnn[live]'."
+        )
+
+
+def tell_address(address: str) -> None:
+    """Say where the page is."""
+    typer.echo(f"Live: {address}", err=True)
+
+
 @dataclass(frozen=True)
 class LiveOptions:
     """The page that somebody wants, or does not."""
@@ -52,12 +74,7 @@ class LiveOptions:
             if self.live_port is not None:
                 raise SwitchGNNError("--live-port is the port of a page: add --live.")
             return
-        missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
-        if missing:
-            raise SwitchGNNError(
-                f"--live needs the package{'s' if len(missing) > 1 else ''} "
-                f"{' and '.join(missing)}: pip install 'switchgnn[live]'."
-            )
+        check_page_installed("--live")
 
     @contextmanager
     def looked_at(self, title: str, *, epochs: int = 0) -> Iterator[Onlooker]:
@@ -80,5 +97,5 @@ class LiveOptions:
         from switchgnn.commands.shared.live.page import served  # noqa: PLC0415
 
         with served(title, port=self.live_port or 0, epochs=epochs) as (onlooker, address):
-            typer.echo(f"Live: {address}", err=True)
+            tell_address(address)
             yield onlooker

@@ -3,15 +3,13 @@
 """What commands tell of a run, handed on to the page that shows it."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import typer
 
 from switchgnn.commands.shared.live.onlooker import Onlooker, Running
-from switchgnn.controller import ControllerError, P4RuntimeClient
-from switchgnn.controller.metrics import SwitchMetrics
-from switchgnn.controller.slots_in_use import SlotsInUse, read_slots_in_use
+from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.metrics import METRICS_EVENT
@@ -26,8 +24,9 @@ from switchgnn.live.snapshot import (
     SwitchPlace,
     WorkerPlace,
 )
-from switchgnn.network.backlog import Backlog
+from switchgnn.live.switches import Switches
 from switchgnn.topologies import Target
+from switchgnn.topologies.backlog import Backlog
 
 _INTERRUPTED = 130  # the exit code of Ctrl-C
 
@@ -132,6 +131,7 @@ def _picture(running: Running) -> Picture:
             CablePlace(cable.name, cable.lower.switch, cable.upper.switch) for cable in site.cables
         ),
         steps=running.steps,
+        no_slots=f"not told by {target}",
     )
 
 
@@ -142,9 +142,7 @@ class _Look:
         self._show = show
         self._fabric = running.fabric
         told = running.fabric.site.target is not Target.BMV2
-        # BMv2 would only refuse it.
-        self._bank_slots = running.bank_slots if told else ()
-        self._clients = [
+        clients = [
             P4RuntimeClient(
                 switch.grpc_address,
                 tls=running.credentials,
@@ -153,28 +151,16 @@ class _Look:
             )
             for switch in running.fabric.site.switches
         ]
-        self._metrics = SwitchMetrics(self._clients, interval=0.0, with_tables=False)
+        # BMv2 would only refuse it.
+        self._switches = Switches(clients, running.bank_slots if told else ())
 
     def __call__(self) -> None:
-        readings = self._metrics.readings()
-        slots = [
-            None if reading is None else self._slots(place)
-            for place, reading in enumerate(readings)
-        ]
-        self._show.gathering.switches(readings, slots)
+        self._show.gathering.switches(*self._switches.read())
         self._show.gathering.links(*self._links())
 
     def close(self) -> None:
         """Disconnect."""
-        with suppress(ControllerError):
-            self._metrics.close()
-
-    def _slots(self, switch: int) -> SlotsInUse | None:
-        if not self._bank_slots or not self._bank_slots[switch]:
-            return None
-        with suppress(ControllerError):
-            return read_slots_in_use(self._clients[switch], self._bank_slots[switch])
-        return None
+        self._switches.close()
 
     def _links(self) -> tuple[list[LinkSeen], list[LinkSeen]]:
         site = self._fabric.site

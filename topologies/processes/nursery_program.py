@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m switchgnn.topologies.nursery_program MODULE ...``: imports, and forks on request.
+"""``python -m switchgnn.topologies.processes.nursery_program MODULE ...``: forks on request.
 
 Standard input is a socket. Each message is an order in JSON with file descriptors: standard
 input, output and error of the child, where its exit code is to be written, and its network

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.nursery import Nursery
 from tests.support.processes import is_alive
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -81,7 +81,7 @@ def test_many_run_at_once(nursery, tmp_path):
 
 
 def test_one_that_does_not_listen_is_killed(nursery, tmp_path, monkeypatch):
-    monkeypatch.setattr("switchgnn.topologies.child._STOP_SECONDS", 0.2)
+    monkeypatch.setattr("switchgnn.topologies.processes.child._STOP_SECONDS", 0.2)
     with child_of(nursery, tmp_path, "deaf") as child:
         assert child.stdout.readline().startswith("deaf")
         pid = child.pid
@@ -110,7 +110,7 @@ PARENT = """
 import sys
 from contextlib import suppress
 from pathlib import Path
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.nursery import Nursery
 with Nursery({preload}) as nursery:
     command = [sys.executable, "-m", "planted_program", {what!r}]
     log = Path({folder!r}, "log")
@@ -169,7 +169,7 @@ def test_a_signal_at_once_does_not_bring_the_child_back():
     """A handler that raises would have the child go on with our program, as a second one."""
     program = """
 import signal
-from switchgnn.topologies.nursery import Nursery
+from switchgnn.topologies.processes.nursery import Nursery
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 for _ in range(100):
     nursery = Nursery()

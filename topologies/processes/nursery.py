@@ -23,12 +23,12 @@ from typing import IO
 
 from switchgnn.full_disk import writing
 from switchgnn.python_program import module_of, python_program
-from switchgnn.topologies.child import DIE_WITH_PARENT, Child, Process
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.forked_processes import Descendant, Forked
-from switchgnn.topologies.nursery_program import serve_forked
+from switchgnn.topologies.processes.child import DIE_WITH_PARENT, Child, Process
+from switchgnn.topologies.processes.forked import Descendant, Forked
+from switchgnn.topologies.processes.nursery_program import serve_forked
 
-_PROGRAM = python_program("switchgnn.topologies.nursery_program")
+_PROGRAM = python_program("switchgnn.topologies.processes.nursery_program")
 _STOP_SECONDS = 5.0
 _NUMBER_BYTES = 32
 

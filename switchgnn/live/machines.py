@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the switches and workers of a network file how they are, wherever they run.
+
+Each is asked by a thread of its own, so that one that does not answer holds up itself alone.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from switchgnn.controller.described import client_of
+from switchgnn.controller.watch import WATCH_DEADLINE
+from switchgnn.host.told import told_values
+from switchgnn.live.gather import EVERY, Gathering
+from switchgnn.live.snapshot import CablePlace, Picture, SwitchPlace, WorkerPlace
+from switchgnn.live.switches import Switches
+from switchgnn.metrics import MetricsError, ask_metrics
+from switchgnn.network.described import DescribedNetwork, SwitchTarget
+
+_WORDS = {SwitchTarget.EMBEDDED: "the embedded switch", SwitchTarget.BMV2: "BMv2"}
+_PARTING_SECONDS = 2 * WATCH_DEADLINE
+
+
+def picture_of(network: DescribedNetwork, *, with_slots: bool) -> Picture:
+    """Return the picture of a network.
+
+    Args:
+        network: as a file has it.
+        with_slots: whether it is known which slots the plan uses.
+    """
+    order = network.in_order
+    place = {switch.name: number for number, switch in enumerate(order)}
+    target = " and ".join(_WORDS[each] for each in dict.fromkeys(each.target for each in order))
+    return Picture(
+        transport="switch",
+        ran_on="several machines",
+        target=target,
+        workers=tuple(
+            WorkerPlace(place[worker.switch], worker.port, told=bool(worker.metrics))
+            for worker in network.workers
+        ),
+        switches=tuple(
+            SwitchPlace(switch.name, int(number >= len(network.leaves)))
+            for number, switch in enumerate(order)
+        ),
+        cables=tuple(
+            CablePlace(f"{cable.leaf}-{cable.spine}", place[cable.leaf], place[cable.spine])
+            for cable in network.cables
+        ),
+        no_slots=f"not told by {target}" if with_slots else "not told without a plan",
+    )
+
+
+class Machines:
+    """The switches and workers of a network.
+
+    Args:
+        network: as a file has it.
+        gathering: what is told of them.
+        bank_slots: for each switch, leaves first, how many slots of each bank its plan uses, at
+            most; empty: nobody knows.
+    """
+
+    def __init__(
+        self, network: DescribedNetwork, gathering: Gathering, bank_slots: Sequence[int] = ()
+    ) -> None:
+        self._network = network
+        self._gathering = gathering
+        self._picture = picture_of(network, with_slots=bool(bank_slots))
+        self._lock = threading.Lock()
+        self._up: list[bool | None] = [None] * len(network.in_order)
+        self._session = 0
+        clients = [
+            client_of(switch, primary=False, deadline=WATCH_DEADLINE) for switch in network.in_order
+        ]
+        slots: Sequence[Sequence[int]] = [
+            # BMv2 would only refuse it.
+            bank_slots[place : place + 1] if switch.target is SwitchTarget.EMBEDDED else ()
+            for place, switch in enumerate(network.in_order)
+        ]
+        self._switches = [
+            Switches([client], own) for client, own in zip(clients, slots, strict=True)
+        ]
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Ask all of them twice a second, as long as the block runs.
+
+        Yields:
+            Once it has begun.
+        """
+        self._gathering.begin(self._picture)
+        over = threading.Event()
+        threads = [
+            threading.Thread(target=run, args=(over,), name=name, daemon=True)
+            for name, run in self._asks()
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            end = time.monotonic() + _PARTING_SECONDS
+            for thread in threads:
+                # A name that is still looked for is not waited for.
+                thread.join(max(0.0, end - time.monotonic()))
+
+    def _asks(self) -> Iterator[tuple[str, Callable[[threading.Event], None]]]:
+        for place, switch in enumerate(self._network.in_order):
+            yield f"switch {switch.name}", partial(self._follow_switch, place)
+        for number, worker in enumerate(self._network.workers):
+            where = worker.metrics_place
+            if where is not None:
+                ask = partial(self._ask_worker, number, *where)
+                yield f"worker {number}", partial(again_and_again, ask)
+
+    def _follow_switch(self, place: int, over: threading.Event) -> None:
+        try:
+            again_and_again(partial(self._ask_switch, place), over)
+        finally:
+            self._switches[place].close()
+
+    def _ask_switch(self, place: int) -> None:
+        (reading,), (slots,) = self._switches[place].read()
+        (up,) = self._switches[place].up()
+        with self._lock:
+            self._up[place] = up
+            if reading is not None and place == 0:
+                self._note_session(reading.session.session)
+            self._gathering.step(self._words())
+            self._gathering.switch(place, reading, slots, up=up)
+
+    def _note_session(self, session: int) -> None:
+        """Begin anew with another session; a switch that was restarted serves none at first."""
+        if session and session != self._session:
+            self._session = session
+            self._gathering.begin(self._picture, at_zero=True)
+
+    def _words(self) -> str:
+        names = [switch.name for switch in self._network.in_order]
+        gone = [name for name, up in zip(names, self._up, strict=True) if up is False]
+        if gone:
+            return f"no answer of {', '.join(gone)}"
+        return f"session {self._session}" if self._session else "no session yet"
+
+    def _ask_worker(self, number: int, host: str, port: int) -> None:
+        try:
+            values = told_values(ask_metrics(host, port), number)
+        except MetricsError:
+            self._gathering.no_answer(number)
+            return
+        self._gathering.worker(number, values)
+
+
+def again_and_again(ask: Callable[[], None], over: threading.Event) -> None:
+    """Ask twice a second until it is over."""
+    while not over.is_set():
+        ask()
+        over.wait(EVERY)
