@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.fetched import FetchedFeatures
 from switchgnn.host.innetwork.inbox import Inbox, Packet
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
@@ -64,6 +65,7 @@ class BlockExchange:
         self._tally = endpoint.tally
         self._barrier = barrier
         self._receiver = receiver
+        self._fetched = FetchedFeatures()
         self._on_share = on_share
 
     def run(
@@ -92,7 +94,13 @@ class BlockExchange:
         place = (round_number, schedule.block_id, fragment)
         schedule.frames.fill(round_number, fragment, lanes)
         sender = FeatureSender(self._endpoint, schedule.frames)
-        receiver = self._receiver(self._endpoint, schedule, place=place, began=self._clock.now())
+        receiver = self._receiver(
+            self._endpoint,
+            schedule,
+            place=place,
+            began=self._clock.now(),
+            fetched=self._fetched.of(round_number, fragment),
+        )
         if sieve is not None:
             sieve.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
         self._drive(_Fragment(place, sender, receiver, sieve))

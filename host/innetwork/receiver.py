@@ -11,7 +11,8 @@ Three steps, each only when the one before did not help:
 2. If the slot is not complete, and stays as it is, a contribution was lost inside
    the switch. The worker *fetches* the features of that sum's sources from their
    owners, which releases the slot, and adds them itself.
-3. A feature that was fetched serves every sum of this worker that needs it.
+3. A feature that was fetched serves every sum of this worker that needs it, also in later
+   blocks of the round.
 
 A sum is either one result of the switch with the expected count, or the worker's
 own sum of all raw features: never a mixture (invariant 2).
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.innetwork.fetched import Features
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, LANES, Header, Kind
 
@@ -66,6 +68,7 @@ class SumReceiver:
         schedule: the block.
         place: round, block and fragment.
         began: when the fragment was begun, in seconds of the endpoint's clock.
+        fetched: the features that are here already; those that are fetched are added.
 
     Attributes:
         awaited: uint8[Q], what each sum is: HERE, AWAITED or IN_DOUBT.
@@ -81,6 +84,7 @@ class SumReceiver:
         *,
         place: tuple[int, int, int],
         began: float,
+        fetched: Features | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._schedule = schedule
@@ -96,7 +100,7 @@ class SumReceiver:
         # In which order they are asked for; empty before anything is late.
         self._turns: dict[int, None] = {}
         self._doubts: dict[int, _Doubt] = {}
-        self._features: dict[int, NDArray[np.int32]] = {}
+        self._features: Features = {} if fetched is None else fetched
         self._wanted: dict[int, set[int]] = {}
         # When each of these was asked for first.
         self._asked_at: dict[int, float] = {}
@@ -146,23 +150,6 @@ class SumReceiver:
             if now - asked >= late and self._heard_at.get(owner, asked) <= asked
         ]
         return sorted(silent or oldest)
-
-    @property
-    def received(self) -> NDArray[np.bool_]:
-        """One bit per (sum, neighbour): what of each sum is here (paper, section 3.4).
-
-        A sum brings all its neighbours at once, a fetched feature itself only; so the bits
-        follow from what is missing, and need not be kept for every packet.
-
-        Returns:
-            bool[C], in the order of the schedule's ``neighbour_vertex``.
-        """
-        bits = np.ones(len(self._schedule.neighbour_vertex), dtype=np.bool_)
-        fetched = np.fromiter(self._features, dtype=np.int64)
-        for place in np.flatnonzero(self.awaited).tolist():
-            span = self._schedule.neighbour_slice(place)
-            bits[span] = np.isin(self._schedule.neighbour_vertex[span], fetched)
-        return bits
 
     def sums(self) -> NDArray[np.int32]:
         """Return int32[Q, 32], one sum per awaited vertex."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.innetwork.fetched import Features
 from switchgnn.host.innetwork.receiver import IN_DOUBT, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
@@ -48,6 +49,8 @@ class PartReceiver(SumReceiver):
 
     Args:
         endpoint, schedule, place, began: as ``SumReceiver`` takes them.
+        fetched: not used. It would hold all that overflows until the end of the round, which
+            has only this block.
     """
 
     # A sum is not right by its count alone.
@@ -60,6 +63,7 @@ class PartReceiver(SumReceiver):
         *,
         place: tuple[int, int, int],
         began: float,
+        fetched: Features | None = None,
     ) -> None:
         super().__init__(endpoint, schedule, place=place, began=began)
         self._parts: dict[int, _Part] = {}

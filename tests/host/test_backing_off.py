@@ -110,30 +110,6 @@ def test_a_slot_must_stand_still_for_half_the_time_of_its_block(receiver):
     assert any(header.kind is Kind.FETCH for header in receiver._endpoint.link.sent)
 
 
-def test_the_bits_of_reception(receiver, schedule):
-    """All of a sum that came, those fetched of one that did not, none of the rest."""
-    assert not receiver.received.any()
-    place, other = 0, 1
-    vertex, count = int(schedule.receive_vertex[place]), schedule.receive_count[place]
-    header = Header(kind=Kind.SUM, dst_id=vertex, count=count)
-    frame = memoryview(ADDRESSES.frame(header.pack(bytes(128))))
-    assert receiver.take_sum(header, frame, 1.1)
-    expected = np.zeros(len(schedule.neighbour_vertex), dtype=bool)
-    expected[schedule.neighbour_slice(place)] = True
-    assert np.array_equal(receiver.received, expected)
-
-    vertex = int(schedule.receive_vertex[other])
-    answer = Header(kind=Kind.MISSING, dst_id=vertex, count=1)
-    receiver.take_missing(answer, 1.2)
-    receiver.take_missing(answer, 99.0)
-    source = schedule.neighbours_of(other)[0]
-    fetched = Header(kind=Kind.FEATURE, src_id=source, resend=True)
-    frame = memoryview(ADDRESSES.frame(fetched.pack(bytes(128))))
-    assert receiver.take_feature(fetched, frame, 99.1)
-    bits = receiver.received[schedule.neighbour_slice(other)]
-    assert bits.sum() == (1 if len(schedule.neighbours_of(other)) > 1 else len(bits))
-
-
 def test_a_fetched_feature_makes_the_others_due(receiver):
     moments(receiver, 6)
     fetch_everything(receiver, 7.0)
