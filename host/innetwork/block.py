@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.fetched import FetchedFeatures
 from switchgnn.host.innetwork.inbox import Inbox, Packet
-from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.sieve import sift
+from switchgnn.host.innetwork.sums.fetched import FetchedFeatures
+from switchgnn.host.innetwork.sums.receiver import SumReceiver
+from switchgnn.host.innetwork.sums.sieve import sift
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Kind
 from switchgnn.host.wire.native.sums import SumSieve

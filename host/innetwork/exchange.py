@@ -23,10 +23,10 @@ from switchgnn.host.innetwork.expected_traffic import expected_traffic
 from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
 from switchgnn.host.innetwork.inbox import Inbox
 from switchgnn.host.innetwork.notice import Notifier
-from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.sieve import sieves
+from switchgnn.host.innetwork.sums.receiver import SumReceiver
+from switchgnn.host.innetwork.sums.sieve import sieves
 from switchgnn.host.pace import Pace
 from switchgnn.host.waiting import Waiting
 from switchgnn.host.wire.addresses import Addresses

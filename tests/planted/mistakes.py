@@ -32,7 +32,7 @@ MODEL = "tests/promela/test_model.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
 PARTS = "tests/host/innetwork/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
-SIEVE = "tests/host/innetwork/test_sieve.py"
+SIEVE = "tests/host/innetwork/sums/test_sieve.py"
 ROW_SIEVE = "tests/host/direct/test_sieve.py"
 
 
@@ -598,7 +598,7 @@ MISTAKES = (
         "lost_sums_not_recalled",
         "tests/recovery",
         "a sum that does not come is never asked for",
-        "host/innetwork/receiver.py",
+        "host/innetwork/sums/receiver.py",
         "        self._ask_some(_AT_ONCE if self._in_earnest else 1)\n        return True\n",
         "        return True\n",
         (f"{EXCHANGE}::test_lost_features_and_sums_are_repaired[multicast-1-2]",),

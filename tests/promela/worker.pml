@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The workers: host/innetwork/sender.py, receiver.py, responder.py and barrier.py. A worker is
+/* The workers: host/innetwork/sender.py, sums/receiver.py, responder.py and barrier.py. A worker is
  * one thread, so what it does about a packet happens at once. */
 
 byte place[WORKERS];   /* the tag that each worker is at */

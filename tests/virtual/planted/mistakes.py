@@ -144,7 +144,7 @@ def in_program(name, what, **options):
     return Planted(name, PROGRAM, what, in_program=change, **options)
 
 
-RECEIVER = "host/innetwork/receiver.py"
+RECEIVER = "host/innetwork/sums/receiver.py"
 SENDER = "host/innetwork/sender.py"
 HOST_BARRIER = "host/innetwork/barrier.py"
 BLOCK = "host/innetwork/block.py"

@@ -7,7 +7,7 @@
 
 namespace
 {
-// As in host/innetwork/receiver.py and host/round_trip.py.
+// As in host/innetwork/sums/receiver.py and host/round_trip.py.
 constexpr int kAtOnce = 16;
 constexpr Picoseconds kRecallShare = 4;
 constexpr int kAttemptsWhenAnswered = 3;

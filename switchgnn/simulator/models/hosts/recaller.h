@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Asks for sums that do not come. host/innetwork/receiver.py first asks for one; here sixteen are
+// Asks for sums that do not come. host/innetwork/sums/receiver.py first asks for one; here sixteen are
 // asked for from the start, as at the speed of hardware that is the time of a few packets. Nothing
 // is lost inside the switch here, so a sum comes sooner or later, and nothing is fetched.
 #ifndef SWITCHGNN_RECALLER_H

@@ -14,11 +14,11 @@ from switchgnn.host.innetwork.block import BlockExchange, _Fragment
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.inbox import Inbox
 from switchgnn.host.innetwork.notice import Notifier
-from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.sieve import sieves
+from switchgnn.host.innetwork.sums.receiver import SumReceiver
+from switchgnn.host.innetwork.sums.sieve import sieves
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, HEADER_AT, Header, Kind

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.fetched import Features
 from switchgnn.host.innetwork.schedule import BlockSchedule
+from switchgnn.host.innetwork.sums.fetched import Features
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, LANES, Header, Kind
 
 # For how many seconds a slot must have stood still before its features are fetched raw:
