@@ -28,7 +28,7 @@ from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATION_ON_PYTHON, COMBINATIONS, some_of, words_of
 from tests.support.processes import descendants, is_alive
 from tests.support.seeds import seeds
-from tests.support.speed import seconds_here
+from tests.support.stuck import STACKS_ON_ABORT, output_of
 from tests.support.waiting import wait_until
 
 LOOPBACK = choose("embedded", "loopback")
@@ -231,6 +231,7 @@ def test_the_summary_comes_when_it_is_interrupted(combination, stage, how, tmp_p
             env={
                 **os.environ,
                 **{"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"},
+                **STACKS_ON_ABORT,
                 "TMPDIR": str(scratch),
             },
         )
@@ -241,7 +242,7 @@ def test_the_summary_comes_when_it_is_interrupted(combination, stage, how, tmp_p
             # The impatient press twice.
             if how is signal.SIGINT:
                 process.send_signal(how)
-            report = json.loads(process.communicate(timeout=seconds_here())[0])
+            report = json.loads(output_of(process, Path(log.name)))
         finally:
             process.kill()
     assert process.returncode == 0

@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a program was doing that does not end."""
+
+import signal
+import subprocess
+
+import pytest
+
+from tests.support.speed import seconds_here
+
+# Of a program that is aborted Python writes where each thread is.
+STACKS_ON_ABORT = {"PYTHONFAULTHANDLER": "1"}
+_LAST_CHARACTERS = 4000
+
+
+def output_of(process, log):
+    """What it has printed; where it does not end in time, its threads and the end of its log.
+
+    Args:
+        process: started with STACKS_ON_ABORT, and its standard output as a pipe.
+        log: the file that its standard error goes to.
+    """
+    try:
+        return process.communicate(timeout=seconds_here())[0]
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        process.wait()
+        pytest.fail(f"It did not end: {log.read_text(errors='replace')[-_LAST_CHARACTERS:]}")
