@@ -21,7 +21,7 @@ from switchgnn.metrics import MetricsError, ask_metrics
 from switchgnn.network.described import DescribedNetwork, SwitchTarget
 
 _WORDS = {SwitchTarget.EMBEDDED: "the embedded switch", SwitchTarget.BMV2: "BMv2"}
-_PARTING_SECONDS = 2 * WATCH_DEADLINE
+_PARTING_SECONDS = 2.0
 
 
 def picture_of(network: DescribedNetwork, *, with_slots: bool) -> Picture:
@@ -94,29 +94,29 @@ class Machines:
         """
         self._gathering.begin(self._picture)
         over = threading.Event()
-        threads = [
-            threading.Thread(target=run, args=(over,), name=name, daemon=True)
-            for name, run in self._asks()
+        switches = [
+            _thread(f"switch {switch.name}", partial(self._follow_switch, place), over)
+            for place, switch in enumerate(self._network.in_order)
         ]
-        for thread in threads:
+        workers = [
+            _thread(f"worker {number}", partial(self._follow_worker, number, *place), over)
+            for number, worker in enumerate(self._network.workers)
+            if (place := worker.metrics_place) is not None
+        ]
+        for thread in (*switches, *workers):
             thread.start()
         try:
             yield
         finally:
             over.set()
+            # Each call has its deadline, and what gRPC does must not be cut off by the end of
+            # the program.
+            for thread in switches:
+                thread.join()
             end = time.monotonic() + _PARTING_SECONDS
-            for thread in threads:
+            for thread in workers:
                 # A name that is still looked for is not waited for.
                 thread.join(max(0.0, end - time.monotonic()))
-
-    def _asks(self) -> Iterator[tuple[str, Callable[[threading.Event], None]]]:
-        for place, switch in enumerate(self._network.in_order):
-            yield f"switch {switch.name}", partial(self._follow_switch, place)
-        for number, worker in enumerate(self._network.workers):
-            where = worker.metrics_place
-            if where is not None:
-                ask = partial(self._ask_worker, number, *where)
-                yield f"worker {number}", partial(again_and_again, ask)
 
     def _follow_switch(self, place: int, over: threading.Event) -> None:
         try:
@@ -147,6 +147,9 @@ class Machines:
             return f"no answer of {', '.join(gone)}"
         return f"session {self._session}" if self._session else "no session yet"
 
+    def _follow_worker(self, number: int, host: str, port: int, over: threading.Event) -> None:
+        again_and_again(partial(self._ask_worker, number, host, port), over)
+
     def _ask_worker(self, number: int, host: str, port: int) -> None:
         try:
             values = told_values(ask_metrics(host, port), number)
@@ -154,6 +157,12 @@ class Machines:
             self._gathering.no_answer(number)
             return
         self._gathering.worker(number, values)
+
+
+def _thread(
+    name: str, run: Callable[[threading.Event], None], over: threading.Event
+) -> threading.Thread:
+    return threading.Thread(target=run, args=(over,), name=name, daemon=True)
 
 
 def again_and_again(ask: Callable[[], None], over: threading.Event) -> None:

@@ -18,6 +18,8 @@ from switchgnn.network.described import DescribedNetwork
 from switchgnn.network.file import read_network
 from switchgnn.options.panels import OUTPUT
 
+_SIGNALS_HEARD_SECONDS = 1.0
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -70,7 +72,9 @@ def live(
             # What is told comes in other threads.
             with machines.asking(), show.looking(lambda: None):
                 tell_address(address)
-                threading.Event().wait()
+                # One that comes just before a wait begins is heard when it ends.
+                while not threading.Event().wait(_SIGNALS_HEARD_SECONDS):
+                    pass
         except KeyboardInterrupt:
             # Nothing else ends it, and the job goes on.
             words = "Nobody looks on any more; the job goes on."
