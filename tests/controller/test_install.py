@@ -19,7 +19,7 @@ from switchgnn.controller.errors import (
     VerificationError,
     WriteRefusedError,
 )
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.p4runtime.messages import default_update
 from switchgnn.controller.p4runtime.state import empty_state, read_default
 from tests.controller.fake_server import FakeSwitch
@@ -57,6 +57,16 @@ def test_a_second_install_writes_nothing_and_says_so(put, fake):
     assert (fake.updates, fake.pushes) == (updates, 1)
     assert "nothing to do" in report.sentences()[0]
     assert report.session == 1
+
+
+def test_what_a_share_needs_is_found_once_and_checked(network, program):
+    desired = DesiredStates(program)
+    share = Share(load_plan(PLAN), network, "nobody:1")
+    assert desired.of(share) is desired.of(replace(share, switch="somebody:1"))
+    other = desired.of(Share(load_plan(OTHER), star_network(4), "nobody:1"))
+    assert len(other.groups) != len(desired.of(share).groups)
+    with pytest.raises(PlanRefusedError, match="connect more"):
+        desired.of(Share(load_plan(OTHER), star_network(2), "nobody:1"))
 
 
 def test_a_new_session_is_one_update(put, fake):

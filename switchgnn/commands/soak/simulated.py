@@ -27,7 +27,7 @@ from switchgnn.virtual.soak import Soak, SoakFailure, SoakSums
 # For each failure that is made small.
 _SECONDS = 120.0
 # Objects that may come before the collector looks for rings among them.
-_OBJECTS = 10_000
+_OBJECTS = 50_000
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "switch_clock": (None, (c_double,)),
     "switch_receive": (None, (c_int, c_char_p, c_uint64)),
     "switch_again": (c_int, (c_uint64,)),
+    "switch_drain": (None, ()),
     "switch_take": (c_int, (c_int, c_char_p, c_uint64, c_uint64)),
     "switch_tick": (c_double, (c_double,)),
     "switch_captured": (c_uint64, (c_char_p, c_uint64)),

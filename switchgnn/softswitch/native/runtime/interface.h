@@ -53,11 +53,14 @@ int switch_take(Switch* s, int port, const u8* data, u64 length, u64 limit) {
     s->receive(port, data, length);
     return switch_again(s, limit);
 }
+void switch_drain(Switch* s) {
+    s->drain();
+    s->flush_all();
+}
 // Lets leave what may leave at a time; returns when there is more, -1: never.
 double switch_tick(Switch* s, double seconds) {
     switch_clock(s, seconds);
-    s->drain();
-    s->flush_all();
+    switch_drain(s);
     return s->queues.next_time();
 }
 // Moves what has left through captured ports into a room, as much as fits: of each frame its port
