@@ -59,8 +59,10 @@ class Interrupt:
         if self._looks == 0:
             self._timer_before = signal.setitimer(signal.ITIMER_REAL, 0.0)
             self._alarm_before = signal.signal(signal.SIGALRM, self._look_again)
+            # Again and again: a handler runs between two steps only, so one alarm that came just
+            # before a wait would be seen behind it (https://github.com/python/cpython/issues/98140).
+            signal.setitimer(signal.ITIMER_REAL, _LOOK_SECONDS, _LOOK_SECONDS)
         self._looks += 1
-        signal.setitimer(signal.ITIMER_REAL, _LOOK_SECONDS)
 
     def _look_again(self, _number: int, frame: FrameType | None) -> None:
         # One that was sent before it was forgotten may still come.

@@ -8,7 +8,6 @@ What is imported here is there before Ctrl-C ends the program without a tracebac
 import sys
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.interruptible import interruptible
 
 TYPE_CHECKING = False  # that of `typing`, which takes a while
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ def main() -> None:
     wrong, so a full disk must not end in a traceback.
     """
     try:
+        from switchgnn.interruptible import interruptible  # noqa: PLC0415  see above
+
         with interruptible():
             _application()(prog_name=_NAME)
     except SwitchGNNError as error:
