@@ -26,6 +26,7 @@ class PartsAskedFor(SwitchCheck):
         self._others = scenario.leaves - 1
         self._missing: Counter[Sum] = Counter()
         self._asked: Counter[Sum] = Counter()
+        self._noted_at = 0
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         """Compare what has left together, before anything else happens.
@@ -55,6 +56,17 @@ class PartsAskedFor(SwitchCheck):
                 if packet.flags & _RESEND and is_wrapped(packet):
                     noted = self._missing if kind == Kind.MISSING else self._asked
                     noted[packet.place, packet.destination] += 1
+                    self._noted_at = self.scene.scheduler.now
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Forget what has left only in part: a switch that is torn ends while it sends.
+
+        Args:
+            switch: which one.
+        """
+        if self._noted_at == self.scene.scheduler.now:
+            self._missing.clear()
+            self._asked.clear()
 
     def conclude(self, *, in_time: bool) -> None:
         """Compare what has left last.
