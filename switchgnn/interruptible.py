@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C that leaves no lock of a library taken."""
 
+import select
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 # What must not be left in the middle: locks, calls under way, shells, processes just started.
 _LIBRARIES = frozenset({"grpc", "mininet", "subprocess", "threading"})
@@ -15,6 +16,7 @@ _LOOK_SECONDS = 0.01
 # A thread that is found at the same place so often in a row waits there for something.
 _LOOKS_AT_ONE_PLACE = 3
 _MOST_LOOKS = 200
+_WAIT_SECONDS = 1.0
 
 
 class Interrupt:
@@ -82,6 +84,19 @@ def _in_library(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def wait_for_interrupt() -> NoReturn:
+    """Wait, in the main thread, until a signal ends it.
+
+    In pieces, for the reason above: a signal that comes just before a wait begins is heard when
+    that wait ends.
+
+    Raises:
+        KeyboardInterrupt: it has come, if that is what its handler does.
+    """
+    while True:
+        select.select([], [], [], _WAIT_SECONDS)
 
 
 @contextmanager

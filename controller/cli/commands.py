@@ -36,6 +36,7 @@ from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.watch import WATCH_DEADLINE, Watched, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
+from switchgnn.interruptible import wait_for_interrupt
 from switchgnn.network import Network
 from switchgnn.options.groups import with_groups
 from switchgnn.p4src import Program, load_program, load_strawman
@@ -236,7 +237,7 @@ def metrics(
         with serve_metrics(switches.collect, listen, port) as found:
             typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
             sys.stdout.flush()
-            threading.Event().wait()
+            wait_for_interrupt()
     finally:
         switches.close()
 

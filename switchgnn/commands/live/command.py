@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn live`: a job on several machines in the browser, as it goes."""
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +12,11 @@ from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.live.options import check_page_installed, tell_address
 from switchgnn.controller.described import parts_for
 from switchgnn.controller.slots_in_use import bank_slots
+from switchgnn.interruptible import wait_for_interrupt
 from switchgnn.metrics import check_installed
 from switchgnn.network.described import DescribedNetwork
 from switchgnn.network.file import read_network
 from switchgnn.options.panels import OUTPUT
-
-_SIGNALS_HEARD_SECONDS = 1.0
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -72,9 +70,7 @@ def live(
             # What is told comes in other threads.
             with machines.asking(), show.looking(lambda: None):
                 tell_address(address)
-                # One that comes just before a wait begins is heard when it ends.
-                while not threading.Event().wait(_SIGNALS_HEARD_SECONDS):
-                    pass
+                wait_for_interrupt()
         except KeyboardInterrupt:
             # Nothing else ends it, and the job goes on.
             words = "Nobody looks on any more; the job goes on."

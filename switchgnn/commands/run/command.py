@@ -3,7 +3,6 @@
 """`switchgnn run`: everything from a graph to verified sums."""
 
 import json
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +35,7 @@ from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, St
 from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
+from switchgnn.interruptible import wait_for_interrupt
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT
 from switchgnn.p4src import load_program
@@ -276,7 +276,7 @@ def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
         soft_wrap=True,
     )
     try:
-        signal.pause()
+        wait_for_interrupt()
     except KeyboardInterrupt:
         return
 
