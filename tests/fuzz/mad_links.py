@@ -4,7 +4,6 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, Header, Kind, unpack_header
@@ -123,7 +122,7 @@ class LyingLink(WrappedLink):
         if block == header.block_id and draw.random() < 0.2:
             kind = Kind.FETCH if draw.random() < 0.05 else Kind.RECALL
             source = draw.choice(self._vertices)
-            asking = replace(header, kind=kind, src_id=source, dst_id=vertex, count=0, echo=False)
+            asking = header._replace(kind=kind, src_id=source, dst_id=vertex, count=0, echo=False)
             yield asking.pack(b"")
 
 
