@@ -48,7 +48,11 @@ class BarrierWaits(PacketCheck):
             packet: it.
         """
         place = packet.place
-        late = [other for other, latest in self._latest.items() if latest < place]
+        late = [
+            other
+            for other, latest in self._latest.items()
+            if latest < place and not self.opened_unheard(other, place)
+        ]
         if late and not self._means_nothing(worker, place):
             self.scene.violated(
                 "barrier waits",

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from switchgnn.host.wire.header import SESSION_MASK, Kind
+from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, Kind
 from switchgnn.virtual.checks.check import Check, SwitchCheck
 from switchgnn.virtual.checks.packets.packet import (
     Packet,
@@ -49,6 +49,17 @@ class PacketCheck(Check):
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Note that a switch is about to forget all."""
+
+    def opened_unheard(self, worker: int, place: tuple[int, int, int]) -> bool:
+        """Tell whether a worker may have opened a round before packets were looked at.
+
+        Switches know a session a moment before workers begin, and somebody mad may guess it.
+
+        Args:
+            worker: which one.
+            place: round, block and fragment.
+        """
+        return place[1] == OPENING_BLOCK and not self.scene.honest(worker)
 
 
 # What looks at packets, by their kinds.

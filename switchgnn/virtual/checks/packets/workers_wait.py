@@ -30,7 +30,11 @@ class WorkersWait(PacketCheck):
         place, before = packet.place, self._latest[worker]
         if place <= before or packet.resent:
             return
-        behind = [other for other, latest in self._latest.items() if latest < before]
+        behind = [
+            other
+            for other, latest in self._latest.items()
+            if latest < before and not self.opened_unheard(other, before)
+        ]
         if behind and self.scene.honest(worker) and not self.scene.lawless:
             self.scene.violated(
                 "workers wait",
