@@ -53,7 +53,7 @@ def test_it_starts_the_switch_with_options_that_it_has():
     assert command == "switch"
     options = switch_options([*words, "--port", "1=eth:enp1s0"])
     [volume] = given("VOLUME")
-    assert Path(volume) == options["state"].parent
+    assert Path(volume) == Path(options["state"]).parent
     [port] = given("EXPOSE")
     assert options["grpc"].endswith(f":{port}")
 

@@ -34,7 +34,7 @@ def test_the_first_command_has_the_options_that_it_is_given():
     assert (program, group, command) == ("switchgnn", "controller", "metrics")
     found = get_command(app).commands[command]
     with found.make_context(command, words) as context:
-        assert context.params["address"] == ["127.0.0.1:9559"]
+        assert list(context.params["address"]) == ["127.0.0.1:9559"]
 
 
 @pytest.mark.whole
