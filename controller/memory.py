@@ -73,11 +73,6 @@ class MemoryUse:
         """Of all cells together."""
         return sum(register.bytes for register in self.registers)
 
-    @property
-    def too_large(self) -> tuple[Use, ...]:
-        """Those of which the program has fewer."""
-        return tuple(use for use in (*self.tables, *self.registers) if not use.fits)
-
 
 def memory_of(plan: SwitchPlan, layout: Layout, network: Network) -> MemoryUse:
     """Count what a plan takes of a switch, without making its entries.

@@ -48,6 +48,15 @@ def described(descr="'<i8'", shape="(3,)", more="", version=(1, 0)):
     return header(text, version) + bytes(24)
 
 
+def of_endless_text():
+    """What is said of text of 8 GB: older NumPys take its size for a negative one."""
+    try:
+        np.dtype("<U2147483647")
+    except TypeError:
+        return "cannot be understood"
+    return "not a single value"
+
+
 def refused(data, kinds=None, **options):
     with pytest.raises(ArraysError) as error:
         read_npz(data, {"a": NUMBERS} if kinds is None else kinds, where="x", remedy="y", **options)
@@ -109,8 +118,7 @@ def test_optional_and_other_arrays():
         (described(descr="[('a', '<i8')]"), "not a single value or a row or a table of"),
         (described(descr="'<i9'"), "cannot be understood"),
         (described(descr="'<U0'"), "items of no size"),
-        # Older NumPys take the size for a negative one.
-        (described(descr="'<U2147483647'"), " is refused"),
+        (described(descr="'<U2147483647'"), of_endless_text()),
         (described(descr="'<U6'", shape="(1,)"), "not a single value"),
         (described(shape="(1, 1, 3)"), "not a single value or a row or a table of"),
         (described(more="'more': 1"), "cannot be understood"),
