@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C that leaves no lock of a library taken."""
+"""Ctrl-C that leaves no lock of a library taken, and no folder that nobody knows of."""
 
 import select
 import signal
@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
-# What must not be left in the middle: locks, calls under way, shells, processes just started.
-_LIBRARIES = frozenset({"grpc", "mininet", "subprocess", "threading"})
+# What must not be left in the middle: locks, calls under way, shells, and processes or folders
+# just made, which nobody else knows of yet.
+_LIBRARIES = frozenset({"grpc", "mininet", "subprocess", "tempfile", "threading"})
 _LOOK_SECONDS = 0.01
 # A thread that is found at the same place so often in a row waits there for something.
 _LOOKS_AT_ONE_PLACE = 3
@@ -25,9 +26,10 @@ class Interrupt:
     Python lets a handler raise between any two steps. Within
     ``threading.Condition.__exit__`` that leaves the lock taken for ever, and
     what cleans up behind it waits for the lock: about one in fifty commands
-    that were told to end while gRPC wrote to a switch never did. So the
-    interrupt waits while such a library has been called and goes on; where it
-    stands still it waits for something, and may be interrupted.
+    that were told to end while gRPC wrote to a switch never did. Within
+    ``tempfile.mkdtemp`` it leaves a folder for ever. So the interrupt waits
+    while such a library has been called and goes on; where it stands still it
+    waits for something, and may be interrupted.
     """
 
     def __init__(self) -> None:

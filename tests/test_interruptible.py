@@ -3,6 +3,7 @@
 """Ctrl-C ends work, and leaves no lock of a library taken."""
 
 import os
+import shutil
 import signal
 import threading
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import pytest
 
 from switchgnn import interruptible as subject
 from switchgnn.interruptible import Interrupt, interruptible
+from switchgnn.private_folder import private_folder
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -84,6 +86,37 @@ def test_code_of_ours_is_interrupted_at_once():
     with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
         pytest.fail("It went on.")
+
+
+def test_a_folder_that_was_just_made_is_removed(tmp_path, monkeypatch):
+    make = os.mkdir
+
+    def interrupted(*args):
+        make(*args)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(os, "mkdir", interrupted)
+    expected = pytest.raises(KeyboardInterrupt)
+    here = private_folder("test-", str(tmp_path))
+    with handlers_unchanged(), interruptible(), expected, here as folder:
+        assert folder.is_dir()
+        be_interrupted()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_being_removed_is_removed(tmp_path, monkeypatch):
+    remove = shutil.rmtree
+
+    def interrupted(*args, **options):
+        signal.raise_signal(signal.SIGINT)
+        remove(*args, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        with private_folder("test-", str(tmp_path)):
+            pass
+        be_interrupted()
+    assert not list(tmp_path.iterdir())
 
 
 def test_who_waits_in_a_library_is_interrupted():

@@ -83,7 +83,8 @@ def _parent(path: Path) -> Path:
 def _try(option: str, path: Path, place: Path) -> None:
     """Make a folder for a moment, because permissions alone do not tell."""
     try:
-        Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=place)).rmdir()
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=place):
+            pass
     except OSError as error:
         # Of a place like /proc the system says that the new folder does not exist.
         why = (

@@ -4,7 +4,6 @@
 
 import ctypes
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,15 +24,15 @@ def replacing(target: Path) -> Iterator[Path]:
         OSError: a folder cannot be made, or not take its place.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        # mkdtemp makes folders that only their owner may enter; workers may run as others.
+    # After the swap this is the old folder, after a failure the unfinished new one.
+    with tempfile.TemporaryDirectory(
+        prefix=f".{target.name}.", dir=target.parent, ignore_cleanup_errors=True
+    ) as name:
+        temporary = Path(name)
+        # Only its owner may enter it; workers may run as others.
         temporary.chmod(0o755)
         yield temporary
         swap_into_place(temporary, target)
-    finally:
-        # After the swap this is the old folder, after a failure the unfinished new one.
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def swap_into_place(new: Path, target: Path) -> None:
