@@ -12,6 +12,7 @@ from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop
 from switchgnn.controller.controls.pool import Pool, has_pool
+from switchgnn.controller.controls.partial import Partial
 from switchgnn.controller.controls.result import Result
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.controls.source import Source
@@ -43,6 +44,7 @@ def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_thresh
         Forward(layout).rows(plan, network),
         Source(layout).rows(plan, network),
         Destination(layout).rows(plan, network),
+        Partial(layout).rows(plan),
         Fanout(layout).rows(plan),
         Result(layout).rows(plan, network),
         Departure(layout).rows(plan, network),

@@ -9,6 +9,7 @@ from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.destination import Destination
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.partial import Partial
 from switchgnn.controller.controls.result import Result
 from switchgnn.controller.controls.source import LAST_TAGS_REGISTER, Source
 from switchgnn.controller.controls.worker import Worker
@@ -87,11 +88,12 @@ def memory_of(plan: SwitchPlan, layout: Layout, network: Network) -> MemoryUse:
     """
     worker, forward, departure = Worker(layout), Forward(layout), Departure(layout)
     fanout, source = Fanout(layout), Source(layout)
-    destination, result = Destination(layout), Result(layout)
+    destination, partial, result = Destination(layout), Partial(layout), Result(layout)
     tables = (
         _table(fanout.table, fanout.count(plan)),
         _table(source.table, source.count(plan)),
         _table(destination.table, destination.count(plan)),
+        _table(partial.table, partial.count(plan)),
         _table(result.table, result.count(plan)),
         _table(worker.table, len(worker.rows(plan, network))),
         _table(forward.table, len(forward.rows(plan, network))),

@@ -13,6 +13,7 @@ from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.destination import Destination
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.partial import Partial
 from switchgnn.controller.controls.result import Result
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.controls.source import Source
@@ -148,6 +149,7 @@ def _readers(layout: Layout) -> dict[str, Callable[[Rows], list[Record]]]:
         Forward(layout),
         Source(layout),
         Destination(layout),
+        Partial(layout),
         Fanout(layout),
         Result(layout),
         Departure(layout),

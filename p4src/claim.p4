@@ -14,6 +14,7 @@
 #include "destination.p4"
 #include "source.p4"
 #include "ownership.p4"
+#include "partial.p4"
 #include "passage.p4"
 #include "recovery.p4"
 
@@ -23,6 +24,7 @@ control Claim(inout headers_t hdr,
     Destination() destination;
     Source()      source;
     Ownership()   ownership;
+    Partial()     partial;
     Passage()     passage;
     Recovery()    recovery;
 
@@ -30,8 +32,9 @@ control Claim(inout headers_t hdr,
     counter(MAX_WORKERS, CounterType.packets) releases;
 
     apply {
-        // An ordinary feature names no destination. That of a fetch from above is not here.
-        if ((hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1)
+        // A vertex's feature names no destination. That of a fetch from above is not here.
+        if ((hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1
+                    || IS_PARTIAL(hdr.switchgnn.src_id))
                 && (hdr.switchgnn.kind != kind_t.FETCH || meta.from_above == 0)) {
             destination.apply(hdr, meta);
         }
@@ -45,6 +48,9 @@ control Claim(inout headers_t hdr,
             ownership.apply(hdr, meta);
             if (meta.outcome == AGGREGATED && hdr.switchgnn.kind == kind_t.FETCH) {
                 releases.count((bit<32>) meta.worker);
+            } else if (meta.outcome == AGGREGATED && hdr.switchgnn.kind == kind_t.FEATURE
+                       && IS_PARTIAL(hdr.switchgnn.src_id)) {
+                partial.apply(hdr, meta);
             }
         }
         if (meta.outcome == AGGREGATED) {

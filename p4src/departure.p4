@@ -44,8 +44,8 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
     // of what workers send, so Level does not follow from what a packet says of itself.
     action make_partial() {
         hdr.switchgnn.kind = kind_t.FEATURE;
-        hdr.switchgnn.src_id = meta.destination;
-        hdr.switchgnn.dst_id = 0;
+        hdr.switchgnn.src_id = meta.partial;
+        hdr.switchgnn.dst_id = meta.destination;
         hdr.switchgnn.count = meta.sum.count;
         hdr.switchgnn.resend = 0;
         hdr.switchgnn.level = 1;
@@ -93,7 +93,7 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
     }
 
     apply {
-        if (meta.send_sum == 1 && meta.partial == 1) {
+        if (meta.send_sum == 1 && meta.partial != 0) {
             make_partial();
         } else if (meta.send_sum == 1) {
             sum.apply(hdr, meta.sum, meta.destination);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Into which slots a source's feature goes: for each hop of the loop at most
-// one (slot, expected count) per bank.
+// one (slot, expected count) per bank. A partial sum needs no entry, see Partial.
 #ifndef _FANOUT_
 #define _FANOUT_
 
@@ -11,10 +11,9 @@
 #include "sizes.p4"
 
 control Fanout(in headers_t hdr, inout metadata_t meta) {
-    // count is the number of contributions that the source may carry, last_bank
-    // the highest bank that the entry uses; last_hop says that no entry with a
-    // higher hop follows. expected 0: the bank is not used.
-    action set_slots(count_t count, bit<1> last_hop, bit<4> last_bank,
+    // last_bank is the highest bank that the entry uses; last_hop says that no
+    // entry with a higher hop follows. expected 0: the bank is not used.
+    action set_slots(bit<1> last_hop, bit<4> last_bank,
                      slot_t slot0, count_t expected0,
                      slot_t slot1, count_t expected1,
                      slot_t slot2, count_t expected2,
@@ -23,7 +22,6 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
                      slot_t slot5, count_t expected5,
                      slot_t slot6, count_t expected6,
                      slot_t slot7, count_t expected7) {
-        meta.count = count;
         meta.last_hop = last_hop;
         meta.last_bank = last_bank;
         meta.slots = { slot0, expected0, slot1, expected1,
@@ -52,7 +50,7 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (fanout.apply().hit) {
-            if (hdr.switchgnn.count != meta.count) {
+            if (hdr.switchgnn.count != 1) {
                 meta.outcome = WRONG_COUNT;
             }
         }

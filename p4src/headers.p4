@@ -5,10 +5,12 @@
 #ifndef _HEADERS_
 #define _HEADERS_
 
+#include "sizes.p4"
+
 typedef bit<9>    port_t;
 typedef bit<32>   vertex_t;
 typedef bit<16>   worker_t;
-typedef bit<24>   slot_t;
+typedef bit<SLOT_BITS> slot_t;
 typedef bit<16>   count_t;
 typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
@@ -29,6 +31,9 @@ const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 const bit<16> SUM_LENGTH = 20 + 26 + 128;
 const bit<16> BARE_LENGTH = 20 + 26;
 const bit<16> WAITING_LENGTH = 20 + 26 + 28 + 16;
+
+// Ids of sources from 2^31 on are partial sums; a feature of one names its destination.
+#define IS_PARTIAL(id) (id[31:31] == 1)
 
 // What Count of a WAITING says: why a `done` is not taken.
 const count_t REFUSAL_NONE        = 0;

@@ -23,6 +23,7 @@
 #include "notice.p4"
 #include "claim.p4"
 #include "fanout.p4"
+#include "own_slot.p4"
 #include "seen.p4"
 #include "accepted.p4"
 #include "outcome.p4"
@@ -45,6 +46,7 @@ control SwitchIngress(inout headers_t hdr,
     Notice()    notice;
     Claim()     claim;
     Fanout()    fanout;
+    OwnSlot()   own_slot;
     Seen()      seen;
     Accepted()  accepted;
     Outcome()   outcome;
@@ -96,8 +98,13 @@ control SwitchIngress(inout headers_t hdr,
                 claim.apply(hdr, meta, standard_metadata);
             }
         }
-        if (meta.outcome == AGGREGATED && meta.loop.finished == 0) {
-            fanout.apply(hdr, meta);
+        if (meta.loop.finished == 0) {
+            if (meta.outcome == AGGREGATED && !IS_PARTIAL(hdr.switchgnn.src_id)) {
+                fanout.apply(hdr, meta);
+            } else if (meta.outcome == AGGREGATED || meta.outcome == RECALLED
+                       || meta.outcome == FETCHED || meta.look_again == 1) {
+                own_slot.apply(meta);
+            }
         }
         if (meta.loop.pass_number == 0) {
             if (meta.outcome == AGGREGATED) {

@@ -59,13 +59,14 @@ struct metadata_t {
     slot_t       destination_slot;
     count_t      destination_expected;
     port_t       destination_above;  // to the switch above that completes the sum; 0: this does
+    // Partial
+    worker_set_t partial_senders;
     // Passage
     bit<1>       look_again;  // at the slot here, whose part may have been lost above
     // Fanout
     slots_t      slots;
     bit<4>       last_bank;
     bit<1>       last_hop;
-    count_t      count;
     // Banks
     bit<96>      oldest;  // the least and the largest state of a slot of this tag
     bit<96>      newest;
@@ -78,7 +79,7 @@ struct metadata_t {
     vertex_t     destination;
     port_t       result_port;
     bit<16>      result_group;
-    bit<1>       partial;  // it goes up, and `destination` is the id of the partial sum
+    vertex_t     partial;  // the id under which the sum goes up as a partial one; 0: it is complete
     // What leaves, decided in ingress and written in egress.
     bit<1>       send_sum;
     bit<1>       send_ack;

@@ -30,11 +30,6 @@ control Recovery(inout headers_t hdr,
         hdr.switchgnn.count = count;
     }
 
-    // Only the destination's own slot, in the bank where it is.
-    action no_slots() {
-        meta.slots = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
-    }
-
     apply {
         if (hdr.switchgnn.kind == kind_t.FEATURE) {
             // To its worker, to the leaf of its worker, or to a switch above.
@@ -50,32 +45,6 @@ control Recovery(inout headers_t hdr,
             } else {
                 meta.outcome = RECALLED;
                 touch(0);
-            }
-            no_slots();
-            if (meta.destination_bank == 0) {
-                meta.slots.slot0 = meta.destination_slot;
-                meta.slots.expected0 = meta.destination_expected;
-            } else if (meta.destination_bank == 1) {
-                meta.slots.slot1 = meta.destination_slot;
-                meta.slots.expected1 = meta.destination_expected;
-            } else if (meta.destination_bank == 2) {
-                meta.slots.slot2 = meta.destination_slot;
-                meta.slots.expected2 = meta.destination_expected;
-            } else if (meta.destination_bank == 3) {
-                meta.slots.slot3 = meta.destination_slot;
-                meta.slots.expected3 = meta.destination_expected;
-            } else if (meta.destination_bank == 4) {
-                meta.slots.slot4 = meta.destination_slot;
-                meta.slots.expected4 = meta.destination_expected;
-            } else if (meta.destination_bank == 5) {
-                meta.slots.slot5 = meta.destination_slot;
-                meta.slots.expected5 = meta.destination_expected;
-            } else if (meta.destination_bank == 6) {
-                meta.slots.slot6 = meta.destination_slot;
-                meta.slots.expected6 = meta.destination_expected;
-            } else {
-                meta.slots.slot7 = meta.destination_slot;
-                meta.slots.expected7 = meta.destination_expected;
             }
         }
     }

@@ -19,9 +19,9 @@ control Result(in headers_t hdr, inout metadata_t meta) {
         meta.send_sum = 1;
     }
 
-    action set_partial(vertex_t source, port_t port, bit<16> group) {
-        meta.destination = source;
-        meta.partial = 1;
+    action set_partial(vertex_t vertex, vertex_t source, port_t port, bit<16> group) {
+        meta.destination = vertex;
+        meta.partial = source;
         meta.result_port = port;
         meta.result_group = group;
         meta.send_sum = 1;

@@ -14,6 +14,13 @@ const bit<32> SLOT_MEMORY_BYTES = 10485760;
 // the paper recirculates for. Eight banks are eight additions per pass.
 const bit<32> BANKS = 8;
 const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
+// Of a slot's number in its bank: enough, and no more, as each entry has it eight times.
+// A main file may have more.
+#ifndef SLOT_BITS
+#define SLOT_BITS 14
+#endif
+const bool SLOTS_HAVE_NUMBERS = static_assert(SLOTS_PER_BANK <= 32w1 << SLOT_BITS,
+                                              "SLOT_BITS is too small for SLOTS_PER_BANK");
 
 const bit<32> MAX_SOURCES = 1 << 18;
 const bit<32> MAX_ENTRIES = 1 << 22;

@@ -88,6 +88,7 @@ class RawLoad:
             1,
             part.send_source,
             group_size=_GROUP,
+            destinations=part.send_destination,
             session=self._bed.session,
         )
         return _Port(link, frames, part)

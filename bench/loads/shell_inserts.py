@@ -34,7 +34,6 @@ def insert(sh, source: int) -> None:  # noqa: ANN001
     entry.match["block_id"] = "1"
     entry.match["src_id"] = str(source)
     entry.match["hop"] = "0"
-    entry.action["count"] = "1"
     entry.action["last_hop"] = "1"
     entry.action["last_bank"] = "7"
     for bank in range(BANKS):

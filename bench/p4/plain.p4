@@ -6,6 +6,8 @@
 #include <core.p4>
 #include <v1model.p4>
 
+// All slots are in one bank.
+#define SLOT_BITS 24
 #include "../../p4src/sum.p4"
 #include "plain_banks.p4"
 #include "../../p4src/parser.p4"

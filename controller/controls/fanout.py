@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the table of fanout.p4: into which slots a source's feature goes."""
+"""Fills the table of fanout.p4: into which slots a source's feature goes.
+
+Partial sums need no entries here: they name their destination, see ``partial.py``.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +11,8 @@ from numpy.typing import NDArray
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows, records
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
+from switchgnn.planner.plan.plan import SwitchPart
 
 ACTION = "set_slots"
 
@@ -26,23 +31,24 @@ class Fanout:
 
     def count(self, plan: SwitchPlan) -> int:
         """Return the number of entries."""
-        return len(plan.switch.entry_block)
+        return int(np.count_nonzero(_of_vertices(plan.switch)))
 
     def rows(self, plan: SwitchPlan) -> Rows:
-        """Return one entry for each (block, source, hop)."""
+        """Return one entry for each (block, source, hop), of sources that are vertices."""
         switch = plan.switch
-        used = switch.entry_expected > 0
+        some = _of_vertices(switch)
+        expected, slot = switch.entry_expected[some], switch.entry_slot[some]
+        used = expected > 0
         values: dict[str, Value] = {
-            "block_id": switch.entry_block,
-            "src_id": switch.entry_source,
-            "hop": switch.entry_hop,
-            "count": switch.entry_count,
-            "last_hop": switch.entry_last.astype(np.uint8),
+            "block_id": switch.entry_block[some],
+            "src_id": switch.entry_source[some],
+            "hop": switch.entry_hop[some],
+            "last_hop": switch.entry_last[some].astype(np.uint8),
             "last_bank": _last_bank(used),
         }
         for bank in range(self.banks):
-            values[f"slot{bank}"] = np.where(used[:, bank], switch.entry_slot[:, bank], 0)
-            values[f"expected{bank}"] = switch.entry_expected[:, bank]
+            values[f"slot{bank}"] = np.where(used[:, bank], slot[:, bank], 0)
+            values[f"expected{bank}"] = expected[:, bank]
         return make_rows(self.table, ACTION, values, len(used))
 
     def records(self, rows: Rows) -> list[Record]:
@@ -58,6 +64,11 @@ class Fanout:
                 if expected[bank][row]
             )
         return plain
+
+
+def _of_vertices(switch: SwitchPart) -> NDArray[np.bool_]:
+    own: NDArray[np.bool_] = switch.entry_source < FIRST_RESERVED_ID
+    return own
 
 
 def _last_bank(used: NDArray[np.bool_]) -> NDArray[np.intp]:

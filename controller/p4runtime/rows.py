@@ -13,6 +13,7 @@ from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Field
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.integer]
+# A matrix: the big-endian bytes of numbers that no machine word holds, one row each.
 Value = int | list[int] | Numbers
 Column = NDArray[np.uint64] | list[int]
 
@@ -153,6 +154,8 @@ def difference(present: Rows, desired: Rows) -> RowsDifference:
 def _big_endian(table: Table, field: Field, value: Value) -> Bytes:
     if isinstance(value, int | np.integer):
         return np.frombuffer(_number_bytes(table, field, int(value)), np.uint8)
+    if field.width > _WORD_BYTES and isinstance(value, np.ndarray) and value.ndim == 2:
+        return value.astype(np.uint8, copy=False)
     if field.width > _WORD_BYTES:
         joined = b"".join(_number_bytes(table, field, int(number)) for number in value)
         return np.frombuffer(joined, np.uint8).reshape(-1, field.width)

@@ -102,7 +102,13 @@ def _block_schedule(
     return BlockSchedule(
         block_id=block_id,
         frames=FeatureFrames(
-            addresses, block_id, sources, group_size, np.diff(row_bounds), session=session
+            addresses,
+            block_id,
+            sources,
+            group_size,
+            np.diff(row_bounds),
+            destinations=part.send_destination[sent],
+            session=session,
         ),
         send_row_indptr=row_bounds - row_bounds[0],
         send_row=part.send_row[row_bounds[0] : row_bounds[-1]],

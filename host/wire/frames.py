@@ -24,6 +24,7 @@ from switchgnn.host.wire.header import (
 )
 
 _SRC_ID = HEADER_AT
+_DST_ID = HEADER_AT + 4
 _BLOCK_ID = HEADER_AT + 8
 _COUNT = HEADER_AT + 10
 _KIND = HEADER_AT + 12
@@ -42,6 +43,8 @@ class FeatureFrames:
         sources: uint32[S], Src_id of each frame in send order.
         group_size: features that the switch acknowledges together.
         count: rows that each frame adds up, uint16[S] or one number for all.
+        destinations: Dst_id of each frame, uint32[S] or one number for all: the vertex that a
+            partial sum is for, otherwise 0.
         session: the number of the install.
     """
 
@@ -53,6 +56,7 @@ class FeatureFrames:
         group_size: int,
         count: NDArray[np.integer] | int = 1,
         *,
+        destinations: NDArray[np.uint32] | int = 0,
         session: int,
     ) -> None:
         size = len(sources)
@@ -61,6 +65,7 @@ class FeatureFrames:
         envelope = addresses.envelope(HEADER_BYTES + FRAGMENT_BYTES)
         self._frames[:, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
         self._write(_SRC_ID, sources.astype(">u4"))
+        self._write(_DST_ID, np.full(size, destinations, dtype=">u4"))
         self._write(_BLOCK_ID, np.full(size, block_id, dtype=">u2"))
         self._write(_COUNT, np.full(size, count, dtype=">u2"))
         self._frames[:, _KIND] = Kind.FEATURE

@@ -7,6 +7,8 @@
 #include <core.p4>
 #include <v1model.p4>
 
+// Of a destination's number in its bank.
+#define SLOT_BITS 24
 #include "sum.p4"
 #include "banks.p4"
 #include "../parser.p4"

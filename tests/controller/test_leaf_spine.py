@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What leaves and spines are told, and how they are told together or not at all."""
 
+import numpy as np
 import pytest
 from finsy.proto import rpc_code
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from switchgnn.controller import (
 from switchgnn.controller.cli import app
 from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.destination import Destination
+from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import (
     ALL_STATIONS_GROUP,
@@ -24,6 +26,7 @@ from switchgnn.controller.controls.loop import (
     Loop,
     result_group,
 )
+from switchgnn.controller.controls.partial import Partial
 from switchgnn.controller.controls.result import Result
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.controls.source import Source
@@ -133,10 +136,35 @@ def test_parts_go_up_and_sums_to_workers(plans, layout):
     up = rows.action_ids == partial.id
     ports, ids = (rows.param_columns(partial)[name] for name in ("port", "source"))
     assert set(ports[up]) <= {4, 5}
-    assert set(ports[~up]) <= {1, 2, 3}
+    whole = rows.param_columns(result.table.action("set_result"))
+    assert set(whole["port"][~up]) <= {1, 2, 3}
     assert sorted(ids[up]) == sorted(leaf.part.result_partial[leaf.part.result_partial > 0])
+    vertices = rows.param_columns(partial)["vertex"]
+    assert sorted(vertices[up]) == sorted(
+        leaf.part.switch.result_vertex[leaf.part.result_partial > 0]
+    )
     spine = Result(layout).rows(plans[2], NETWORKS.spines[0])
     assert not (spine.action_ids == partial.id).any()
+
+
+def test_a_spine_takes_parts_from_the_leaves_that_have_one(plans, layout):
+    spine, control = plans[2], Partial(layout)
+    part, switch = spine.part, spine.part.switch
+    slots = zip(switch.result_block, switch.result_bank, switch.result_slot, strict=True)
+    vertex = dict(zip(slots, switch.result_vertex.tolist(), strict=True))
+    leaf_of = dict(zip(switch.source_vertex.tolist(), switch.source_worker.tolist(), strict=True))
+    expected = dict.fromkeys(zip(part.route_block, part.route_vertex, strict=True), 0)
+    for entry, bank in zip(*np.nonzero(switch.entry_expected), strict=True):
+        block = switch.entry_block[entry]
+        leaf = leaf_of[int(switch.entry_source[entry])]
+        expected[block, vertex[block, bank, switch.entry_slot[entry, bank]]] |= part.members[leaf]
+    found = {
+        (each["block_id"], each["dst_id"]): int(each["senders"], 16)
+        for each in control.records(control.rows(spine))
+    }
+    assert found == expected
+    assert {number.bit_count() for number in expected.values()} == {2, 3, 5}
+    assert Fanout(layout).count(spine) == 0
 
 
 def test_destinations_say_who_completes_them(plans, layout):

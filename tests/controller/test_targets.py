@@ -53,6 +53,7 @@ def test_show_tells_what_is_there(served):
         "station": 4,
         "source": 60,
         "destination": 5,
+        "partial": 0,
         "fanout": 20 * 60 * 2,
         "result": 5,
         "departure": 3,

@@ -90,7 +90,7 @@ def swap_owners(content):
 def change_packets(content, worker, *, twice):
     """Let a worker send its first packet twice, or not at all."""
     part = content["workers"][worker]
-    for name in ("send_source", "send_row"):
+    for name in ("send_source", "send_destination", "send_row"):
         rows = part[name]
         part[name] = np.insert(rows, 0, rows[0]) if twice else rows[1:]
     part["send_row_indptr"] = np.arange(len(part["send_row"]) + 1)

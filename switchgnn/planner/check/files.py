@@ -22,7 +22,9 @@ from switchgnn.regular_file import read_regular
 
 Arrays = dict[str, NDArray[Any]]
 
-_VERSIONS = (2, 3)
+_VERSIONS = (2, 3, 4)
+# From this one on partial sums name their destinations.
+_NAMED = 4
 _SWITCH = {
     "source_vertex": "<u4",
     "source_worker": "<u2",
@@ -53,7 +55,7 @@ _WORKER = {
     "neighbour_worker": "<u2",
 }
 # A plan without these has packets of one row each.
-_OPTIONAL = {"entry_count": "<u2", "send_row_indptr": "<i8"}
+_OPTIONAL = {"entry_count": "<u2", "send_row_indptr": "<i8", "send_destination": "<u4"}
 _TABLES = ("entry_slot", "entry_expected")
 _REMEDY = "plan again"
 
@@ -71,6 +73,7 @@ class RawPlan:
         assignment: int32[V].
         switch: the arrays of switch.npz; `entry_count` is filled in where it is missing.
         workers: the arrays of each worker's file; `send_row_indptr` is filled in likewise.
+            `send_destination` is there from version 4 on.
     """
 
     manifest: dict[str, Any]
@@ -109,6 +112,11 @@ def read_raw_plan(folder: Path) -> RawPlan:
     counted = ["entry_count" in switch, *("send_row_indptr" in part for part in parts)]
     require(all(counted) or not any(counted), f"{folder}: only some files say what packets carry")
     switch.setdefault("entry_count", np.ones(len(switch["entry_block"]), dtype=np.uint16))
+    named = manifest["version"] >= _NAMED
+    require(
+        all(("send_destination" in part) == named for part in parts),
+        f"{folder}: a worker does not say for whom its partial sums are",
+    )
     for part in parts:
         part.setdefault("send_row_indptr", np.arange(len(part["send_row"]) + 1))
     return RawPlan(manifest, _assignment(content["assignment.npy"], folder), switch, parts)

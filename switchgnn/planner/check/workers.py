@@ -76,6 +76,7 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
             f"worker {worker}: {name} does not rise from 0 to {total} in {rows} steps",
         )
     for names, rows in (
+        (("send_destination",) if "send_destination" in part else (), sends),
         (("receive_row", "receive_count"), receives),
         (("neighbour_worker",), len(part["neighbour_vertex"])),
     ):
@@ -108,7 +109,7 @@ def _check_receives(plan: RawPlan, worker: int, part: Arrays) -> None:
 
 def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
     """Return the packets of all workers, in the order of the switch's entries."""
-    keys, rows, vertices = [], [], []
+    keys, rows, vertices, addressed = [], [], [], []
     source_ids = plan.switch["source_vertex"].astype(np.int64)
     source_worker = plan.switch["source_worker"]
     for worker, part in enumerate(plan.workers):
@@ -127,6 +128,8 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
         keys.append((_blocks(part["send_indptr"]) << 32) | ids)
         rows.append(carried)
         vertices.append(carrying)
+        if "send_destination" in part:
+            addressed.append(part["send_destination"])
     key, carried = np.concatenate(keys), np.concatenate(rows)
     carrying = np.concatenate(vertices)
     order = np.argsort(key, kind="stable")
@@ -143,10 +146,27 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
             f"{carried[order][at]} vertices, but the switch takes it with Count "
             f"{deliveries.packet_count[at]}",
         )
+    if addressed:
+        _check_addressed(plan, deliveries, np.concatenate(addressed)[order])
     starts = np.cumsum(carried) - carried
     indptr = np.concatenate([[0], np.cumsum(carried[order])])
     within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], carried[order])
     return Packets(indptr, carrying[np.repeat(starts[order], carried[order]) + within])
+
+
+def _check_addressed(plan: RawPlan, deliveries: Deliveries, addressed: NDArray[np.integer]) -> None:
+    """Check that partial sums name their only destination, and other packets none."""
+    partial = deliveries.packet_id >= _PARTIAL
+    require(not np.any(addressed[~partial]), "a packet of one vertex names a destination")
+    to = partial[deliveries.packet]
+    packet, vertex = deliveries.packet[to], plan.switch["result_vertex"][deliveries.result[to]]
+    wrong = np.flatnonzero(addressed[packet] != vertex)
+    if len(wrong):
+        at = packet[wrong[0]]
+        raise PlanCheckError(
+            f"partial sum {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} names "
+            f"vertex {addressed[at]}, but the switch adds it for {vertex[wrong[0]]}"
+        )
 
 
 def _check_carried(

@@ -101,6 +101,7 @@ def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets
         sums=PartialSums(
             block=_shifted([each.block for each in sums], shifts),
             source=np.concatenate([each.source for each in sums]),
+            destination=np.concatenate([each.destination for each in sums]),
             indptr=indptr_of(np.concatenate([np.diff(each.indptr) for each in sums])),
             vertex=np.concatenate([each.vertex for each in sums]),
         ),

@@ -26,6 +26,7 @@ WORKER_ARRAYS: Mapping[str, str] = {
     "vertices": "<i8",
     "send_indptr": "<i8",
     "send_source": "<u4",
+    "send_destination": "<u4",
     "send_row_indptr": "<i8",
     "send_row": "<i8",
     "receive_indptr": "<i8",

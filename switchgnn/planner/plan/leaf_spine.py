@@ -18,7 +18,8 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.plan.banks import BANKS, place_destinations
+from switchgnn.planner.plan.banks import place_destinations
+from switchgnn.planner.plan.partial_sums import slot_key
 from switchgnn.planner.plan.parts import fill_tables, slot_order
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 from switchgnn.planner.sending.packets import wire_ids
@@ -138,8 +139,8 @@ class _Sums:
 def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
     switch = plan.switch
     entry, bank = np.nonzero(switch.entry_expected)
-    slots = _slot_key(switch.result_block, switch.result_bank, switch.result_slot)
-    slot = _slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
+    slots = slot_key(switch.result_block, switch.result_bank, switch.result_slot)
+    slot = slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
     order = np.lexsort((switch.result_vertex, switch.result_block))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -338,14 +339,6 @@ def _places(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     place = np.full(size, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     return place
-
-
-def _slot_key(
-    block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
-) -> NDArray[np.int64]:
-    """Return one number per slot, in the order of the results."""
-    key: NDArray[np.int64] = (block.astype(np.int64) * BANKS + bank) << 32
-    return key + slot
 
 
 def _planner_ids(wire: NDArray[np.uint32], vertices: int) -> NDArray[np.int32]:

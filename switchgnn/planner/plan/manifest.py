@@ -11,7 +11,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.records import RecordError, make_record, parse_json
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 3
+PLAN_VERSION = 4
 # The block strategy whose plans are for a switch with a pool of slots.
 STRAWMAN = "strawman"
 

@@ -183,6 +183,7 @@ def worker_part(
         vertices=vertices.astype(np.int64),
         send_indptr=np.searchsorted(sends.block[sent], numbers).astype(np.int64),
         send_source=wire_ids(sends.source[sent], len(owns)),
+        send_destination=sends.destination[sent].astype(np.uint32),
         send_row_indptr=indptr_of(rows),
         send_row=np.searchsorted(vertices, sends.vertex[ranges(sends.indptr[sent], rows)]).astype(
             np.int64

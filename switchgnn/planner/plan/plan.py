@@ -12,7 +12,10 @@ from switchgnn.planner.plan.manifest import Manifest
 
 @dataclass(frozen=True, eq=False)
 class SwitchPart:
-    """The table entries of the switch.
+    """What the switch adds where: the table entries of sources, packets and destinations.
+
+    A partial sum has an entry here, with its only slot, and none in the table of the switch: it
+    names its destination, whose entry has the slot.
 
     Attributes:
         source_vertex: uint32[N], every vertex with a remote neighbour that sums it, and behind
@@ -65,6 +68,8 @@ class WorkerPart:
         send_indptr: int64[B + 1].
         send_source: uint32[S], the Src_id of each packet, in sending order: a vertex, or, from
             2^31, a partial sum.
+        send_destination: uint32[S], the Dst_id of each packet: the vertex that a partial sum is
+            for; 0 where the packet is a vertex.
         send_row_indptr: int64[S + 1].
         send_row: int64[...], the rows that each packet adds up; their number is its Count.
         receive_indptr: int64[B + 1].
@@ -81,6 +86,7 @@ class WorkerPart:
     vertices: NDArray[np.int64]
     send_indptr: NDArray[np.int64]
     send_source: NDArray[np.uint32]
+    send_destination: NDArray[np.uint32]
     send_row_indptr: NDArray[np.int64]
     send_row: NDArray[np.int64]
     receive_indptr: NDArray[np.int64]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.edge_sets import EdgeSet, OrderedBlocks
 from switchgnn.planner.plan.manifest import DirectionRecord, Prediction
 from switchgnn.planner.plan.plan import SwitchPart, WorkerPart
@@ -46,7 +47,8 @@ def _predict(
 ) -> Prediction:
     copies_from, copies_to = boundary.host_copies()
     inside = (switch.entry_block >= first) & (switch.entry_block <= last)
-    entries = int(np.count_nonzero(inside))
+    passes = int(np.count_nonzero(inside))
+    partial = int(np.count_nonzero(switch.entry_source[inside] >= FIRST_RESERVED_ID))
     return Prediction(
         boundary_vertices=len(boundary.vertices()),
         boundary_edges=len(boundary),
@@ -54,9 +56,9 @@ def _predict(
         packets_down=tuple(_rows(part.receive_indptr, first, last) for part in parts),
         host_packets_up=_per_worker(copies_from, len(parts)),
         host_packets_down=_per_worker(copies_to, len(parts)),
-        passes=entries,
+        passes=passes,
         contributions=int(np.count_nonzero(switch.entry_expected[inside])),
-        entries=entries,
+        entries=passes - partial,
     )
 
 

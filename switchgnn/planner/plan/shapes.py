@@ -21,6 +21,7 @@ _CUT = {
 }
 # Arrays of a worker that are as long as another one, or one longer.
 _AS_LONG = {
+    "send_destination": "send_source",
     "receive_row": "receive_vertex",
     "receive_count": "receive_vertex",
     "neighbour_worker": "neighbour_vertex",

@@ -53,12 +53,14 @@ class PartialSums:
         source: int32[P], ascending within a block: V + rank · workers + worker, with the rank
             of the sum among those of its worker in its block. So a number is the same worker's
             in all blocks, and no more of them are in use than the fullest block needs.
+        destination: int32[P], the vertex that each is for.
         indptr: int64[P + 1].
         vertex: int32[...], whose rows each adds, ascending; two at least.
     """
 
     block: NDArray[np.int32]
     source: NDArray[np.int32]
+    destination: NDArray[np.int32]
     indptr: NDArray[np.int64]
     vertex: NDArray[np.int32]
 
@@ -132,6 +134,7 @@ def make_packets(
     sums = PartialSums(
         block=block[first][by_source],
         source=source[by_source],
+        destination=boundary.destination[first][by_source],
         indptr=indptr_of(sizes[by_source]),
         vertex=boundary.source[order[members]],
     )
@@ -159,6 +162,7 @@ class Sends:
     Attributes:
         block: int32[S], ascending.
         source: int32[S], numbered as in Packets.
+        destination: int32[S], the vertex that a partial sum is for; 0 where the packet is none.
         worker: int32[S], who sends it.
         indptr: int64[S + 1].
         vertex: int32[...], the vertices whose rows the packet adds up.
@@ -166,6 +170,7 @@ class Sends:
 
     block: NDArray[np.int32]
     source: NDArray[np.int32]
+    destination: NDArray[np.int32]
     worker: NDArray[np.int32]
     indptr: NDArray[np.int64]
     vertex: NDArray[np.int32]
@@ -193,11 +198,13 @@ def make_sends(
     place = np.searchsorted(_keys(sums.block, sums.source), _keys(block[summed], source[summed]))
     sizes = np.ones(len(source), dtype=np.int64)
     sizes[summed] = np.diff(sums.indptr)[place]
+    destination = np.zeros(len(source), dtype=np.int32)
+    destination[summed] = sums.destination[place]
     indptr = indptr_of(sizes)
     vertex = np.repeat(source, sizes)
     into, out = indptr[summed], sums.indptr[place]
     vertex[ranges(into, sizes[summed])] = sums.vertex[ranges(out, sizes[summed])]
-    return Sends(block, source, owner[vertex[indptr[:-1]]], indptr, vertex)
+    return Sends(block, source, destination, owner[vertex[indptr[:-1]]], indptr, vertex)
 
 
 def ones(length: int) -> NDArray[np.int64]:
@@ -231,6 +238,7 @@ def _keys(block: NDArray[np.int32], source: NDArray[np.int32]) -> NDArray[np.int
 _NO_SUMS = PartialSums(
     block=np.empty(0, dtype=np.int32),
     source=np.empty(0, dtype=np.int32),
+    destination=np.empty(0, dtype=np.int32),
     indptr=np.zeros(1, dtype=np.int64),
     vertex=np.empty(0, dtype=np.int32),
 )

@@ -4,6 +4,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -32,12 +33,29 @@ def test_entries_and_bytes_of_every_table(tmp_path):
     assert found["entries"]["fanout"] == len(switch.entry_block)
     assert found["entries"]["source"] == len(switch.source_vertex)
     assert found["entries"]["result"] == len(switch.result_block)
-    # 405 bits: block, source, hop; count, two flags and eight slots with their counts.
-    assert found["table_bytes"]["fanout"] == 51 * len(switch.entry_block)
+    # 309 bits: block, source, hop; two flags and eight slots with their counts.
+    assert found["table_bytes"]["fanout"] == 39 * len(switch.entry_block)
     assert found["table_bytes_sum"] == sum(found["table_bytes"].values())
     assert found["register_bytes"]["bank0.value"] == 64 // 8 * 128
     assert found["register_bytes_sum"] == sum(found["register_bytes"].values())
     assert found["passes_per_second"] is None
+
+
+def test_partial_sums_take_an_entry_for_each_destination(tmp_path):
+    found = json.loads(plan(*DIGITS, "--send", "cover", "--out", tmp_path / "plan", "--json"))
+    switch = read_switch_part(tmp_path / "plan")
+    partial = switch.entry_source >= 2**31
+    rows, banks = np.nonzero(switch.entry_expected[partial])
+    slots = zip(
+        switch.entry_block[partial][rows],
+        banks,
+        switch.entry_slot[partial][rows, banks],
+        strict=True,
+    )
+    assert found["entries"]["partial"] == len(set(slots)) > 0
+    # 176 bits: block, destination; a bit for each worker.
+    assert found["table_bytes"]["partial"] == 22 * found["entries"]["partial"]
+    assert found["entries"]["fanout"] == (~partial).sum()
 
 
 def test_leaves_and_spines_are_told_by_the_fullest():

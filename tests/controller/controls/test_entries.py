@@ -3,6 +3,7 @@
 """What each control's class makes of a plan, and reads back."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from switchgnn.controller.controls.destination import Destination
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop
+from switchgnn.controller.controls.partial import Partial
 from switchgnn.controller.controls.result import Result
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.controls.source import Source
@@ -82,7 +84,62 @@ def test_destinations_have_their_slot_and_port(layout, network):
         }
 
 
-def test_fanout_entries_hold_count_flags_and_slots(layout):
+def with_partial_sums(workers=128):
+    """Partial sums of the first and the last worker for the first result, of one for the second."""
+    plan = make_plan(workers=workers)
+    names = [name for name in vars(plan.switch) if name.startswith("result_")]
+    results = {name: getattr(plan.switch, name) for name in names}
+    keys = [results[f"result_{name}"] for name in ("slot", "bank", "block")]
+    switch = replace(plan.switch, **{n: each[np.lexsort(keys)] for n, each in results.items()})
+    senders = [(0, 0), (0, workers - 1), (1, 5)]
+    count = len(senders)
+    blocks, banks, slots = (
+        getattr(switch, f"result_{name}")[[result for result, _ in senders]]
+        for name in ("block", "bank", "slot")
+    )
+    entry_slot, expected = np.zeros((2, count, 8), dtype=np.uint32)
+    entry_slot[np.arange(count), banks] = slots
+    expected[np.arange(count), banks] = 2
+    ids = np.array([2**31 + worker for _, worker in senders], dtype=np.uint32)
+    order = np.argsort(ids)
+    more = {
+        "entry_block": blocks,
+        "entry_source": ids,
+        "entry_hop": np.zeros(count),
+        "entry_last": np.ones(count),
+        "entry_slot": entry_slot,
+        "entry_expected": expected,
+        "entry_count": np.full(count, 2),
+        "source_vertex": ids[order],
+        "source_worker": np.array([worker for _, worker in senders])[order],
+    }
+    columns = {name: np.concatenate([getattr(switch, name), more[name]]) for name in more}
+    typed = {name: column.astype(getattr(switch, name).dtype) for name, column in columns.items()}
+    return replace(plan, switch=replace(switch, **typed))
+
+
+def test_destinations_know_who_sends_them_partial_sums(layout):
+    """A bit for each worker, up to the 128th."""
+    partial, plan = Partial(layout), with_partial_sums()
+    rows, switch = partial.rows(plan), plan.switch
+    expected = [
+        {"block_id": switch.result_block[row], "dst_id": switch.result_vertex[row], "senders": who}
+        for row, who in enumerate((f"{1 << 127 | 1:x}", "20"))
+    ]
+    assert partial.records(rows) == expected
+    assert partial.count(plan) == 2
+    assert partial.count(PLAN) == len(partial.rows(PLAN)) == 0
+
+
+def test_partial_sums_need_no_fanout(layout):
+    fanout, plan = Fanout(layout), with_partial_sums()
+    assert len(plan.switch.entry_block) == len(PLAN.switch.entry_block) + 3
+    rows = fanout.rows(plan)
+    assert fanout.count(plan) == len(rows)
+    assert fanout.records(rows) == fanout.records(fanout.rows(PLAN))
+
+
+def test_fanout_entries_hold_flags_and_slots(layout):
     fanout = Fanout(layout)
     records = fanout.records(fanout.rows(PLAN))
     switch = PLAN.switch
@@ -90,7 +147,6 @@ def test_fanout_entries_hold_count_flags_and_slots(layout):
         used = np.flatnonzero(switch.entry_expected[row])
         assert record["block_id"] == switch.entry_block[row]
         assert record["hop"] == switch.entry_hop[row]
-        assert record["count"] == switch.entry_count[row]
         assert record["last_hop"] == int(switch.entry_last[row])
         assert record["last_bank"] == used.max(initial=0)
         assert record["slots"] == " ".join(

@@ -200,7 +200,7 @@ def test_another_packet_than_the_switch_knows_in_this_block_is_found(content, gr
     first = part["send_source"][0]
     other = np.flatnonzero(~np.isin(part["send_source"], part["send_source"][:3]))[0]
     assert part["send_source"][other] != first
-    for name in ("send_source", "send_row"):
+    for name in ("send_source", "send_destination", "send_row"):
         part[name][0] = part[name][other]
     assert "once each" in refused(content, graph, tmp_path)
 
@@ -330,15 +330,16 @@ def presummed():
     content["workers"][0] |= {
         "send_indptr": np.array([0, 2]),
         "send_source": np.array([PARTIAL, 2], dtype=np.uint32),
+        "send_destination": np.array([3, 0], dtype=np.uint32),
         "send_row_indptr": np.array([0, 2, 3]),
         "send_row": np.array([0, 1, 2]),
     }
     content["workers"][1]["send_row_indptr"] = np.array([0])
     said = content["manifest"]["directions"]["forward"]["prediction"]
     said["packets_up"] = [2, 0]
-    said["entries"] = said["passes"] = 2
+    said["entries"], said["passes"] = 1, 2
     said["contributions"] = 3
-    content["manifest"]["version"] = 3
+    content["manifest"]["version"] = 4
     return content
 
 
@@ -358,6 +359,9 @@ def test_packets_of_several_rows_are_understood(presummed, tmp_path):
         ({"send_row_indptr": [0, 1, 3]}, "one vertex"),
         ({"send_row": [0, 1, 3]}, "beyond its vertices"),
         ({"source_worker": [0, 1]}, "another worker only"),
+        ({"send_destination": [4, 0]}, "names vertex 4, but the switch adds it for 3"),
+        ({"send_destination": [3, 3]}, "names a destination"),
+        ({"send_destination": [3]}, "send_destination has a wrong length"),
         ({"source_vertex": [2, PARTIAL + 1]}, "not among the sources"),
     ],
 )
@@ -367,6 +371,17 @@ def test_wrong_packets_of_several_rows_are_found(presummed, tmp_path, change, pa
         where = where[0] if isinstance(where, list) else where
         where[name] = np.array(values, dtype=where[name].dtype)
     assert part in refused(presummed, star(), tmp_path)
+
+
+def test_plans_of_the_version_before_are_understood(presummed, tmp_path):
+    for part in presummed["workers"]:
+        del part["send_destination"]
+    said = presummed["manifest"]["directions"]["forward"]["prediction"]
+    said["entries"] = said["passes"]
+    assert "for whom its partial sums are" in refused(presummed, star(), tmp_path / "new")
+    presummed["manifest"]["version"] = 3
+    found = check_plan(write_content(presummed, tmp_path / "old"), star())
+    assert found.packets == 2
 
 
 def test_counts_in_some_files_only_are_refused(presummed, tmp_path):

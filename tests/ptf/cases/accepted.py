@@ -10,6 +10,7 @@ from scapy.packet import Packet
 from switchgnn.controller import Outcome
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
+    PARTIAL,
     STRANGER_PORT,
     ack_of,
     feature,
@@ -275,7 +276,7 @@ class PartialSumIsOneFeature(AcceptedTest):
 
     def runTest(self) -> None:
         self.add_sources(101)
-        self.add_source(102, worker=0)
-        self.entries.add_fanout(block=1, source=102, slots={}, count=40)
-        self.check_ack(102, 1, count=40)
+        self.add_source(PARTIAL, worker=0)
+        self.add_destination(900, worker=2, slot=7, expected=50, senders=[0])
+        self.check_ack(PARTIAL, 1, Dst_id=900, count=40)
         self.check_ack(101, 2)

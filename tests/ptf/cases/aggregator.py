@@ -9,7 +9,7 @@ import numpy as np
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.banks import Banks
 from switchgnn.host.wire.header import LANES
-from tests.ptf.switchgnn_ptf.packets import feature, sum_of, sum_to
+from tests.ptf.switchgnn_ptf.packets import PARTIAL, feature, sum_of, sum_to
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -157,30 +157,39 @@ class TooManyContributionsAreCounted(SwitchTest):
             self.check_sum(900, SOURCES, round_=2)
 
 
-class PartialSumThatIsTooLarge(SwitchTest):
+class TooManyTest(SwitchTest):
+    """In block 2 each worker has a partial sum for vertex 901, which has the slot of 900."""
+
+    def add_partial_sums(self, *, expected: int, workers: list[int]) -> None:
+        """Make the partial sums of these workers known."""
+        for worker in workers:
+            self.add_source(PARTIAL + worker, worker=worker)
+        place = {"slot": 7, "block": 2, "expected": expected}
+        self.add_destination(901, worker=2, senders=workers, **place)
+
+
+class PartialSumThatIsTooLarge(TooManyTest):
     """A slot that jumps over its expected count never completes, and says so."""
 
     def runTest(self) -> None:
         self.add_sum(900, {101: 0})
-        self.add_source(102, worker=1)
-        self.entries.add_fanout(block=2, source=102, slots={0: (7, 2)}, count=3)
-        with self.counted(Outcome.AGGREGATED, completed={}, overfull={0: 1}):
-            self.send_feature(102, worker=1, block=2, count=3)
+        self.add_partial_sums(expected=3, workers=[0, 1])
+        with self.counted(Outcome.AGGREGATED, 2, completed={}, overfull={0: 1}):
+            for worker in (0, 1):
+                self.send_feature(PARTIAL + worker, worker=worker, block=2, Dst_id=901, count=2)
 
 
-class CountsSaturate(SwitchTest):
+class CountsSaturate(TooManyTest):
     """Counts that add up to more than 16 bits do not start again and hit what is expected."""
 
     def runTest(self) -> None:
-        wrapped = 2 * 40_000 - 2**16
+        expected, counts = 50_000, (40_000, 40_000, 35_536)
+        self.assertEqual(expected, sum(counts) - 2**16)
         self.add_sum(900, {101: 0})
-        for source in (102, 103):
-            self.add_source(source, worker=source - 101)
-            slots = {0: (7, wrapped)}
-            self.entries.add_fanout(block=2, source=source, slots=slots, count=40_000)
-        with self.counted(Outcome.AGGREGATED, completed={}, overfull={0: 1}):
-            self.send_feature(102, worker=1, block=2, count=40_000)
-        with self.counted(Outcome.AGGREGATED, completed={}, released={0: 1}):
-            self.send_feature(103, worker=2, block=2, count=40_000)
+        self.add_partial_sums(expected=expected, workers=[0, 1, 2])
+        with self.counted(Outcome.AGGREGATED, 3, completed={}, released={0: 2}):
+            for worker, count in enumerate(counts):
+                fields = {"block": 2, "Dst_id": 901, "count": count}
+                self.send_feature(PARTIAL + worker, worker=worker, **fields)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             self.check_sum(900, {101: 0}, round_=2)

@@ -4,8 +4,9 @@
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind
-from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, PARTIAL, LeafTest, SpineTest, from_above
+from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest, SpineTest, from_above
 from tests.ptf.switchgnn_ptf.packets import (
+    PARTIAL,
     RELEASED,
     ack_of,
     missing,
@@ -89,12 +90,12 @@ class MissingCountsPartialSums(RecoveryTest):
 
     def runTest(self) -> None:
         most = RELEASED - 1
-        for source, count in ((101, most - 1), (102, 1)):
-            self.add_source(source, worker=source - 101)
-            self.entries.add_fanout(block=1, source=source, slots={0: (7, most)}, count=count)
-        self.add_destination(900, worker=2, slot=7, expected=most)
+        self.add_source(PARTIAL, worker=0)
+        self.add_source(102, worker=1)
+        self.entries.add_fanout(block=1, source=102, slots={0: (7, most)})
+        self.add_destination(900, worker=2, slot=7, expected=most, senders=[0])
         with self.counted(Outcome.AGGREGATED, completed={}):
-            sent = [self.send_feature(101, worker=0, count=most - 1)]
+            sent = [self.send_feature(PARTIAL, worker=0, Dst_id=900, count=most - 1)]
         self.check_missing(900, count=most - 1)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent.append(self.send_feature(102, worker=1))
@@ -147,9 +148,11 @@ class RecallOfTheIncomplete(SpineTest, RecoveryTest):
     """The asker is told how many are there. If it asks for parts, the other leaves are asked."""
 
     def runTest(self) -> None:
-        self.add_sum(900, {PARTIAL: 0, PARTIAL + 1: 1})
+        self.add_source(PARTIAL, worker=0)
+        self.add_source(PARTIAL + 1, worker=1)
+        self.add_destination(900, worker=2, slot=7, expected=2, senders=[0, 1])
         with self.counted(Outcome.AGGREGATED, completed={}):
-            sent = [self.send_feature(PARTIAL, worker=0)]
+            sent = [self.send_feature(PARTIAL, worker=0, Dst_id=900)]
         asked = recall(900, port=3)
         with self.counted(Outcome.RECALLED, **QUIET):
             self.send(3, asked)
@@ -161,6 +164,6 @@ class RecallOfTheIncomplete(SpineTest, RecoveryTest):
             for port in (1, 2):
                 self.expect(port, relayed(resigned(asked, Count=0), to=port))
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            sent.append(self.send_feature(PARTIAL + 1, worker=1))
+            sent.append(self.send_feature(PARTIAL + 1, worker=1, Dst_id=900))
             self.expect_sum(900, sent)
         self.check_recalled(900, sent)

@@ -3,7 +3,6 @@
 """destination.p4: behind which port a destination vertex is, and which slot sums for it."""
 
 from switchgnn.controller import Outcome
-from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import fetch, recall
 from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
 
@@ -52,40 +51,3 @@ class PlaceDependsOnBlockAndVertex(RecoveryTest):
         self.check_recalled(900, first)
         self.check_missing(901, count=1, worker=0)
         self.check_missing(900, count=1, block=2)
-
-
-class EveryBankIsFound(RecoveryTest):
-    """The same slot number in each bank: a recall and a fetch touch their own bank only."""
-
-    def runTest(self) -> None:
-        for bank in range(BANKS):
-            known = bank != 0
-            self.add_sum(900 + bank, SOURCES, bank=bank, block=1 + bank, known=known)
-        for bank in range(BANKS):
-            with self.counted(Outcome.AGGREGATED, 2, completed={bank: 1}):
-                sent = [
-                    self.send_feature(s, worker=own, block=1 + bank) for s, own in SOURCES.items()
-                ]
-                self.expect_sum(900 + bank, sent)
-            self.check_recalled(900 + bank, sent, bank=bank, block=1 + bank)
-            for fetched in (101, 102):
-                self.check_fetch(
-                    fetched,
-                    900 + bank,
-                    owner=SOURCES[fetched],
-                    events={"released": {bank: 1}},
-                    block=1 + bank,
-                )
-
-
-class FirstAndLastSlotAreFound(RecoveryTest):
-    """All bits of a slot's number count."""
-
-    def runTest(self) -> None:
-        last = self.client.get_layout().registers["bank0.state"].size - 1
-        self.add_sum(900, SOURCES, slot=0, block=1)
-        self.add_sum(901, SOURCES, slot=last, block=2, known=True)
-        for block in (1, 2):
-            with self.counted(Outcome.AGGREGATED):
-                self.send_feature(101, worker=0, block=block)
-            self.check_missing(899 + block, count=1, block=block)

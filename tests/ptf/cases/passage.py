@@ -6,12 +6,12 @@ from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.leaf_spine_test import (
     ABOVE,
-    PARTIAL,
     LeafTest,
     from_above,
     sum_from_above,
 )
 from tests.ptf.switchgnn_ptf.packets import (
+    PARTIAL,
     ack_of,
     done,
     feature,
@@ -52,10 +52,11 @@ class PartAndWholeLeaveOnePacket(LeafTest):
         self.add_source(105, worker=0)
         self.entries.add_fanout(block=1, source=105, slots={0: (9, 1), 1: (8, 1)})
         group = {"port": ABOVE, "group": 16 + 3 * 32}
-        self.entries.add_partial(block=1, bank=0, slot=9, source=PARTIAL + 1, **group)
+        place = {"block": 1, "bank": 0, "slot": 9, "vertex": 902}
+        self.entries.add_partial(**place, source=PARTIAL + 1, **group)
         with self.counted(Outcome.AGGREGATED, completed={0: 1, 1: 1}):
             sent = [self.send_feature(105, worker=0)]
-            self.expect(ABOVE, self.part(sent, sent[0][0], PARTIAL + 1))
+            self.expect(ABOVE, self.part(sent, sent[0][0], PARTIAL + 1, vertex=902))
             self.expect_sum(901, sent, worker=1)
 
 

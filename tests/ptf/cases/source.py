@@ -25,7 +25,7 @@ class SourcesBehindOnePort(SwitchTest):
     """Many vertices of one worker, and of several, keep their own place in Seen."""
 
     def runTest(self) -> None:
-        sources = {101: 0, 103: 0, 0: 0, 0xFFFFFFFF: 1}
+        sources = {101: 0, 103: 0, 0: 0, 2**31 - 1: 1}
         self.add_sum(900, sources)
         with self.counted({Outcome.AGGREGATED: 4, Outcome.DUPLICATE: 4}, completed={0: 1}):
             self.check_sum(900, sources)

@@ -114,11 +114,23 @@ class Entries:
         place = {"bank": bank, "slot": slot, "expected": expected}
         self._add("destination", "set_distant", **key, port=port, **place, above=above)
 
+    def add_senders(self, *, block: int, vertex: int, senders: int) -> None:
+        """Let workers, a bit each, send partial sums for a destination."""
+        self._add("partial", "set_senders", block_id=block, dst_id=vertex, senders=senders)
+
     def add_partial(
-        self, *, block: int, bank: int, slot: int, source: int, port: int, group: int
+        self,
+        *,
+        block: int,
+        bank: int,
+        slot: int,
+        vertex: int,
+        source: int,
+        port: int,
+        group: int,
     ) -> None:
-        key = {"block_id": block, "bank": bank, "slot": slot}
-        self._add("result", "set_partial", **key, source=source, port=port, group=group)
+        values = {"block_id": block, "bank": bank, "slot": slot, "vertex": vertex, "source": source}
+        self._add("result", "set_partial", **values, port=port, group=group)
 
     def add_station(self, *, mac: str, port: int) -> None:
         self._add("station", "forward", dst_addr=mac_number(mac), port=port)
@@ -147,7 +159,6 @@ class Entries:
         slots: Mapping[int, tuple[int, int]],
         hop: int = 0,
         last_hop: bool = True,
-        count: int = 1,
     ) -> None:
         """Add a hop. ``slots`` maps a bank to (slot, expected count)."""
         places = {f"slot{bank}": slots.get(bank, (0, 0))[0] for bank in range(BANKS)}
@@ -158,7 +169,6 @@ class Entries:
             block_id=block,
             src_id=source,
             hop=hop,
-            count=count,
             last_hop=int(last_hop),
             last_bank=max(slots, default=0),
             **places,

@@ -10,6 +10,7 @@ from switchgnn.controller.controls.loop import FIRST_LOOP_PORT, LOOP_LANES, resu
 from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
+    PARTIAL,
     Lanes,
     port_of,
     random_lanes,
@@ -24,7 +25,6 @@ from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 ABOVE = 4  # the port to the spine
 LEAF = 5  # what the spine calls this leaf
 ELSEWHERE = 0b11 << 40  # workers of other leaves
-PARTIAL = 2**31 + 77
 
 
 class LeafTest(SwitchTest):
@@ -52,17 +52,22 @@ class LeafTest(SwitchTest):
         for source, owner in sources.items():
             self.add_source(source, worker=owner)
             self.entries.add_fanout(block=1, source=source, slots={0: (slot, len(sources))})
-        place = {"block": 1, "bank": 0, "slot": slot}
+        place = {"block": 1, "bank": 0, "slot": slot, "vertex": vertex}
         self.entries.add_partial(**place, source=name, port=ABOVE, group=result_group(3))
         port = ABOVE if worker is None else port_of(worker)
-        self.entries.add_distant(
-            **place, vertex=vertex, port=port, above=ABOVE, expected=len(sources)
-        )
+        self.entries.add_distant(**place, port=port, above=ABOVE, expected=len(sources))
 
-    def part(self, sent: list[tuple[Packet, Lanes]], by: Packet, name: int = PARTIAL) -> Packet:
+    def part(
+        self,
+        sent: list[tuple[Packet, Lanes]],
+        by: Packet,
+        name: int = PARTIAL,
+        *,
+        vertex: int = 900,
+    ) -> Packet:
         """Return what must go up when ``by`` completes, or asks for, these features' part."""
         total = sum_of(lanes for _, lanes in sent)
-        packet = sum_to(ABOVE, 0, total, count=len(sent), completed_by=by)
+        packet = sum_to(ABOVE, vertex, total, count=len(sent), completed_by=by)
         fields = {"Level": 1, "Feature_group": 0, "Resend": 0}
         return resigned(packet, Kind=Kind.FEATURE, Src_id=name, **fields)
 

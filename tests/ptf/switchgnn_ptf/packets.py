@@ -24,6 +24,7 @@ STRANGER_PORT = 4  # wired, but no worker is behind it
 NETWORK = star_network(len(PORTS))
 PLAN = 0xC0FFEE01
 NEXT_ROUND = (0, 0)  # what comes behind the last block of a round
+PARTIAL = 2**31 + 77  # the id of some partial sum
 RELEASED = 0xFFFF  # the count of a slot that was given back
 
 # What a worker sends differs on purpose from what the switch must set.

@@ -13,7 +13,7 @@ import itertools
 import logging
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -134,16 +134,20 @@ class SwitchTest(BaseTest):
         bank: int = 0,
         block: int = 1,
         expected: int | None = None,
+        senders: Iterable[int] = (),
     ) -> None:
         """Send the sum of a slot to a worker.
 
-        With ``expected`` the worker may also recall it, and fetch its features.
+        With ``expected`` the worker may also recall it, and fetch its features; and the workers
+        ``senders`` may send it partial sums.
         """
         place = {"block": block, "bank": bank, "slot": slot, "vertex": vertex}
         port = port_of(worker)
         self.entries.add_result(**place, port=port, group=result_group(worker))
         if expected is not None:
             self.entries.add_destination(**place, port=port, expected=expected)
+        if bits := sum(1 << sender for sender in senders):
+            self.entries.add_senders(block=block, vertex=vertex, senders=bits)
 
     def add_sum(
         self,
