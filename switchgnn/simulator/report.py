@@ -84,11 +84,7 @@ class SimulateReport:
         """Return the report as plain data; docs/simulator.md says what is what."""
         run, subject, options = self.run, self.subject, self.options
         series = {name: list(values) for name, values in vars(run.series).items()}
-        plain = {
-            name: value
-            for name, value in vars(run).items()
-            if name not in _NOT_TOLD
-        }
+        plain = {name: value for name, value in vars(run).items() if name not in _NOT_TOLD}
         background = None if run.background is None else run.background.to_dict()
         return {
             "system": subject.system,
