@@ -66,11 +66,8 @@ def packing_of(features: int, mtu: Mtu) -> Packing:
     """
     if mtu == FRAGMENT:
         return Packing(fragments_of(features) * FRAGMENT_BYTES, FRAGMENT_BYTES)
-    if isinstance(mtu, str) or not _LEAST <= mtu <= _MOST:
-        raise SimulatorError(
-            f"The MTU must be from {_LEAST} to {_MOST:,} bytes, or the word {FRAGMENT}, but it is "
-            f"{mtu}."
-        )
+    if not _LEAST <= mtu <= _MOST:
+        raise _refused(mtu)
     room = mtu + ETHERNET_BYTES - BODY_AT
     return Packing(_NUMBER_BYTES * features, room - room % _NUMBER_BYTES)
 
@@ -81,6 +78,17 @@ def parse_mtu(text: str) -> Mtu:
     Raises:
         SimulatorError: it is neither a number that can be nor the word.
     """
-    mtu = int(text) if text.isdecimal() else text
+    if text == FRAGMENT:
+        return FRAGMENT
+    if not (text.isdecimal() and len(text) <= len(str(_MOST))):
+        raise _refused(text)
+    mtu = int(text)
     packing_of(1, mtu)  # or say what is wrong
     return mtu
+
+
+def _refused(mtu: object) -> SimulatorError:
+    return SimulatorError(
+        f"The MTU must be from {_LEAST} to {_MOST:,} bytes, or the word {FRAGMENT}, but it is "
+        f"{mtu}."
+    )

@@ -80,7 +80,7 @@ def test_lengths_on_paper(features, mtu, rows, frames, last):
     assert packing.last_frame_bytes(asked)[1] == last
 
 
-@pytest.mark.parametrize("words", ["67", "9217", "-1", "1.5k", "", "fragments"])
+@pytest.mark.parametrize("words", ["67", "9217", "-1", "1.5k", "", "fragments", "9" * 5_000])
 def test_what_is_no_mtu_is_told(words):
     with pytest.raises(SimulatorError, match="from 68 to 9,216 bytes, or the word fragment"):
         parse_mtu(words)
