@@ -20,8 +20,8 @@ from switchgnn.simulator.errors import SimulatorError
 FRAGMENT: Literal["fragment"] = "fragment"
 Mtu = int | Literal["fragment"]
 ETHERNET_MTU = 1_500
-# What IPv4 asks of every link, and the largest that switches for jumbo frames commonly take.
-_LEAST, _MOST = 68, 9_216
+# Room for one number, and frames of 9,216 bytes: the most that switches commonly take.
+_LEAST, _MOST = 50, 9_202
 _NUMBER_BYTES = 4
 
 

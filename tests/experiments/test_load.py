@@ -112,7 +112,7 @@ def test_without_names_all_but_the_example():
         (["series", 0], "bns-gcn", "series[0]: expected object, got str"),
         (["scales"], {}, "no scale 'small'"),
         (["delay"], "2", "delay: expected float, got str"),
-        (["mtu"], 40, "from 68 to 9,216 bytes"),
+        (["mtu"], 40, "from 50 to 9,202 bytes"),
         (["mtu"], "jumbo", "mtu: "),
         (["series", 0, "about"], "a comment", "series[0]: unknown field about"),
     ],

@@ -221,7 +221,7 @@ def test_words_for_people():
         ([*GRAPH, "--system", "paper", "--bandwidth", 0], "bandwidth must be above 0"),
         ([*GRAPH, "--system", "paper", "--buffer", "100"], "hold a frame of 188 bytes"),
         ([*GRAPH, "--system", "bns-gcn", "--buffer", "1511"], "hold a frame of 1512 bytes"),
-        ([*GRAPH, "--system", "bns-gcn", "--mtu", "60"], "from 68 to 9,216 bytes"),
+        ([*GRAPH, "--system", "bns-gcn", "--mtu", "49"], "from 50 to 9,202 bytes"),
         ([*GRAPH, "--system", "strawman", "--buffer", "188"], "give a larger buffer"),
         (["--plan", "nowhere"], "nowhere is not a plan"),
     ],
