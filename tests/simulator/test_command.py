@@ -183,6 +183,11 @@ def test_words_for_people():
     shown = simulate(*GRAPH, "--memory", "2kB", "--system", "paper").stdout
     assert "karate: paper, 4 workers around one switch, 100 Gbit/s, 2 µs" in shown
     assert "computing (a model)" in shown
+    assert "frames" not in shown
+    shown = simulate(*GRAPH, "--system", "bns-gcn").stdout
+    assert "100 Gbit/s, 2 µs, frames with rows up to an MTU of 1,500" in shown
+    shown = simulate(*GRAPH, "--system", "bns-gcn", "--mtu", "fragment").stdout
+    assert "100 Gbit/s, 2 µs, frames with a fragment of a row each" in shown
 
 
 @pytest.mark.parametrize(
