@@ -3,8 +3,6 @@
 
 #include "background/background.h"
 
-#include "hosts/frame_pace.h"
-
 #include <algorithm>
 #include <cmath>
 
@@ -12,6 +10,8 @@ namespace
 {
 // What a link could carry while the background runs alone: the largest flow, two and a half times.
 constexpr double kWarmUpBytes = 25e6;
+// RFC 6928.
+constexpr double kFirstWindow = 10;
 // An exchange that sends nothing while this many flows begin will not go on.
 constexpr size_t kStuckAfter = 1 << 14;
 
@@ -19,11 +19,14 @@ constexpr size_t kStuckAfter = 1 << 14;
 PaceOptions
 FlowPace(const PaceOptions& workers)
 {
-    PaceOptions one_by_one = workers;
-    one_by_one.group = 1;
-    PaceOptions pace = PaceInFrames(one_by_one, kFullFrameBytes);
+    PaceOptions pace = workers;
+    const uint32_t bytes = workers.window * FrameBytes(Kind::FEATURE);
+    pace.window = std::max(1U, bytes / kFullFrameBytes);
+    pace.group = 1;
     pace.congestion_control = true;
     pace.round_trip = 2 * workers.round_trip;
+    pace.first_window = kFirstWindow;
+    pace.segment = 1;
     return pace;
 }
 } // namespace

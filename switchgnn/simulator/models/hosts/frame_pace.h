@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The window of who sends longer frames than features: as many bytes, and it moves as TCP's.
+// The window of hosts that send longer frames than features: as many bytes, and it moves as TCP's.
 #ifndef SWITCHGNN_FRAME_PACE_H
 #define SWITCHGNN_FRAME_PACE_H
 
@@ -15,12 +15,14 @@ inline PaceOptions
 PaceInFrames(const PaceOptions& workers, uint32_t frame_bytes)
 {
     // RFC 6928.
-    constexpr double kFirstWindow = 10;
+    constexpr double kTcpFirstWindow = 10;
+    constexpr uint32_t kFeatureBytes = FrameBytes(Kind::FEATURE);
     PaceOptions pace = workers;
-    const uint32_t bytes = workers.window * FrameBytes(Kind::FEATURE);
+    const uint32_t bytes = workers.window * kFeatureBytes;
     // What has come stays in the window until the last frame of its group is acknowledged.
     pace.window = std::max(1U, bytes / frame_bytes) + workers.group - 1;
-    pace.first_window = kFirstWindow;
+    pace.first_window =
+        std::max(kTcpFirstWindow, workers.first_window * kFeatureBytes / frame_bytes);
     pace.segment = 1;
     return pace;
 }
