@@ -45,7 +45,7 @@ class Packing:
         return BODY_AT + self.payload_bytes
 
     def frames(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many frames so many rows take, int64 of the same shape."""
+        """Return how many frames that number of rows takes, int64 of the same shape."""
         return -(-rows * self.row_bytes // self.payload_bytes)
 
     def last_frame_bytes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -55,7 +55,7 @@ class Packing:
 
 
 def packing_of(features: int, mtu: Mtu) -> Packing:
-    """Return how rows of so many numbers are packed.
+    """Return how rows of that width are packed.
 
     Args:
         features: float32 numbers of a row.
