@@ -112,6 +112,7 @@ def _point(
         congestion_control=series.congestion_control,
         recirculation_rate=None if alone else rate,
         window=figure.window,
+        mtu=figure.mtu if alone else None,
         leaves=leaf_spine.leaves if leaf_spine else 0,
         spines=leaf_spine.spines if leaf_spine else 0,
         completion=leaf_spine.completion if leaf_spine else SPINE,

@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switchgnn.simulator import LeafSpineOptions
+from switchgnn.simulator import ETHERNET_MTU, LeafSpineOptions, Mtu
 
 # In a `where`: the smallest and the largest that the scale has.
 LEAST, MOST = "least", "most"
@@ -128,7 +128,7 @@ class Figure:
         name: of the file that describes it.
         title: above the picture.
         paper: which one of the paper's it redraws, and what is missing.
-        layers, features, bandwidth, delay, window: see Point.
+        layers, features, bandwidth, delay, window, mtu: see Point.
         series: in the order of the legend.
         panels: from left to right, three in a row.
         scales: by name.
@@ -147,3 +147,4 @@ class Figure:
     bandwidth: float = 100_000.0
     delay: float = 2.0
     window: int = 512
+    mtu: Mtu = ETHERNET_MTU

@@ -13,7 +13,7 @@ from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
 from switchgnn.records import RecordError, make_record, parse_json
 from switchgnn.regular_file import read_regular
-from switchgnn.simulator import LeafSpineOptions, SimulatorError
+from switchgnn.simulator import LeafSpineOptions, Mtu, SimulatorError, parse_mtu
 from switchgnn.simulator.request import SYSTEMS
 
 FOLDER = Path(__file__).parent / "figures"
@@ -61,6 +61,7 @@ def _load(path: Path) -> Figure:
 
 def _check(figure: Figure, where: str) -> None:
     """Names in it lead somewhere."""
+    _check_mtu(figure.mtu, where)
     labels = [series.label for series in figure.series]
     _known(where, "scale", "small", figure.scales)
     for name, scale in figure.scales.items():
@@ -91,6 +92,13 @@ def _check(figure: Figure, where: str) -> None:
 def _check_leaves(leaf_spine: LeafSpineOptions, workers: int, where: str) -> None:
     try:
         leaf_spine.words(workers)
+    except SimulatorError as error:
+        raise ExperimentError(f"{where}: {error}") from error
+
+
+def _check_mtu(mtu: Mtu, where: str) -> None:
+    try:
+        parse_mtu(str(mtu))
     except SimulatorError as error:
         raise ExperimentError(f"{where}: {error}") from error
 

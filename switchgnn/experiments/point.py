@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from switchgnn.simulator import LEAF, SPINE
+from switchgnn.simulator import ETHERNET_MTU, LEAF, SPINE, Mtu
 from switchgnn.simulator.request import HOSTS_ALONE
 
 _DIGITS = 12
@@ -25,6 +25,7 @@ _NETWORK = (
     "completion",
     "background",
     "buffer",
+    "mtu",
 )
 # What says who holds which vertex.
 _PARTITION = ("graph", "workers", "partition", "seed")
@@ -56,6 +57,7 @@ class Point:
         bin_size: vertices of a bin of G3, or None.
         background: share of the links' rate that other flows take; `seed` draws them.
         buffer: bytes of each queue of the switch, or None for no limit.
+        mtu: of the frames of hosts alone, see SimulateOptions; None where the switch adds.
     """
 
     graph: str
@@ -78,6 +80,7 @@ class Point:
     bin_size: int | None = None
     background: float = 0.0
     buffer: int | None = None
+    mtu: Mtu | None = None
 
     @property
     def name(self) -> str:
@@ -109,8 +112,9 @@ class Point:
         completed = " that complete sums" if self.completion == LEAF else ""
         inside = f", {self.leaves} leaves{completed}" if self.leaves else ""
         flows = f", background {self.background:g}" if self.background else ""
+        frames = "" if self.mtu in (None, ETHERNET_MTU) else f", MTU {self.mtu}"
         blind = "" if self.congestion_control else ", no control"
-        network = f"{memory}{slot}{order}{loop}{inside}{flows}{blind}"
+        network = f"{memory}{slot}{order}{loop}{inside}{flows}{frames}{blind}"
         return f"{self.graph}, {self.workers} workers, {self.system}{network}"
 
 

@@ -29,7 +29,7 @@ from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Situation, slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
-from switchgnn.simulator import LeafSpineOptions, NetworkOptions
+from switchgnn.simulator import ETHERNET_MTU, LeafSpineOptions, NetworkOptions
 from switchgnn.simulator.job import simulate_job
 from switchgnn.simulator.request import HOSTS_ALONE, SimulateOptions
 
@@ -81,6 +81,7 @@ def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
         slot_features=point.slot_features,
         asked=Asked() if planned else Asked(assignment=partition),
         bin_size=point.bin_size,
+        mtu=point.mtu or ETHERNET_MTU,
     )
     return {**simulate_job(options, _say).to_dict(), "system": point.system}
 

@@ -14,17 +14,21 @@ from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import copies_of_edges, copies_of_plan, host_setup
 from switchgnn.simulator.leaf_spine import COMPLETIONS, LEAF, SPINE, InsideLinks, LeafSpineOptions
 from switchgnn.simulator.options import NetworkOptions
+from switchgnn.simulator.packing import ETHERNET_MTU, FRAGMENT, Mtu, parse_mtu
 from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.simulation import SimulationRun, run_simulation
 
 __all__ = [
     "BIN_SIZE",
     "COMPLETIONS",
+    "ETHERNET_MTU",
+    "FRAGMENT",
     "LEAF",
     "SPINE",
     "BackgroundRun",
     "InsideLinks",
     "LeafSpineOptions",
+    "Mtu",
     "NetworkOptions",
     "Setup",
     "SimulationRun",
@@ -35,6 +39,7 @@ __all__ = [
     "copies_of_plan",
     "host_setup",
     "overlapped_seconds",
+    "parse_mtu",
     "plan_setup",
     "run_simulation",
 ]

@@ -8,6 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+
 
 @dataclass(frozen=True, eq=False)
 class Setup:
@@ -22,6 +24,7 @@ class Setup:
             listed one by one.
         pools: the slots of each pool of the strawman; none where each sum has its slot.
         together: fragments of a feature that are exchanged together, as a slot holds them all.
+        data_frame_bytes: of the longest frame of features or sums that there may be.
     """
 
     workers: int
@@ -31,6 +34,7 @@ class Setup:
     fragments: int = 1
     pools: tuple[int, ...] = field(default=())
     together: int = 1
+    data_frame_bytes: int = FEATURE_FRAME_BYTES
 
     @property
     def fragments_of_feature(self) -> int:

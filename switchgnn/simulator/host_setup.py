@@ -14,34 +14,45 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.simulator.exchange_setup import Setup
+from switchgnn.simulator.packing import Mtu, packing_of
 
 
-def host_setup(copies: NDArray[np.int64], fragments: int, pace: Pace) -> Setup:
+def host_setup(copies: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> Setup:
     """Return what one exchange takes when hosts send copies, in the order of `host`.
 
     Args:
         copies: int64[W, W], the rows that travel from worker a to worker b.
-        fragments: of a feature.
+        features: numbers of a row.
         pace: how many frames are acknowledged together.
+        mtu: bytes of the largest IP packet, or FRAGMENT.
 
     Returns:
         The arrays, and the numbers that go with them.
+
+    Raises:
+        SimulatorError: packets of that size cannot be.
     """
     workers = len(copies)
-    receivers, confirms, sizes = [], [], []
+    packing = packing_of(features, mtu)
+    frames, last = packing.frames(copies), packing.last_frame_bytes(copies)
+    receivers, confirms, lengths, sizes = [], [], [], []
     for worker in range(workers):
-        indptr = indptr_of(copies[worker])
-        order = send_order(worker, indptr, fragments, np.arange(int(indptr[-1])))
+        indptr = indptr_of(frames[worker])
+        order = send_order(worker, indptr, 1, np.arange(int(indptr[-1])))
         receivers.append(order.peer.astype(np.uint8))
         confirms.append(_confirmed(order.number, asking_frames(order, pace)))
+        ends = order.number + 1 == frames[worker][order.peer]
+        length = np.where(ends, last[worker][order.peer], packing.frame_bytes)
+        lengths.append(length.astype(np.uint16))
         sizes.append(len(order.peer))
     arrays = {
         "send_indptr": indptr_of(np.array(sizes)).astype(np.uint64),
         "frame_to": np.concatenate(receivers),
         "frame_confirms": np.concatenate(confirms),
-        "awaited": (copies.sum(axis=0) * fragments).astype(np.uint64),
+        "frame_bytes": np.concatenate(lengths),
+        "awaited": frames.sum(axis=0).astype(np.uint64),
     }
-    return Setup(workers, True, arrays)
+    return Setup(workers, True, arrays, data_frame_bytes=packing.frame_bytes)
 
 
 def copies_of_edges(boundary: BoundaryEdges, workers: int) -> NDArray[np.int64]:

@@ -29,7 +29,8 @@ class NetworkOptions:
         buffer: bytes that each queue of the switch holds, or None for no limit. What finds no
             room is lost, and sent again.
         ecn_threshold: packets of 188 bytes; what finds a longer queue is marked. None: nothing.
-        window: features in flight at most, of each worker.
+        window: features in flight at most, of each worker. Where hosts alone send longer frames, as
+            many bytes.
         congestion_control: hosts slow down when packets come marked, and begin slowly.
         recirculation_rate: passes per second of the switch's loop, or None for no limit.
         timeout: microseconds after which what does not come is asked for, at least; None: ten
@@ -55,13 +56,16 @@ class NetworkOptions:
         """Return the bounds on sending as `host/` takes them."""
         return Pace(window=self.window, congestion_control=self.congestion_control)
 
-    def words(self) -> dict[str, object]:
+    def words(self, data_frame_bytes: int = FEATURE_FRAME_BYTES) -> dict[str, object]:
         """Return what the models are told, by name.
+
+        Args:
+            data_frame_bytes: of the longest frame that workers send.
 
         Raises:
             SimulatorError: a number that makes no sense.
         """
-        self._check()
+        self._check(data_frame_bytes)
         delay = round(self.delay * _MICRO * PICOSECONDS)
         group = self.pace.group_size
         loop = self.recirculation_rate
@@ -70,6 +74,7 @@ class NetworkOptions:
             "bits_per_second": self.bandwidth * _MEGA,
             "delay": delay,
             "overhead_bytes": self.overhead,
+            "data_frame_bytes": data_frame_bytes,
             "buffer_bytes": _NO_LIMIT if self.buffer is None else self.buffer,
             "ecn_bytes": _NO_LIMIT if marks is None else marks * FEATURE_FRAME_BYTES,
             "window": self.window,
@@ -83,7 +88,7 @@ class NetworkOptions:
             "pass": 0 if loop is None else max(1, round(PICOSECONDS / loop)),
         }
 
-    def _check(self) -> None:
+    def _check(self, data_frame_bytes: int) -> None:
         for name, number in (
             ("bandwidth", self.bandwidth),
             ("recirculation rate", self.recirculation_rate),
@@ -93,7 +98,8 @@ class NetworkOptions:
         ):
             if number is not None and not number > 0:
                 raise SimulatorError(f"The {name} must be above 0, but it is {number}.")
-        largest = FULL_FRAME_BYTES if self.background_load else FEATURE_FRAME_BYTES
+        flows = FULL_FRAME_BYTES if self.background_load else 0
+        largest = max(data_frame_bytes, flows)
         if self.buffer is not None and self.buffer < largest:
             raise SimulatorError(
                 f"The buffer must hold a frame of {largest} bytes, but it is {self.buffer}."

@@ -14,6 +14,8 @@ from switchgnn.simulator.subject import Subject
 
 _BITS = 8
 _MEGA = 1e6
+# Told in another form, or not at all.
+_NOT_TOLD = ("series", "trace", "finished", "inside", "background", "feature_bytes_down")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,22 +72,19 @@ class SimulateReport:
     @property
     def aggregation_bits_per_second(self) -> float:
         """Return the bits of sums that leave for workers, over the time of an exchange."""
-        return self._bits_per_second(self.run.sums)
+        return self._bits_per_second(self.run.sums * FEATURE_FRAME_BYTES)
 
     @property
     def total_bits_per_second(self) -> float:
         """Return the same with features that leave as they came."""
-        return self._bits_per_second(self.run.sums + sum(self.run.features_down))
+        features = sum(self.run.feature_bytes_down)
+        return self._bits_per_second(self.run.sums * FEATURE_FRAME_BYTES + features)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data; docs/simulator.md says what is what."""
         run, subject, options = self.run, self.subject, self.options
         series = {name: list(values) for name, values in vars(run.series).items()}
-        plain = {
-            name: value
-            for name, value in vars(run).items()
-            if name not in ("series", "trace", "finished", "inside", "background")
-        }
+        plain = {name: value for name, value in vars(run).items() if name not in _NOT_TOLD}
         background = None if run.background is None else run.background.to_dict()
         return {
             "system": subject.system,
@@ -98,6 +97,7 @@ class SimulateReport:
             "blocks": subject.setup.blocks,
             "layers": options.layers,
             "features": options.features,
+            "mtu": options.mtu,
             "seed": options.seed,
             "network": asdict(options.network),
             **self._leaf_spine(),
@@ -131,7 +131,7 @@ class SimulateReport:
             "leaf_spine_links": links,
         }
 
-    def _bits_per_second(self, frames: int) -> float:
+    def _bits_per_second(self, frame_bytes: int) -> float:
         # One worker alone exchanges nothing, in no time.
         seconds = self.run.seconds
-        return frames * FEATURE_FRAME_BYTES * _BITS / seconds if seconds else 0.0
+        return frame_bytes * _BITS / seconds if seconds else 0.0

@@ -10,6 +10,7 @@ from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PRESETS
 from switchgnn.simulator.leaf_spine import LeafSpineOptions
 from switchgnn.simulator.options import NetworkOptions
+from switchgnn.simulator.packing import ETHERNET_MTU, Mtu
 
 # As the paper: hosts alone, with a switch that has neither blocks nor order, and with plans.
 BNS_GCN, G3 = "bns-gcn", "g3"
@@ -44,6 +45,7 @@ class SimulateOptions:
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
         asked: what takes the place of the system's strategies; the preset is the system's.
         bin_size: vertices of a bin of G3, or None for its own.
+        mtu: of the frames of HOSTS_ALONE: bytes of the largest IP packet, or FRAGMENT.
         check: whether to check the plan first; None: if others could have made or changed it.
     """
 
@@ -60,4 +62,5 @@ class SimulateOptions:
     slot_features: int | None = None
     asked: Asked = field(default_factory=Asked)
     bin_size: int | None = None
+    mtu: Mtu = ETHERNET_MTU
     check: bool | None = None

@@ -70,8 +70,9 @@ class SimulationRun:
     Attributes:
         finished: picoseconds until each worker was through.
         frames_up, bytes_up, frames_down, bytes_down: on each link, by who sends.
-        features_up: features, partial sums or copies that each worker sent.
-        features_down: copies, or features that found no slot, that it received.
+        features_up: frames of features, partial sums or copies that each worker sent.
+        features_down: frames of copies, or of features that found no slot, that it received.
+        feature_bytes_down: of these frames.
         sums_down: sums that it received.
         notices: that it sent.
         sums: that left the switch.
@@ -107,6 +108,7 @@ class SimulationRun:
     bytes_down: tuple[int, ...]
     features_up: tuple[int, ...]
     features_down: tuple[int, ...]
+    feature_bytes_down: tuple[int, ...]
     sums_down: tuple[int, ...]
     notices: tuple[int, ...]
     sums: int
@@ -177,7 +179,7 @@ def run_simulation(
             "pools": ",".join(map(str, setup.pools)),
             "trace": int(trace),
             **inside,
-            **options.words(),
+            **options.words(setup.data_frame_bytes),
         }
         result = subprocess.run(
             [program, *(f"{name}={value}" for name, value in words.items())],

@@ -142,7 +142,7 @@ def _hosts_alone(
 
 
 def _copied(options: SimulateOptions, copies: NDArray[np.int64]) -> Setup:
-    return host_setup(copies, fragments_of(options.features), options.network.pace)
+    return host_setup(copies, options.features, options.network.pace, options.mtu)
 
 
 def _alone(

@@ -87,13 +87,15 @@ def test_what_crosses_is_in_the_csv_only_with_leaves(tmp_path):
 
 
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
-@pytest.mark.parametrize("system", ["paper", "bns-gcn"])
-def test_a_point_is_simulated_on_its_leaves(tmp_path, system):
-    memory = None if system == "bns-gcn" else 2_000
-    one = point(system=system, leaves=2, spines=3, window=32, memory=memory)
+@pytest.mark.parametrize(
+    ("system", "memory", "mtu"), [("paper", 2_000, None), ("bns-gcn", None, 9_000)]
+)
+def test_a_point_is_simulated_on_its_leaves(tmp_path, system, memory, mtu):
+    one = point(system=system, leaves=2, spines=3, window=32, memory=memory, mtu=mtu)
     run = subprocess.run(
         point_command(one, tmp_path / "plan"), capture_output=True, text=True, check=True
     )
     told = json.loads(run.stdout)
     assert (told["leaves"], told["spines"], told["network"]["window"]) == (2, 3, 32)
     assert told["bytes"] == told["host_link_bytes"] + told["leaf_spine_bytes"]
+    assert told["mtu"] == (mtu or 1_500)

@@ -112,6 +112,8 @@ def test_without_names_all_but_the_example():
         (["series", 0], "bns-gcn", "series[0]: expected object, got str"),
         (["scales"], {}, "no scale 'small'"),
         (["delay"], "2", "delay: expected float, got str"),
+        (["mtu"], 40, "from 50 to 9,202 bytes"),
+        (["mtu"], "jumbo", "mtu: "),
         (["series", 0, "about"], "a comment", "series[0]: unknown field about"),
     ],
 )
@@ -120,6 +122,12 @@ def test_a_wrong_description_is_told(tmp_path, path, value, words):
         write(tmp_path, changed(path, value))
     assert words in str(caught.value)
     assert "mine.json" in str(caught.value)
+
+
+def test_frames_of_hosts_alone_are_of_an_mtu_and_others_have_none(tmp_path):
+    for told, expected in ((RIGHT, 1_500), ({**RIGHT, "mtu": "fragment"}, "fragment")):
+        mtu = {cell.series: cell.point.mtu for cell in cells_of(write(tmp_path, told), "small")}
+        assert mtu == {"hosts": expected, "plan": None, "no limit": None}
 
 
 @pytest.mark.parametrize(

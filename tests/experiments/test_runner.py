@@ -70,6 +70,7 @@ def test_another_version_is_run_again(tmp_path):
         {"congestion_control": False},
         {"recirculation_rate": 1e9},
         {"bin_size": 100},
+        {"mtu": "fragment"},
     ],
 )
 def test_another_parameter_is_run_again(tmp_path, change):

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from switchgnn.host.wire.header import LANES
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.simulator import (
+    FRAGMENT,
     NetworkOptions,
     SimulatorError,
     copies_of_plan,
@@ -189,7 +191,9 @@ def test_control_shortens_queues():
     copies = np.zeros((5, 5), dtype=np.int64)
     copies[:4, 4] = 3_000
     with_control, without = (
-        run_simulation(host_setup(copies, 1, options.pace), replace(options, background_load=0.2))
+        run_simulation(
+            host_setup(copies, LANES, options.pace, FRAGMENT), replace(options, background_load=0.2)
+        )
         for options in (
             NetworkOptions(window=1_000, ecn_threshold=100, congestion_control=control)
             for control in (True, False)
@@ -224,4 +228,4 @@ def test_one_host_alone_has_none():
 
 
 def _hosts(plan, options):
-    return host_setup(copies_of_plan(plan), 2, options.pace)
+    return host_setup(copies_of_plan(plan), 2 * LANES, options.pace, FRAGMENT)

@@ -4,8 +4,8 @@
 
 import numpy as np
 
-from switchgnn.host.wire.header import Kind
-from switchgnn.simulator import NetworkOptions, host_setup, run_simulation
+from switchgnn.host.wire.header import LANES, Kind
+from switchgnn.simulator import FRAGMENT, NetworkOptions, host_setup, run_simulation
 
 from .scenes import Row, Sent, acks_at_workers, arrivals, features_at_switch, scene, sums_at_workers
 
@@ -157,7 +157,7 @@ def test_pools_are_apart():
 
 def test_hosts_alone():
     """A copy each way; the data goes up and down a link, and so do acknowledgements."""
-    run = simulated(host_setup(_copies([[0, 1], [1, 0]]), 1, NetworkOptions().pace))
+    run = simulated(host_setup(_copies([[0, 1], [1, 0]]), LANES, NetworkOptions().pace, FRAGMENT))
     there = 2 * (FEATURE + DELAY)
     # The acknowledgement leaves when the copy has come.
     assert run.finished == (there + 2 * (ACK + DELAY),) * 2
@@ -166,7 +166,9 @@ def test_hosts_alone():
 
 def test_many_to_one_queues_at_the_switch():
     run = simulated(
-        host_setup(_copies([[0, 0, 0], [1, 0, 0], [1, 0, 0]]), 2, NetworkOptions().pace)
+        host_setup(
+            _copies([[0, 0, 0], [1, 0, 0], [1, 0, 0]]), 2 * LANES, NetworkOptions().pace, FRAGMENT
+        )
     )
     came = [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)]
     # Two copies at a time are there at once, and two more when one has left.

@@ -134,6 +134,32 @@ def test_eight_leaves_and_spines_by_default():
     assert "bytes of them between leaves and spines" in shown
 
 
+def test_hosts_alone_pack_rows_up_to_the_mtu():
+    """A row of 128 numbers is four fragments, or part of a frame."""
+    arguments = [*GRAPH, "--system", "bns-gcn"]
+    told = as_json(*arguments)
+    one_by_one = as_json(*arguments, "--mtu", "fragment")
+    larger = as_json(*arguments, "--mtu", 9000)
+    assert [each["mtu"] for each in (told, one_by_one, larger)] == [1500, "fragment", 9000]
+    rows = sum(one_by_one["features_up"]) // 4
+    for each in (told, one_by_one, larger):
+        data = sum(each["features_up"])
+        answers = 2 * (sum(each["frames_up"]) - data) * 60
+        payload = each["bytes"] - answers - 2 * data * 60
+        assert payload == 2 * rows * 512
+        bits = each["total_bits_per_second"] * each["exchange_seconds"]
+        assert bits == pytest.approx(8 * (payload // 2 + data * 60))
+    assert told["bytes"] > larger["bytes"]
+
+
+@pytest.mark.parametrize("system", ["strawman", "best"])
+def test_systems_over_the_switch_have_no_mtu(system):
+    arguments = [*GRAPH, "--memory", "2kB", "--system", system]
+    first, second = (as_json(*arguments, "--mtu", each) for each in (9000, "fragment"))
+    assert (first.pop("mtu"), second.pop("mtu")) == (9000, "fragment")
+    assert numbers_of(first) == numbers_of(second)
+
+
 def test_leaves_complete_sums_only_when_asked_to():
     arguments = [*GRAPH, "--memory=2kB", "--system=paper", "--topology=leaf-spine", "--leaves=2"]
     told = as_json(*arguments)
@@ -157,6 +183,11 @@ def test_words_for_people():
     shown = simulate(*GRAPH, "--memory", "2kB", "--system", "paper").stdout
     assert "karate: paper, 4 workers around one switch, 100 Gbit/s, 2 µs" in shown
     assert "computing (a model)" in shown
+    assert "frames" not in shown
+    shown = simulate(*GRAPH, "--system", "bns-gcn").stdout
+    assert "100 Gbit/s, 2 µs, frames with rows up to an MTU of 1,500" in shown
+    shown = simulate(*GRAPH, "--system", "bns-gcn", "--mtu", "fragment").stdout
+    assert "100 Gbit/s, 2 µs, frames with a fragment of a row each" in shown
 
 
 @pytest.mark.parametrize(
@@ -194,6 +225,8 @@ def test_words_for_people():
         ([*GRAPH, "--system", "paper", "--memory", "128"], "needs 2 slots"),
         ([*GRAPH, "--system", "paper", "--bandwidth", 0], "bandwidth must be above 0"),
         ([*GRAPH, "--system", "paper", "--buffer", "100"], "hold a frame of 188 bytes"),
+        ([*GRAPH, "--system", "bns-gcn", "--buffer", "1511"], "hold a frame of 1512 bytes"),
+        ([*GRAPH, "--system", "bns-gcn", "--mtu", "49"], "from 50 to 9,202 bytes"),
         ([*GRAPH, "--system", "strawman", "--buffer", "188"], "give a larger buffer"),
         (["--plan", "nowhere"], "nowhere is not a plan"),
     ],

@@ -17,6 +17,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.presets import Situation
 from switchgnn.simulator import (
+    FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
     copies_of_plan,
@@ -121,7 +122,9 @@ def test_the_bytes_between_hosts_are_those_of_the_transport():
     graph = load_graph("karate")
     plan = build_plan(graph, workers=WORKERS, slots=SLOTS, program=load_program().digest)
     copies = copies_of_plan(plan)
-    run = run_simulation(host_setup(copies, FRAGMENTS, PACE), NetworkOptions(window=PACE.window))
+    run = run_simulation(
+        host_setup(copies, WIDTH, PACE, FRAGMENT), NetworkOptions(window=PACE.window)
+    )
     features = np.ones((graph.vertices, WIDTH), dtype=np.float32)
     parts = parts_of(plan.assignment, WORKERS)
     schedules = copy_schedules(graph, plan.assignment, workers=WORKERS)

@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.simulator import (
+    FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
     SimulatorError,
@@ -216,7 +217,7 @@ def test_a_strawmans_feature_for_its_own_leaf_goes_to_the_worker_at_once():
 
 
 def test_hosts_alone_send_through_a_spine():
-    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, NetworkOptions().pace))
+    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), LANES, NetworkOptions().pace, FRAGMENT))
     there = 4 * (FEATURE + DELAY)
     assert run.finished == (there + 4 * (ACK + DELAY), there)
     assert run.inside.frames_up == run.inside.frames_down == (1, 1)
@@ -224,7 +225,9 @@ def test_hosts_alone_send_through_a_spine():
 
 
 def test_hosts_of_a_leaf_need_no_spine():
-    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), 1, NetworkOptions().pace), leaves=1)
+    run = simulated(
+        host_setup(np.array([[0, 1], [0, 0]]), LANES, NetworkOptions().pace, FRAGMENT), leaves=1
+    )
     assert run.finished == (2 * (FEATURE + DELAY) + 2 * (ACK + DELAY), 2 * (FEATURE + DELAY))
     assert sum(run.inside.frames_up) == 0
 

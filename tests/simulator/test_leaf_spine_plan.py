@@ -16,11 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host.direct import copy_schedules, rows_per_pair
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.planner import Direction, load_graph
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.predict_leaf_spine import predict_leaf_spine
 from switchgnn.simulator import (
+    FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
     copies_of_plan,
@@ -216,7 +217,7 @@ def test_hosts_alone_send_between_leaves_what_other_leaves_need(graph, leaves):
     plan = planned(graph)
     copies = rows_per_pair(copy_schedules(graph, plan.assignment, workers=WORKERS))
     options = NetworkOptions()
-    setup = host_setup(copies, fragments, options.pace)
+    setup = host_setup(copies, LANES * fragments, options.pace, FRAGMENT)
     run = run_simulation(setup, options, leaf_spine=LeafSpineOptions(leaves, spines))
     leaf = leaf_of(np.arange(WORKERS), leaves)
     data = np.zeros((leaves, spines), dtype=np.int64)
@@ -277,7 +278,9 @@ def test_no_network_changes_what_is_sent(options, workers, leaves, spines, kind,
         assert run.inside.sums_up == tuple(np.ravel(predicted(plan, network)[0]))
     assert run.max_slots <= plan.manifest.slots
     copies = copies_of_plan(plan)
-    run = run_simulation(host_setup(copies, 1, options.pace), options, leaf_spine=network)
+    run = run_simulation(
+        host_setup(copies, LANES, options.pace, FRAGMENT), options, leaf_spine=network
+    )
     assert run.features_down == tuple(copies.sum(axis=0))
 
 
@@ -301,7 +304,7 @@ def test_the_same_is_simulated_again(graph, system):
     network = LeafSpineOptions(3, 2)
     setup = plan_setup(plan, 2, leaf_spine=network)
     if system == "hosts":
-        setup = host_setup(copies_of_plan(plan), 2, options.pace)
+        setup = host_setup(copies_of_plan(plan), 2 * LANES, options.pace, FRAGMENT)
     first, second = (
         replace(
             run_simulation(setup, options, leaf_spine=LeafSpineOptions(3, 2), trace=True),
@@ -319,7 +322,7 @@ def test_queues_are_those_of_all_switches():
     copies = np.zeros((6, 6), dtype=np.int64)
     copies[[0, 1, 2], [3, 4, 5]] = 200
     options = NetworkOptions(delay=0.0, ecn_threshold=None, congestion_control=False)
-    setup = host_setup(copies, 1, options.pace)
+    setup = host_setup(copies, LANES, options.pace, FRAGMENT)
     assert run_simulation(setup, options).max_port_queue_bytes == 188
     run = run_simulation(setup, options, leaf_spine=LeafSpineOptions(2, 1))
     # When the last three come, 199 have left.

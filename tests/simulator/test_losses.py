@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.simulator import (
+    FRAGMENT,
     NetworkOptions,
     SimulatorError,
     copies_of_plan,
@@ -82,7 +83,7 @@ def test_who_asks_too_early_is_told_so_and_asks_later():
 def test_a_lost_copy_is_sent_again():
     """Two copies meet at one port that holds one. The sender asks after a time-out."""
     copies = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=np.int64)
-    run = simulated(host_setup(copies, 1, NetworkOptions().pace), buffer=188)
+    run = simulated(host_setup(copies, LANES, NetworkOptions().pace, FRAGMENT), buffer=188)
     answered = TIMEOUT + 4 * (ACK + DELAY)
     came = answered + 2 * (FEATURE + DELAY)
     assert [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)] == [
@@ -107,7 +108,10 @@ def test_a_buffer_that_never_fills_changes_nothing():
     plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
     options = NetworkOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
     limited = replace(options, buffer=10**9)
-    for setup in (plan_setup(plan, 2), host_setup(copies_of_plan(plan), 2, options.pace)):
+    for setup in (
+        plan_setup(plan, 2),
+        host_setup(copies_of_plan(plan), 2 * LANES, options.pace, FRAGMENT),
+    ):
         first, second = (run_simulation(setup, each, trace=True) for each in (options, limited))
         assert first.finished == second.finished
         assert first.trace == second.trace
@@ -137,7 +141,7 @@ def test_everything_arrives_once(seed):
     assert run.sums == sum(prediction.packets_down)
     assert sum(run.sums_down) == run.sums + run.sent_again - run.lost == run.sums + run.repeated
     copies = copies_of_plan(plan)
-    run = run_simulation(host_setup(copies, 1, options.pace), options)
+    run = run_simulation(host_setup(copies, LANES, options.pace, FRAGMENT), options)
     assert sum(run.features_up) == copies.sum() + run.sent_again
     assert sum(run.features_down) == sum(run.features_up) - run.lost
     assert sum(run.features_down) == copies.sum() + run.repeated

@@ -9,10 +9,11 @@ import pytest
 
 from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.innetwork.expected_traffic import expected_traffic
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.simulator import (
+    FRAGMENT,
     NetworkOptions,
     SimulatorError,
     copies_of_edges,
@@ -92,7 +93,7 @@ def test_no_network_changes_what_is_sent(seed):
     assert run.features_up == prediction.packets_up
     assert run.sums_down == prediction.packets_down
     copies = copies_of_plan(plan)
-    run = run_simulation(host_setup(copies, 1, options.pace), options)
+    run = run_simulation(host_setup(copies, LANES, options.pace, FRAGMENT), options)
     assert run.features_down == tuple(copies.sum(axis=0))
 
 
@@ -132,7 +133,7 @@ def test_hosts_alone_send_what_the_transport_does(graph, window):
     assert np.array_equal(copies, rows_per_pair(copy_schedules(graph, plan.assignment, workers=5)))
     options = NetworkOptions(window=window)
     fragments = 3
-    run = run_simulation(host_setup(copies, fragments, options.pace), options)
+    run = run_simulation(host_setup(copies, LANES * fragments, options.pace, FRAGMENT), options)
     assert run.features_up == tuple(fragments * copies.sum(axis=1))
     assert run.features_down == tuple(fragments * copies.sum(axis=0))
     acks = -(-copies * fragments // 8) if window > 16 else _acks(copies * fragments, window)
@@ -154,7 +155,7 @@ def test_the_same_is_simulated_again(graph, system):
     options = NetworkOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
     setup = plan_setup(plan, 2)
     if system == "hosts":
-        setup = host_setup(copies_of_plan(plan), 2, options.pace)
+        setup = host_setup(copies_of_plan(plan), 2 * LANES, options.pace, FRAGMENT)
     first, second = (
         replace(run_simulation(setup, options, trace=True), wall_seconds=0, peak_memory_bytes=0)
         for _ in range(2)

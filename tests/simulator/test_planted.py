@@ -21,6 +21,7 @@ from . import (
     test_leaf_spine_plan,
     test_losses,
     test_pace,
+    test_packing,
     test_plan,
     test_strawman,
     test_whole_features,
@@ -75,6 +76,10 @@ def background(name, *arguments):
         getattr(test_background, name)(plan, *arguments)
 
     return oracle
+
+
+def packing(name, *arguments):
+    return lambda patch: getattr(test_packing, name)(*arguments)
 
 
 def sizes(patch):
@@ -275,6 +280,22 @@ MISTAKES = {
             "run.length",
         ),
         losses("test_a_lost_copy_is_sent_again"),
+    ),
+    "all frames of data take the time of those of the switch": (
+        ("network/link.cc", "bytes == FrameBytes(packet.kind)", "packet.bytes != 0"),
+        packing("test_two_frames_take_what_their_lengths_do"),
+    ),
+    "all frames between hosts are full": (
+        ("hosts/peer.cc", "packet.bytes = bytes_[place];", "packet.bytes = bytes_[0];"),
+        packing("test_bytes_on_links_are_those_of_the_closed_form", 1, 1_500),
+    ),
+    "a window has as many frames as it would have features": (
+        ("hosts/frame_pace.h", "bytes / frame_bytes", "workers.window"),
+        packing("test_the_window_has_the_bytes_of_its_features_and_the_rest_of_a_group"),
+    ),
+    "a group that waits for its answer is all that is in flight": (
+        ("hosts/frame_pace.h", " + workers.group - 1", ""),
+        packing("test_a_narrow_window_has_room_for_a_group"),
     ),
     "a sum that comes twice counts twice": (
         ("hosts/worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),

@@ -17,7 +17,14 @@ from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.planner.presets import slots_of_memory
-from switchgnn.simulator import BIN_SIZE, LeafSpineOptions, NetworkOptions, SimulatorError
+from switchgnn.simulator import (
+    BIN_SIZE,
+    ETHERNET_MTU,
+    LeafSpineOptions,
+    NetworkOptions,
+    SimulatorError,
+    parse_mtu,
+)
 from switchgnn.simulator.job import simulate_job
 from switchgnn.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
 
@@ -184,6 +191,15 @@ def simulate(
             min=1, metavar="N", rich_help_panel=NETWORK, help="Features in flight per worker."
         ),
     ] = _DEFAULT.window,
+    mtu: Annotated[
+        str,
+        typer.Option(
+            metavar="BYTES",
+            rich_help_panel=NETWORK,
+            help="Where hosts alone send: of the largest IP packet, into which rows are packed; "
+            "fragment: one fragment of a row in each frame, as with the switch.",
+        ),
+    ] = str(ETHERNET_MTU),
     timeout: Annotated[
         float | None,
         typer.Option(
@@ -276,6 +292,7 @@ def simulate(
         asked=strategies.asked(),
         bin_size=bin_size,
         check=check,
+        mtu=parse_mtu(mtu),
     )
     steps = Steps()
     with steps:

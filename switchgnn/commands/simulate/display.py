@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `switchgnn simulate` prints of its report."""
 
-from switchgnn.simulator import LEAF
+from switchgnn.simulator import FRAGMENT, LEAF
 from switchgnn.simulator.report import SimulateReport
 
 _MICRO, _GIGA = 1e-6, 1e9
@@ -14,6 +14,14 @@ def _around(report: SimulateReport) -> str:
         return "around one switch"
     ending = ", leaves complete sums" if network.completion == LEAF else ""
     return f"on {network.leaves} leaves with {network.spines} spines{ending}"
+
+
+def _frames(report: SimulateReport) -> str:
+    if not report.subject.setup.host_based:
+        return ""
+    mtu = report.options.mtu
+    each = "a fragment of a row each" if mtu == FRAGMENT else f"rows up to an MTU of {mtu:,}"
+    return f", frames with {each}"
 
 
 def _overlap(report: SimulateReport) -> str:
@@ -31,7 +39,7 @@ def report_text(report: SimulateReport) -> str:
     network = report.options.network
     lines = [
         f"{subject.graph}: {subject.system}, {subject.setup.workers} workers {_around(report)}, "
-        f"{network.bandwidth / 1e3:g} Gbit/s, {network.delay:g} µs",
+        f"{network.bandwidth / 1e3:g} Gbit/s, {network.delay:g} µs" + _frames(report),
         f"One layer of {report.options.features} features: {run.seconds / _MICRO:,.1f} µs; the "
         f"busiest link alone takes {report.busiest_link_seconds / _MICRO:,.1f} µs",
         f"{report.bytes:,} bytes on all links; the longest queue of a port "

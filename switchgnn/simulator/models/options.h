@@ -41,6 +41,8 @@ struct Options
     LinkOptions up;
     LinkOptions down;
     PaceOptions pace;
+    /// Of the longest frame of features or sums.
+    uint32_t data_frame_bytes;
     /// Time of one pass through the loop; 0: no limit.
     Picoseconds pass;
     /// Slots of each pool of the strawman; empty: every destination has its own.

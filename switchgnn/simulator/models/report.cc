@@ -113,6 +113,9 @@ Simulation::ReportWorkers(std::ostream& out) const
     List(out, "features_down", down_, [](const Links& link) {
         return link->Sent(Kind::FEATURE).frames;
     });
+    List(out, "feature_bytes_down", down_, [](const Links& link) {
+        return link->Sent(Kind::FEATURE).bytes;
+    });
     List(out, "sums_down", down_, [](const Links& link) { return link->Sent(Kind::SUM).frames; });
     List(out, "notices", up_, [](const Links& link) { return link->Sent(Kind::NOTICE).frames; });
 }

@@ -3,6 +3,7 @@
 
 #include "simulation.h"
 
+#include "hosts/frame_pace.h"
 #include "switches/leaf_spine.h"
 #include "switches/star.h"
 
@@ -83,7 +84,11 @@ Simulation::AddPeers()
     const auto indptr = arrays_.Get<uint64_t>("send_indptr");
     const auto to = arrays_.Get<uint8_t>("frame_to");
     const auto confirms = arrays_.Get<uint8_t>("frame_confirms");
+    const auto bytes = arrays_.Get<uint16_t>("frame_bytes");
     const auto awaited = arrays_.Get<uint64_t>("awaited");
+    const bool longer = options_.data_frame_bytes != FrameBytes(Kind::FEATURE);
+    const PaceOptions pace =
+        longer ? PaceInFrames(options_.pace, options_.data_frame_bytes) : options_.pace;
     if (options_.pace.losses)
     {
         arrived_.emplace(indptr);
@@ -93,9 +98,10 @@ Simulation::AddPeers()
         const uint64_t first = indptr[worker];
         const uint64_t count = indptr[worker + 1] - first;
         auto peer = std::make_unique<Peer>(worker,
-                                           options_.pace,
+                                           pace,
                                            to.subspan(first, count),
                                            confirms.subspan(first, count),
+                                           bytes.subspan(first, count),
                                            awaited[worker]);
         if (arrived_)
         {

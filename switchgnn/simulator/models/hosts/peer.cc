@@ -7,10 +7,12 @@ Peer::Peer(uint32_t worker,
            const PaceOptions& pace,
            std::span<const uint8_t> to,
            std::span<const uint8_t> confirms,
+           std::span<const uint16_t> bytes,
            uint64_t awaited)
     : Host(worker, pace),
       to_(to),
       confirms_(confirms),
+      bytes_(bytes),
       awaited_(awaited),
       marked_(256)
 {
@@ -68,6 +70,7 @@ Peer::FrameAt(uint64_t place, Picoseconds now) const
     Packet packet{.kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
     packet.id = to_[place];
     packet.count = confirms_[place];
+    packet.bytes = bytes_[place];
     packet.echo = packet.count != 0;
     packet.group = static_cast<uint32_t>(place);
     return packet;

@@ -18,10 +18,12 @@ class Peer : public Host
   public:
     /// to: the receiver of each frame, in sending order.
     /// confirms: how many frames its ACK confirms; 0 where none is asked for.
+    /// bytes: of the frame.
     Peer(uint32_t worker,
          const PaceOptions& pace,
          std::span<const uint8_t> to,
          std::span<const uint8_t> confirms,
+         std::span<const uint16_t> bytes,
          uint64_t awaited);
 
     void Start(Picoseconds now) override;
@@ -69,6 +71,7 @@ class Peer : public Host
 
     std::span<const uint8_t> to_;
     std::span<const uint8_t> confirms_;
+    std::span<const uint16_t> bytes_;
     uint64_t awaited_;
     uint64_t sent_ = 0;
     uint64_t confirmed_ = 0;

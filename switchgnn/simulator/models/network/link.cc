@@ -119,9 +119,9 @@ Link::Markable(Kind kind) const
 Picoseconds
 Link::TimeOf(const Packet& packet) const
 {
-    const bool odd = packet.kind == Kind::BACKGROUND && packet.count != kFullFrameBytes;
-    return odd ? options_.TimeOf(packet.count + options_.overhead_bytes)
-               : time_of_[static_cast<size_t>(packet.kind)];
+    const uint32_t bytes = FrameBytes(packet);
+    return bytes == FrameBytes(packet.kind) ? time_of_[static_cast<size_t>(packet.kind)]
+                                            : options_.TimeOf(bytes + options_.overhead_bytes);
 }
 
 void

@@ -51,9 +51,11 @@ struct Packet
     uint32_t group = 0;
     /// FEATURE, ACK: when the FEATURE was sent.
     Picoseconds asked = 0;
+    /// FEATURE between hosts: of the frame; 0: those of its kind.
+    uint16_t bytes = 0;
 };
 
-/// Bytes of a frame, as the emulation counts them.
+/// Bytes of a frame, as the emulation counts them; where frames of a kind differ, of most of them.
 constexpr uint32_t
 FrameBytes(Kind kind)
 {
@@ -75,6 +77,10 @@ FrameBytes(Kind kind)
 constexpr uint32_t
 FrameBytes(const Packet& packet)
 {
+    if (packet.bytes != 0)
+    {
+        return packet.bytes;
+    }
     return packet.kind == Kind::BACKGROUND ? packet.count : FrameBytes(packet.kind);
 }
 

@@ -1,0 +1,241 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rows between hosts in frames up to an MTU: lengths on paper, bytes on links, times by hand."""
+
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pytest
+
+from switchgnn.host.wire.header import Kind
+from switchgnn.planner import build_plan, load_graph
+from switchgnn.simulator import (
+    ETHERNET_MTU,
+    FRAGMENT,
+    LeafSpineOptions,
+    NetworkOptions,
+    SimulatorError,
+    copies_of_plan,
+    host_setup,
+    parse_mtu,
+    run_simulation,
+)
+from switchgnn.simulator.packing import packing_of
+
+from .scenes import acks_at_workers, arrivals, features_at_switch
+
+# At 100 Gbit/s a byte takes 80 ps.
+BYTE, DELAY = 80, 2_000_000
+ACK = 60 * BYTE
+# A full frame: 14 + 20 + 26 bytes of headers, and 1,452 of the 1,454 that an MTU of 1,500 leaves.
+FULL_BYTES, PAYLOAD = 1_512, 1_452
+FULL = FULL_BYTES * BYTE
+# A row that fills a frame.
+ROW = PAYLOAD // 4
+
+
+def one_way(rows, features, **options):
+    """Worker 0 sends so many rows to worker 1."""
+    network = NetworkOptions(**options)
+    copies = np.array([[0, rows], [0, 0]], dtype=np.int64)
+    setup = host_setup(copies, features, network.pace, ETHERNET_MTU)
+    return run_simulation(setup, network, trace=True)
+
+
+def to_the_last(senders, rows=1, **options):
+    """Each of them sends so many full frames to one more worker, all at once."""
+    network = NetworkOptions(**options)
+    copies = np.zeros((senders + 1, senders + 1), dtype=np.int64)
+    copies[:senders, senders] = rows
+    setup = host_setup(copies, ROW, network.pace, ETHERNET_MTU)
+    return run_simulation(setup, network, trace=True)
+
+
+def planned(seed):
+    graph = load_graph(f"random:{80 + 5 * seed}:{300 + 40 * seed}:{seed}")
+    workers = 2 + seed % 7
+    return copies_of_plan(build_plan(graph, workers=workers, slots=64, program="0" * 64))
+
+
+@pytest.mark.parametrize(
+    ("features", "mtu", "rows", "frames", "last"),
+    [
+        (128, 1_500, 1, 1, 60 + 512),
+        (128, 1_500, 2, 1, 60 + 1_024),
+        (128, 1_500, 3, 2, 60 + 84),
+        (363, 1_500, 4, 4, 60 + 1_452),
+        (364, 1_500, 4, 5, 60 + 16),
+        (128, 9_000, 17, 1, 60 + 8_704),
+        (128, 9_000, 18, 2, 60 + 264),
+        (1, 50, 6, 6, 60 + 4),
+        (33, FRAGMENT, 3, 6, 188),
+        (1, FRAGMENT, 1, 1, 188),
+    ],
+)
+def test_lengths_on_paper(features, mtu, rows, frames, last):
+    packing = packing_of(features, mtu)
+    asked = np.array([0, rows], dtype=np.int64)
+    assert packing.frames(asked).tolist() == [0, frames]
+    assert packing.last_frame_bytes(asked)[1] == last
+
+
+@pytest.mark.parametrize("words", ["49", "9203", "-1", "1.5k", "", "fragments", "9" * 5_000])
+def test_what_is_no_mtu_is_told(words):
+    with pytest.raises(SimulatorError, match="from 50 to 9,202 bytes, or the word fragment"):
+        parse_mtu(words)
+
+
+def test_an_mtu_is_a_number_or_the_word():
+    assert [parse_mtu(text) for text in ("1500", "9000", "fragment")] == [1_500, 9_000, FRAGMENT]
+
+
+def test_two_frames_take_what_their_lengths_do():
+    """Three rows of 128 numbers are 1,536 bytes: a full frame, and one of 144."""
+    run = one_way(3, 128)
+    short = 144 * BYTE
+    assert features_at_switch(run) == [(FULL + DELAY, 0, 1), (FULL + short + DELAY, 0, 1)]
+    # The first goes down while the second comes up, and keeps it waiting.
+    came = [2 * (FULL + DELAY), 2 * (FULL + DELAY) + short]
+    assert [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)] == came
+    # The second is the last of its run, and asks for an acknowledgement.
+    assert run.finished == (came[1] + 2 * (ACK + DELAY), came[1])
+    assert (run.bytes_up, run.bytes_down) == ((1_656, 60), (60, 1_656))
+    assert (run.frames_up, run.frames_down) == ((2, 1), (1, 2))
+    assert run.max_port_queue_bytes == FULL_BYTES
+
+
+def test_overhead_is_for_each_frame():
+    run = one_way(3, 128, overhead=24, delay=0.0)
+    first, second, ack = ((each + 24) * BYTE for each in (1_512, 144, 60))
+    assert run.finished == (2 * first + second + 2 * ack, 2 * first + second)
+
+
+def test_the_window_has_the_bytes_of_its_features_and_the_rest_of_a_group():
+    """512 · 188 bytes are 63 full frames; of eight that are acknowledged seven may have come."""
+    run = one_way(200, ROW, congestion_control=False)
+    first_answer = acks_at_workers(run)[0][0]
+    assert first_answer == 9 * FULL + 2 * DELAY + 2 * (ACK + DELAY)
+    there = [at for at, *_ in features_at_switch(run)]
+    assert there[:70] == [(i + 1) * FULL + DELAY for i in range(70)]
+    # The link rests until the acknowledgement comes.
+    assert there[70] == first_answer + FULL + DELAY > there[69] + FULL
+
+
+def test_a_narrow_window_has_room_for_a_group():
+    """16 · 188 bytes are one full frame, and an eighth frame asks for the first answer."""
+    run = one_way(20, ROW, congestion_control=False, window=16)
+    there = [at for at, *_ in features_at_switch(run)]
+    answers = [at for at, *_ in acks_at_workers(run)]
+    assert there[7] == 8 * FULL + DELAY
+    assert there[8] == answers[0] + FULL + DELAY
+    assert there[16] == answers[1] + FULL + DELAY
+    assert len(answers) == 3
+
+
+def test_the_first_window_is_that_of_tcp():
+    """Ten frames, of which eight may leave at once (RFC 6928)."""
+    run = one_way(100, ROW)
+    first_answer = acks_at_workers(run)[0][0]
+    began = [at - DELAY - FULL for at, *_ in features_at_switch(run)]
+    assert began[:8] == [i * FULL for i in range(8)]
+    # The rate goes by a first guess of the round trip, twice that of an empty network.
+    assert 7 * FULL < began[8] < began[9] < first_answer
+    assert began[10] == first_answer
+
+
+@pytest.mark.parametrize(("threshold", "marked"), [(8, 2), (9, 1), (17, 0)])
+def test_the_threshold_is_bytes(threshold, marked):
+    """Three frames meet: one finds 1,512 bytes, and one 3,024; 8 · 188 are 1,504."""
+    assert to_the_last(3, ecn_threshold=threshold).marked == marked
+
+
+def test_a_lost_frame_is_sent_again():
+    """Two meet at a port that has room for one; time-outs go by the length of a frame."""
+    run = to_the_last(2, buffer=FULL_BYTES)
+    answered = 10 * 2 * (FULL + DELAY) + 4 * (ACK + DELAY)
+    came = answered + 2 * (FULL + DELAY)
+    assert [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)] == [
+        2 * (FULL + DELAY),
+        came,
+    ]
+    assert (run.lost, run.sent_again, run.repeated) == (1, 1, 0)
+    assert run.bytes_up[:2] in ((2 * FULL_BYTES + 120, FULL_BYTES), (FULL_BYTES, 3_144))
+
+
+def test_a_buffer_that_holds_no_frame_is_refused():
+    with pytest.raises(SimulatorError, match="must hold a frame of 1512 bytes"):
+        to_the_last(2, buffer=FULL_BYTES - 1)
+
+
+@pytest.mark.parametrize("mtu", [FRAGMENT, 50, 576, 1_500, 9_000])
+@pytest.mark.parametrize("seed", range(4))
+def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
+    """Whatever the network: ⌈4·F·rows / P⌉ frames of 60 bytes more, and one answer for eight."""
+    rng = np.random.default_rng(seed)
+    features = int(rng.choice([1, 31, 70, 128, 602]))
+    copies = planned(seed)
+    options = NetworkOptions(
+        bandwidth=float(rng.choice([10.0, 1e3, 1e5])),
+        delay=float(rng.choice([0.0, 0.5, 50.0])),
+        ecn_threshold=int(rng.choice([0, 5, 50])),
+        window=int(rng.choice([16, 40, 512])),
+        congestion_control=bool(rng.integers(2)),
+    )
+    setup = host_setup(copies, features, options.pace, mtu)
+    workers = len(copies)
+    leaves = min(3, workers)
+    star = run_simulation(setup, options)
+    spread = run_simulation(setup, options, leaf_spine=LeafSpineOptions(leaves, 2))
+    up, down, across = [0] * workers, [0] * workers, 0
+    for sender, receiver in zip(*np.nonzero(copies), strict=True):
+        if mtu == FRAGMENT:
+            frames = int(copies[sender, receiver]) * ceil(features / 32)
+            data = 188 * frames
+        else:
+            run = 4 * features * int(copies[sender, receiver])
+            frames = ceil(run / (4 * ((mtu - 46) // 4)))
+            data = run + 60 * frames
+        answers = 60 * ceil(frames / 8)
+        up[sender] += data
+        down[receiver] += data
+        up[receiver] += answers
+        down[sender] += answers
+        crosses = sender * leaves // workers != receiver * leaves // workers
+        across += 2 * (data + answers) * crosses
+    for run in (star, spread):
+        assert (run.bytes_up, run.bytes_down) == (tuple(up), tuple(down))
+    assert spread.inside is not None
+    assert spread.inside.bytes == across
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_everything_arrives_once_though_frames_are_lost(seed):
+    rng = np.random.default_rng(seed)
+    copies = planned(seed)
+    options = NetworkOptions(
+        bandwidth=float(rng.choice([1e3, 1e5])),
+        ecn_threshold=int(rng.choice([0, 5, 50])),
+        window=int(rng.choice([1, 3, 16, 512])),
+        buffer=int(rng.choice([1_512, 5_000])),
+        congestion_control=bool(rng.integers(2)),
+    )
+    setup = host_setup(copies, 70, options.pace, ETHERNET_MTU)
+    run = run_simulation(setup, options)
+    frames = setup.arrays["awaited"].sum()
+    assert sum(run.features_up) == frames + run.sent_again
+    assert sum(run.features_down) == frames + run.repeated == sum(run.features_up) - run.lost
+
+
+def test_a_mtu_whose_frames_are_fragments_is_the_word():
+    """An MTU of 174 leaves 128 bytes; rows of 32 numbers fill them."""
+    copies, options = planned(3), NetworkOptions()
+    runs = [
+        replace(
+            run_simulation(host_setup(copies, 32, options.pace, mtu), options, trace=True),
+            wall_seconds=0,
+            peak_memory_bytes=0,
+        )
+        for mtu in (174, FRAGMENT)
+    ]
+    assert runs[0] == runs[1]
