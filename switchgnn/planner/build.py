@@ -16,7 +16,12 @@ from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.archive import render_parts
-from switchgnn.planner.plan.banks import BANKS, place_destinations, slots_per_bank
+from switchgnn.planner.plan.banks import (
+    BANKS,
+    BANKS_OF_SWITCHES,
+    place_destinations,
+    slots_per_bank,
+)
 from switchgnn.planner.plan.edge_sets import OrderedBlocks, edge_sets, join_blocks
 from switchgnn.planner.plan.manifest import (
     PLAN_FORMAT,
@@ -62,6 +67,7 @@ def build_plan(
     order: str = "gamr",
     directions: str = "forward",
     assignment: NDArray[np.integer] | None = None,
+    banks: int = BANKS,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan the exchange of one graph; the same arguments give the same plan.
@@ -86,6 +92,7 @@ def build_plan(
             same slots; where they have the same edges they share their blocks.
         assignment: integers[V], the worker of each vertex; None lets `partition`
             choose.
+        banks: one of BANKS_OF_SWITCHES: to how many slots one pass of the switch can add.
         progress: called with a few words at the start of each step.
 
     Returns:
@@ -95,6 +102,9 @@ def build_plan(
         PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
     """
     _check_arguments(graph, slots, program, seed)
+    if banks not in BANKS_OF_SWITCHES:
+        known = ", ".join(map(str, BANKS_OF_SWITCHES))
+        raise PlannerError(f"a switch with {banks} banks cannot be planned for; known: {known}")
     if not 0 <= weight < math.inf:
         raise PlannerError(f"the weight of a contribution must be a number from 0, not {weight}")
     if blocks == STRAWMAN and send != _MULTICAST:
@@ -143,7 +153,7 @@ def build_plan(
     tell("give every destination a slot")
     served = whole.packets
     counts = served.count if len(served.sums.block) else None
-    placement = place_destinations(served.edges, served.block, room, counts)
+    placement = place_destinations(served.edges, served.block, room, counts, banks=banks)
 
     tell("write the parts of the switch and the workers")
     switch = switch_part(whole.boundary, whole.packets, placement)

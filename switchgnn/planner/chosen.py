@@ -132,7 +132,7 @@ def build_chosen(
     Args:
         graph: what the plan is for.
         choice: a strategy of each kind.
-        situation: workers and slots.
+        situation: workers, slots and banks.
         program: a hex digest of the P4 program that the plan is for.
         seed: of the partition, the blocks and the order.
         directions: a key of DIRECTIONS.
@@ -159,6 +159,7 @@ def build_chosen(
         order=choice.order,
         directions=directions,
         assignment=assignment,
+        banks=situation.banks,
         progress=progress,
     )
 

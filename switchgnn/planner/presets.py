@@ -11,6 +11,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine_name
+from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 
 # The send strategy for which some block strategies are refined, and the end of their names.
@@ -21,8 +22,8 @@ NUMBER_BYTES, SLOT_BYTES = 4, 128
 _MOST_HYPERGRAPH_EDGES = 500_000
 # The most directed edges with which a minimum cut takes no more than a minute.
 _MOST_WEIGHTED_EDGES = 20_000_000
-# What a pass serves on average, measured on social graphs: about five contributions.
-_CONTRIBUTIONS_PER_PASS = 5
+# What a pass serves on average by banks, measured on social graphs.
+_CONTRIBUTIONS_PER_PASS = {1: 1.0, 2: 1.8, 4: 3.0, 8: 5.0}
 # A partial sum that saves no packet is not worth more than this.
 _MOST_WEIGHT = 1.0
 
@@ -37,6 +38,7 @@ class Situation:
         link_rate: packets per second on each worker's link; None: not known.
         recirculation_rate: passes per second that the switch can make; None: not known.
         leaf_spine: the leaves that the workers are attached to; None: a star around one switch.
+        banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
     """
 
     workers: int
@@ -44,6 +46,7 @@ class Situation:
     link_rate: float | None = None
     recirculation_rate: float | None = None
     leaf_spine: LeafSpine | None = None
+    banks: int = BANKS
 
 
 @dataclass(frozen=True)
@@ -227,7 +230,7 @@ def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
             f"weigh in the contributions of {len(graph.indices):,} edges would take too long.",
         )
     # All links carry packets at once, while one switch makes all passes.
-    weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS)
+    weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS[situation.banks])
     weight = min(round(weight, 3), _MOST_WEIGHT)
     return (
         COVER,
