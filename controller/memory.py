@@ -84,7 +84,7 @@ def memory_of(
         layout: of the P4 program.
         network: what is around the switch.
         banks: of a switch that adds to fewer slots in a pass than the program: an entry of its
-            fanout has the parameters of so many. None: of the program.
+            fanout has the parameters of these alone. None: of the program.
 
     Returns:
         The tables and registers.

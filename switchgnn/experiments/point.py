@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
+from switchgnn.profiles import UNLIMITED
 from switchgnn.simulator import LEAF, SPINE
 from switchgnn.simulator.request import HOSTS_ALONE
 
@@ -25,7 +26,10 @@ _NETWORK = (
     "completion",
     "background",
     "buffer",
+    "table_memory",
 )
+# What of that is weighed where the switch has limits.
+_WEIGHED = ("bandwidth", "recirculation_rate")
 # What says who holds which vertex.
 _PARTITION = ("graph", "workers", "partition", "seed")
 # Of the presets and of the strawman.
@@ -56,6 +60,8 @@ class Point:
         bin_size: vertices of a bin of G3, or None.
         background: share of the links' rate that other flows take; `seed` draws them.
         buffer: bytes of each queue of the switch, or None for no limit.
+        switch: the name of a profile, for its banks and ports.
+        table_memory: the most bytes that the switch's tables may take, or None for no limit.
     """
 
     graph: str
@@ -78,6 +84,8 @@ class Point:
     bin_size: int | None = None
     background: float = 0.0
     buffer: int | None = None
+    switch: str = UNLIMITED.name
+    table_memory: int | None = None
 
     @property
     def name(self) -> str:
@@ -88,7 +96,10 @@ class Point:
     @property
     def plan_name(self) -> str:
         """Return a name that points share if they are simulated with the same plan."""
-        return _digest({name: it for name, it in asdict(self).items() if name not in _NETWORK})
+        # Within a switch a plan depends on what links and loop can carry.
+        weighed = () if self.switch == UNLIMITED.name else _WEIGHED
+        left_out = {*_NETWORK} - {*weighed}
+        return _digest({name: it for name, it in asdict(self).items() if name not in left_out})
 
     @property
     def partition(self) -> str:
@@ -110,7 +121,8 @@ class Point:
         inside = f", {self.leaves} leaves{completed}" if self.leaves else ""
         flows = f", background {self.background:g}" if self.background else ""
         blind = "" if self.congestion_control else ", no control"
-        network = f"{memory}{slot}{order}{loop}{inside}{flows}{blind}"
+        switch = "" if self.switch == UNLIMITED.name else f", {self.switch}"
+        network = f"{memory}{slot}{order}{switch}{loop}{inside}{flows}{blind}"
         return f"{self.graph}, {self.workers} workers, {self.system}{network}"
 
 

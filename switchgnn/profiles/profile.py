@@ -55,7 +55,7 @@ class SwitchProfile:
         return self.port_gbits * _GIGA / (_BITS * frame_bytes)
 
     def check_attached(self, attached: int, bandwidth: float | None = None) -> None:
-        """Check that so many links can be attached.
+        """Check that links can be attached.
 
         Args:
             attached: workers and other switches.

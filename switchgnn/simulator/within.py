@@ -18,7 +18,16 @@ _BITS, _MEGA = 8, 1e6
 
 
 def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation:
-    """Return what a plan depends on; within a switch, rates of links and loop are a part of it."""
+    """Return what a plan depends on; within a switch, rates of links and loop are a part of it.
+
+    Args:
+        options: the switch, and the network around it.
+        workers: their number.
+        slots: of the switch.
+
+    Returns:
+        The situation for a preset.
+    """
     if options.switch == UNLIMITED:
         return Situation(workers, slots)
     return Situation(
@@ -36,7 +45,7 @@ def check_links(options: SimulateOptions, workers: int) -> None:
     Raises:
         ProfileError: too few of them, or too slow ones.
     """
-    attached = options.leaf_spine and options.leaf_spine.attach(workers)
+    attached = None if options.leaf_spine is None else options.leaf_spine.attach(workers)
     options.switch.check_attached(most_attached(attached, workers), options.network.bandwidth)
 
 

@@ -92,6 +92,9 @@ def split_for_leaf_spine(
         leaf_spine: which leaf each worker is attached to, and the spines.
         banks: of each switch, one of BANKS_OF_SWITCHES.
 
+    Returns:
+        The parts of all switches.
+
     Raises:
         PlannerError: the leaf-spine is for another number of workers, or the plan is the
             strawman's.
