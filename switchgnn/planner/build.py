@@ -38,6 +38,7 @@ from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.plan.predict import direction_records
 from switchgnn.planner.plan.strawman import most_destinations, one_block
 from switchgnn.planner.sending.packets import make_packets, make_sends
+from switchgnn.planner.sending.quickest import Rates, quickest_weight
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -68,6 +69,7 @@ def build_plan(
     directions: str = "forward",
     assignment: NDArray[np.integer] | None = None,
     banks: int = BANKS,
+    rates: Rates | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan the exchange of one graph; the same arguments give the same plan.
@@ -93,6 +95,8 @@ def build_plan(
         assignment: integers[V], the worker of each vertex; None lets `partition`
             choose.
         banks: one of BANKS_OF_SWITCHES: to how many slots one pass of the switch can add.
+        rates: of links and the switch's loop: the weight with which an exchange takes the least
+            time takes the place of `weight`. None: `weight` it is.
         progress: called with a few words at the start of each step.
 
     Returns:
@@ -133,6 +137,14 @@ def build_plan(
         check_blocks(blocks, each.boundary, numbers, room)
 
     tell("choose what to send")
+    if rates is not None:
+        weight = quickest_weight(
+            [(each.boundary, b) for each, b in zip(sets, block, strict=True)],
+            choose,
+            rates,
+            vertices=graph.vertices,
+            workers=workers,
+        )
     by_vertex = [choose(each.boundary, b, weight) for each, b in zip(sets, block, strict=True)]
     for each, choice in zip(sets, by_vertex, strict=True):
         check_sends(send, each.boundary, choice)

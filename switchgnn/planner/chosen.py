@@ -113,7 +113,10 @@ def choose_asked(asked: Asked, graph: Graph, situation: Situation) -> Choice:
     if asked.send is not None:
         named.setdefault("blocks", blocks_for(choice.blocks, asked.send))
     weight = choice.weight if named.get("send", choice.send) == COVER else 0.0
-    return replace(choice, **named, weight=weight, because={**choice.because, **because})
+    rates = choice.rates if named.get("send", choice.send) == COVER else None
+    return replace(
+        choice, **named, weight=weight, rates=rates, because={**choice.because, **because}
+    )
 
 
 def build_chosen(
@@ -160,6 +163,7 @@ def build_chosen(
         directions=directions,
         assignment=assignment,
         banks=situation.banks,
+        rates=choice.rates,
         progress=progress,
     )
 

@@ -36,6 +36,7 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
         link_rate=options.network.bandwidth * _MEGA / (_BITS * FEATURE_FRAME_BYTES),
         recirculation_rate=options.network.recirculation_rate,
         banks=options.switch.banks,
+        within=True,
     )
 
 

@@ -213,6 +213,7 @@ def _situation(options: PlanOptions, slots: int) -> Situation:
         if asked.recirculation_rate is None
         else asked.recirculation_rate,
         banks=switch.banks,
+        within=True,
     )
 
 
