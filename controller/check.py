@@ -61,8 +61,8 @@ def check_rows(rows: Rows) -> None:
     require_unique(rows)
 
 
-def _check_table(name: str, entries: int, room: int) -> None:
-    if entries > room:
+def _check_table(name: str, entries: int, room: int | None) -> None:
+    if room is not None and entries > room:
         raise PlanRefusedError(
             f"The plan has {entries:,} entries for table {name}, which holds {room:,}: make a plan "
             "with fewer, or compile the P4 program with a larger table."

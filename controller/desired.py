@@ -11,8 +11,8 @@ from switchgnn.controller.controls.destination import Destination
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop
-from switchgnn.controller.controls.pool import Pool, has_pool
 from switchgnn.controller.controls.partial import Partial
+from switchgnn.controller.controls.pool import Pool, has_pool
 from switchgnn.controller.controls.result import Result
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.controls.source import Source

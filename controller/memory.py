@@ -31,14 +31,14 @@ class Use:
     Attributes:
         name: of the table or register.
         number: entries, or cells.
-        room: how many the program has.
+        room: how many the switch has; None: any number.
         bits: of one: of a table's entry its key and the parameters of its widest action. What
             hardware needs on top, for hashing and for an action's number, is left out.
     """
 
     name: str
     number: int
-    room: int
+    room: int | None
     bits: int
 
     @property
@@ -48,8 +48,8 @@ class Use:
 
     @property
     def fits(self) -> bool:
-        """Whether the program has as many."""
-        return self.number <= self.room
+        """Whether the switch has as many."""
+        return self.room is None or self.number <= self.room
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,17 @@ class MemoryUse:
         return sum(register.bytes for register in self.registers)
 
 
-def memory_of(plan: SwitchPlan, layout: Layout, network: Network) -> MemoryUse:
+def memory_of(
+    plan: SwitchPlan, layout: Layout, network: Network, banks: int | None = None
+) -> MemoryUse:
     """Count what a plan takes of a switch, without making its entries.
 
     Args:
         plan: the part of the plan for this switch.
         layout: of the P4 program.
         network: what is around the switch.
+        banks: of a switch that adds to fewer slots in a pass than the program: an entry of its
+            fanout has the parameters of these alone. None: of the program.
 
     Returns:
         The tables and registers.
@@ -90,7 +94,7 @@ def memory_of(plan: SwitchPlan, layout: Layout, network: Network) -> MemoryUse:
     fanout, source = Fanout(layout), Source(layout)
     destination, partial, result = Destination(layout), Partial(layout), Result(layout)
     tables = (
-        _table(fanout.table, fanout.count(plan)),
+        _table(fanout.table, fanout.count(plan), _of_banks(fanout.banks, banks)),
         _table(source.table, source.count(plan)),
         _table(destination.table, destination.count(plan)),
         _table(partial.table, partial.count(plan)),
@@ -106,9 +110,18 @@ def memory_of(plan: SwitchPlan, layout: Layout, network: Network) -> MemoryUse:
     return MemoryUse(_largest_first(tables), _largest_first(registers))
 
 
-def _table(table: Table, entries: int) -> Use:
+def _of_banks(program: int, banks: int | None) -> frozenset[str]:
+    """Return the parameters of the banks that the program has and the switch has not."""
+    missing = range(program if banks is None else banks, program)
+    return frozenset(f"{kind}{bank}" for kind in ("slot", "expected") for bank in missing)
+
+
+def _table(table: Table, entries: int, left_out: frozenset[str] = frozenset()) -> Use:
     key = sum(field.bits for field in table.keys)
-    widest = max(sum(field.bits for field in action.params) for action in table.actions)
+    widest = max(
+        sum(field.bits for field in action.params if field.name not in left_out)
+        for action in table.actions
+    )
     return Use(table.name, entries, table.size, key + widest)
 
 

@@ -10,6 +10,7 @@ from switchgnn.experiments.description import LEAST, MOST, UNLIMITED, Figure, Sc
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
 from switchgnn.options.byte_sizes import parse_bytes
+from switchgnn.profiles import find_profile
 from switchgnn.simulator import BIN_SIZE, SPINE, LeafSpineOptions
 from switchgnn.simulator.request import G3, HOSTS_ALONE
 
@@ -98,6 +99,8 @@ def _point(
     alone = series.system in HOSTS_ALONE
     size = series.memory or memory
     unlimited = alone or size == UNLIMITED
+    switch = find_profile(UNLIMITED if alone else series.switch)
+    tables = switch.table_bytes
     return Point(
         graph=graph.graph.replace("{seed}", str(seed)),
         workers=workers,
@@ -110,7 +113,7 @@ def _point(
         bandwidth=figure.bandwidth,
         delay=figure.delay * graph.shrink,
         congestion_control=series.congestion_control,
-        recirculation_rate=None if alone else rate,
+        recirculation_rate=None if alone else switch.passes_per_second if rate is None else rate,
         window=figure.window,
         mtu=figure.mtu if alone else None,
         leaves=leaf_spine.leaves if leaf_spine else 0,
@@ -118,6 +121,8 @@ def _point(
         completion=leaf_spine.completion if leaf_spine else SPINE,
         slot_features=graph.feature if series.whole_features and not alone else None,
         bin_size=max(1, round(BIN_SIZE * graph.shrink)) if series.system == G3 else None,
+        switch=switch.name,
+        table_memory=None if tables is None else round(tables * graph.shrink),
     )
 
 

@@ -23,6 +23,8 @@ class Series:
         order: a key of ORDER_STRATEGIES in place of the system's.
         congestion_control: see NetworkOptions.
         whole_features: a slot holds a whole feature of the graph's, as the paper counts memory.
+        switch: a name of `known_profiles`: banks, ports, tables, and the rate of the loop where
+            the scale has none. Memory is the scale's.
     """
 
     label: str
@@ -31,6 +33,7 @@ class Series:
     order: str | None = None
     congestion_control: bool = True
     whole_features: bool = False
+    switch: str = UNLIMITED
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,9 @@ class ScaledGraph:
 
     Attributes:
         graph: as load_graph takes it; `{seed}` stands for the seed.
-        shrink: the switch's memory, the delay of links and G3's bins are multiplied with it: so
-            there are as many blocks and bins, and a barrier takes the same share of the time.
+        shrink: the switch's memory, its tables', the delay of links and G3's bins are multiplied
+            with it: so there are as many blocks and bins, and a barrier takes the same share of
+            the time.
         feature: numbers of its whole feature (the paper's table 1).
     """
 
@@ -58,7 +62,7 @@ class Scale:
         workers: their numbers.
         memory: of the switch, before it shrinks with the graph.
         seeds: how many; each draws the graph, the partition and the orders anew.
-        recirculation_rates: passes per second; None: no limit.
+        recirculation_rates: passes per second; None: the switch's, or no limit.
         leaf_spine: in place of the star's switch; None: a star.
         background: loads, as shares of the links' rate.
         buffer: of each queue of the switch, as 500kB; None: no limit. It does not shrink.

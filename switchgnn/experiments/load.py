@@ -11,6 +11,7 @@ from switchgnn.experiments.description import Figure, Scale
 from switchgnn.experiments.draw import KINDS
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
+from switchgnn.profiles import known_profiles
 from switchgnn.records import RecordError, make_record, parse_json
 from switchgnn.regular_file import read_regular
 from switchgnn.simulator import LeafSpineOptions, Mtu, SimulatorError, parse_mtu
@@ -69,6 +70,7 @@ def _check(figure: Figure, where: str) -> None:
             _check_leaves(scale.leaf_spine, min(scale.workers), f"{where}: scales {name}")
     for series in figure.series:
         _known(f"{where}: {series.label}", "system", series.system, SYSTEMS)
+        _known(f"{where}: {series.label}", "switch", series.switch, known_profiles())
     for panel in figure.panels:
         at = f"{where}: {panel.title}"
         _known(at, "way to draw", panel.draw, KINDS)

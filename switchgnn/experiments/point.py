@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
+from switchgnn.profiles import UNLIMITED
 from switchgnn.simulator import ETHERNET_MTU, LEAF, SPINE, Mtu
 from switchgnn.simulator.request import HOSTS_ALONE
 
@@ -26,7 +27,10 @@ _NETWORK = (
     "background",
     "buffer",
     "mtu",
+    "table_memory",
 )
+# What of that is weighed where the switch has limits.
+_WEIGHED = ("bandwidth", "recirculation_rate")
 # What says who holds which vertex.
 _PARTITION = ("graph", "workers", "partition", "seed")
 # Of the presets and of the strawman.
@@ -58,6 +62,8 @@ class Point:
         background: share of the links' rate that other flows take; `seed` draws them.
         buffer: bytes of each queue of the switch, or None for no limit.
         mtu: of the frames of hosts alone, see SimulateOptions; None where the switch adds.
+        switch: the name of a profile, for its banks and ports.
+        table_memory: the most bytes that the switch's tables may take, or None for no limit.
     """
 
     graph: str
@@ -81,6 +87,8 @@ class Point:
     background: float = 0.0
     buffer: int | None = None
     mtu: Mtu | None = None
+    switch: str = UNLIMITED.name
+    table_memory: int | None = None
 
     @property
     def name(self) -> str:
@@ -91,7 +99,10 @@ class Point:
     @property
     def plan_name(self) -> str:
         """Return a name that points share if they are simulated with the same plan."""
-        return _digest({name: it for name, it in asdict(self).items() if name not in _NETWORK})
+        # Within a switch a plan depends on what links and loop can carry.
+        weighed = () if self.switch == UNLIMITED.name else _WEIGHED
+        left_out = {*_NETWORK} - {*weighed}
+        return _digest({name: it for name, it in asdict(self).items() if name not in left_out})
 
     @property
     def partition(self) -> str:
@@ -114,7 +125,8 @@ class Point:
         flows = f", background {self.background:g}" if self.background else ""
         frames = "" if self.mtu in (None, ETHERNET_MTU) else f", MTU {self.mtu}"
         blind = "" if self.congestion_control else ", no control"
-        network = f"{memory}{slot}{order}{loop}{inside}{flows}{frames}{blind}"
+        switch = "" if self.switch == UNLIMITED.name else f", {self.switch}"
+        network = f"{memory}{slot}{order}{switch}{loop}{inside}{flows}{frames}{blind}"
         return f"{self.graph}, {self.workers} workers, {self.system}{network}"
 
 

@@ -12,6 +12,7 @@ import json
 import signal
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,13 @@ from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import Situation, slots_of_memory
+from switchgnn.planner.presets import slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
+from switchgnn.profiles import find_profile
 from switchgnn.simulator import ETHERNET_MTU, LeafSpineOptions, NetworkOptions
 from switchgnn.simulator.job import simulate_job
 from switchgnn.simulator.request import HOSTS_ALONE, SimulateOptions
+from switchgnn.simulator.within import planned_for
 
 _FAILED = 2
 _PR_SET_PDEATHSIG = 1
@@ -52,12 +55,18 @@ def main() -> None:
 
 def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
     planned = point.system not in HOSTS_ALONE
+    options = _options(point, folder if planned else None, partition)
     if not folder.exists() and not partition.exists():
         _write_partition(point, partition)
     if planned and not folder.exists():
-        write_plan(_plan(point, partition), folder)
-    options = SimulateOptions(
-        plan=folder if planned else None,
+        write_plan(_plan(point, options, partition), folder)
+    return {**simulate_job(options, _say).to_dict(), "system": point.system}
+
+
+def _options(point: Point, folder: Path | None, partition: Path) -> SimulateOptions:
+    planned = folder is not None
+    return SimulateOptions(
+        plan=folder,
         graph=None if planned else point.graph,
         workers=None if planned else point.workers,
         slots=None,
@@ -82,8 +91,10 @@ def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
         asked=Asked() if planned else Asked(assignment=partition),
         bin_size=point.bin_size,
         mtu=point.mtu or ETHERNET_MTU,
+        # Of its memory the point says all: that shrinks with the graph.
+        switch=replace(find_profile(point.switch), slot_bytes=None, table_bytes=None),
+        table_memory=point.table_memory,
     )
-    return {**simulate_job(options, _say).to_dict(), "system": point.system}
 
 
 def _write_partition(point: Point, file: Path) -> None:
@@ -96,7 +107,7 @@ def _write_partition(point: Point, file: Path) -> None:
         written.rename(file)
 
 
-def _plan(point: Point, partition: Path) -> Plan:
+def _plan(point: Point, options: SimulateOptions, partition: Path) -> Plan:
     if point.system == STRAWMAN:
         return build_plan(
             load_graph(point.graph),
@@ -108,9 +119,10 @@ def _plan(point: Point, partition: Path) -> Plan:
             blocks=STRAWMAN,
             order=point.order or "random",
             assignment=load_assignment(partition),
+            banks=options.switch.banks,
         )
     graph = load_graph(point.graph)
-    situation = Situation(point.workers, _slots(point, 1))
+    situation = planned_for(options, point.workers, _slots(point, 1))
     asked = Asked(point.system, order=point.order, assignment=partition)
     return build_chosen(
         graph,

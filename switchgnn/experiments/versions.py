@@ -11,7 +11,7 @@ from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.wheel import PACKAGE
 
 # A plan, and the time of an exchange, come of these.
-_PACKAGES = ("host", "p4src", "planner", "simulator")
+_PACKAGES = ("host", "p4src", "planner", "profiles", "simulator")
 _FILES = ("experiments/process.py",)
 _LIBRARIES = ("switchgnn", PACKAGE, "numpy", "pymetis", "mtkahypar")
 _DIGITS = 16
@@ -40,7 +40,9 @@ def _code() -> str:
     home = Path(switchgnn.__file__).parent
     files = [home / name for name in _FILES]
     for package in _PACKAGES:
-        files += sorted((home / package).rglob("*.py"))
+        files += sorted(
+            path for path in (home / package).rglob("*") if path.suffix in (".py", ".toml")
+        )
     for path in files:
         total.update(path.relative_to(home).as_posix().encode() + b"\0")
         total.update(hashlib.sha256(path.read_bytes()).digest())

@@ -16,7 +16,12 @@ from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.archive import render_parts
-from switchgnn.planner.plan.banks import BANKS, place_destinations, slots_per_bank
+from switchgnn.planner.plan.banks import (
+    BANKS,
+    BANKS_OF_SWITCHES,
+    place_destinations,
+    slots_per_bank,
+)
 from switchgnn.planner.plan.edge_sets import OrderedBlocks, edge_sets, join_blocks
 from switchgnn.planner.plan.manifest import (
     PLAN_FORMAT,
@@ -33,6 +38,7 @@ from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.plan.predict import direction_records
 from switchgnn.planner.plan.strawman import most_destinations, one_block
 from switchgnn.planner.sending.packets import make_packets, make_sends
+from switchgnn.planner.sending.quickest import Rates, quickest_weight
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -62,6 +68,8 @@ def build_plan(
     order: str = "gamr",
     directions: str = "forward",
     assignment: NDArray[np.integer] | None = None,
+    banks: int = BANKS,
+    rates: Rates | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan the exchange of one graph; the same arguments give the same plan.
@@ -86,6 +94,9 @@ def build_plan(
             same slots; where they have the same edges they share their blocks.
         assignment: integers[V], the worker of each vertex; None lets `partition`
             choose.
+        banks: one of BANKS_OF_SWITCHES: to how many slots one pass of the switch can add.
+        rates: of links and the switch's loop: the weight with which an exchange takes the least
+            time takes the place of `weight`. None: `weight` it is.
         progress: called with a few words at the start of each step.
 
     Returns:
@@ -95,6 +106,9 @@ def build_plan(
         PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
     """
     _check_arguments(graph, slots, program, seed)
+    if banks not in BANKS_OF_SWITCHES:
+        known = ", ".join(map(str, BANKS_OF_SWITCHES))
+        raise PlannerError(f"a switch with {banks} banks cannot be planned for; known: {known}")
     if not 0 <= weight < math.inf:
         raise PlannerError(f"the weight of a contribution must be a number from 0, not {weight}")
     if blocks == STRAWMAN and send != _MULTICAST:
@@ -123,6 +137,14 @@ def build_plan(
         check_blocks(blocks, each.boundary, numbers, room)
 
     tell("choose what to send")
+    if rates is not None:
+        weight = quickest_weight(
+            [(each.boundary, b) for each, b in zip(sets, block, strict=True)],
+            choose,
+            rates,
+            vertices=graph.vertices,
+            workers=workers,
+        )
     by_vertex = [choose(each.boundary, b, weight) for each, b in zip(sets, block, strict=True)]
     for each, choice in zip(sets, by_vertex, strict=True):
         check_sends(send, each.boundary, choice)
@@ -143,7 +165,7 @@ def build_plan(
     tell("give every destination a slot")
     served = whole.packets
     counts = served.count if len(served.sums.block) else None
-    placement = place_destinations(served.edges, served.block, room, counts)
+    placement = place_destinations(served.edges, served.block, room, counts, banks=banks)
 
     tell("write the parts of the switch and the workers")
     switch = switch_part(whole.boundary, whole.packets, placement)

@@ -113,7 +113,10 @@ def choose_asked(asked: Asked, graph: Graph, situation: Situation) -> Choice:
     if asked.send is not None:
         named.setdefault("blocks", blocks_for(choice.blocks, asked.send))
     weight = choice.weight if named.get("send", choice.send) == COVER else 0.0
-    return replace(choice, **named, weight=weight, because={**choice.because, **because})
+    rates = choice.rates if named.get("send", choice.send) == COVER else None
+    return replace(
+        choice, **named, weight=weight, rates=rates, because={**choice.because, **because}
+    )
 
 
 def build_chosen(
@@ -132,7 +135,7 @@ def build_chosen(
     Args:
         graph: what the plan is for.
         choice: a strategy of each kind.
-        situation: workers and slots.
+        situation: workers, slots and banks.
         program: a hex digest of the P4 program that the plan is for.
         seed: of the partition, the blocks and the order.
         directions: a key of DIRECTIONS.
@@ -159,6 +162,8 @@ def build_chosen(
         order=choice.order,
         directions=directions,
         assignment=assignment,
+        banks=situation.banks,
+        rates=choice.rates,
         progress=progress,
     )
 

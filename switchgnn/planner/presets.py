@@ -11,6 +11,8 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine_name
+from switchgnn.planner.plan.banks import BANKS
+from switchgnn.planner.sending.quickest import Rates
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 
 # The send strategy for which some block strategies are refined, and the end of their names.
@@ -21,8 +23,10 @@ NUMBER_BYTES, SLOT_BYTES = 4, 128
 _MOST_HYPERGRAPH_EDGES = 500_000
 # The most directed edges with which a minimum cut takes no more than a minute.
 _MOST_WEIGHTED_EDGES = 20_000_000
-# What a pass serves on average, measured on social graphs: about five contributions.
-_CONTRIBUTIONS_PER_PASS = 5
+# The most directed edges with which a cover for each of several weights takes a minute at most.
+_MOST_TRIED_EDGES = 4_000_000
+# What a pass serves on average by banks, measured on social graphs.
+_CONTRIBUTIONS_PER_PASS = {1: 1.0, 2: 1.8, 4: 3.0, 8: 5.0}
 # A partial sum that saves no packet is not worth more than this.
 _MOST_WEIGHT = 1.0
 
@@ -37,6 +41,8 @@ class Situation:
         link_rate: packets per second on each worker's link; None: not known.
         recirculation_rate: passes per second that the switch can make; None: not known.
         leaf_spine: the leaves that the workers are attached to; None: a star around one switch.
+        banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
+        within: plan for the least time within these rates.
     """
 
     workers: int
@@ -44,6 +50,8 @@ class Situation:
     link_rate: float | None = None
     recirculation_rate: float | None = None
     leaf_spine: LeafSpine | None = None
+    banks: int = BANKS
+    within: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,8 @@ class Choice:
         weight: of `cover_edges`: what a contribution costs, in packets.
         order: a key of ORDER_STRATEGIES.
         because: a sentence for each part of the choice, by the name of the part.
+        rates: find the weight with which an exchange takes the least time at these; None: it is
+            `weight`.
     """
 
     partition: str
@@ -65,6 +75,7 @@ class Choice:
     weight: float
     order: str
     because: Mapping[str, str]
+    rates: Rates | None = None
 
 
 class Preset(Protocol):
@@ -97,6 +108,13 @@ def best(graph: Graph, situation: Situation) -> Choice:
     partition, why_partition = _partition(situation.leaf_spine)
     blocks, why_blocks = _blocks(graph, situation)
     send, weight, why_send = _send(graph, situation)
+    rates = _rates(graph, situation)
+    if rates is not None:
+        why_send = (
+            "Workers send a cover of sources and partial sums whose blocks take the least time: "
+            f"each link carries {rates.link:,.0f} packets per second and the switch's loop "
+            f"{rates.loop:,.0f} passes."
+        )
     return Choice(
         partition=partition,
         blocks=blocks_for(blocks, send),
@@ -109,6 +127,7 @@ def best(graph: Graph, situation: Situation) -> Choice:
             "send": why_send,
             "order": "The paper's order: of those measured with workers side by side the quickest.",
         },
+        rates=rates,
     )
 
 
@@ -210,6 +229,15 @@ def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
     )
 
 
+def _rates(graph: Graph, situation: Situation) -> Rates | None:
+    """Return the rates at which a plan is to take the least time, if that can be found out."""
+    link, passes = situation.link_rate, situation.recirculation_rate
+    few = len(graph.indices) <= _MOST_TRIED_EDGES
+    if not (situation.within and few) or link is None or passes is None:
+        return None
+    return Rates(link, passes, _CONTRIBUTIONS_PER_PASS[situation.banks])
+
+
 def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
     link, passes = situation.link_rate, situation.recirculation_rate
     if link is None or passes is None:
@@ -227,7 +255,7 @@ def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
             f"weigh in the contributions of {len(graph.indices):,} edges would take too long.",
         )
     # All links carry packets at once, while one switch makes all passes.
-    weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS)
+    weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS[situation.banks])
     weight = min(round(weight, 3), _MOST_WEIGHT)
     return (
         COVER,

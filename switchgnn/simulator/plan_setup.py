@@ -33,6 +33,7 @@ def plan_setup(
     *,
     whole_features: bool = False,
     leaf_spine: LeafSpineOptions | None = None,
+    banks: int = BANKS,
 ) -> Setup:
     """Return what one exchange of a plan takes.
 
@@ -44,6 +45,7 @@ def plan_setup(
         leaf_spine: what it will be simulated on. Where spines complete sums, each leaf makes the
             passes of its own tables, as the planner fills them; otherwise those of the plan's one
             switch. None: a star.
+        banks: of each switch, one of BANKS_OF_SWITCHES, for which the plan was made.
 
     Returns:
         The arrays, and the numbers that go with them.
@@ -58,19 +60,20 @@ def plan_setup(
     inside = slice(
         *np.searchsorted(plan.switch.result_block, [first, record.last_block + 1]).tolist()
     )
-    passes, of_worker = _passes_of_workers(plan, direction, leaf_spine, _Rows(plan.switch, inside))
+    rows = _Rows(plan.switch, inside)
+    passes, of_worker = _passes_of_workers(plan, direction, leaf_spine, rows, banks)
     arrays = {
         **_row_arrays(plan, inside, first, blocks),
         **_packet_arrays(plan, direction, passes, of_worker),
     }
-    pools = _pools(manifest.slots) if manifest.strawman else ()
+    pools = _pools(manifest.slots, banks) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
     return Setup(manifest.workers, False, arrays, blocks, rounds, pools, together)
 
 
-def _pools(slots: int) -> tuple[int, ...]:
+def _pools(slots: int, banks: int) -> tuple[int, ...]:
     """Return the slots of each bank, as controller/controls/pool.py splits them."""
-    return tuple(slots // BANKS + (bank < slots % BANKS) for bank in range(BANKS))
+    return tuple(slots // banks + (bank < slots % banks) for bank in range(banks))
 
 
 class _Rows:
@@ -125,7 +128,7 @@ class _Passes:
 
 
 def _passes_of_workers(
-    plan: Plan, direction: Direction, leaf_spine: LeafSpineOptions | None, rows: _Rows
+    plan: Plan, direction: Direction, leaf_spine: LeafSpineOptions | None, rows: _Rows, banks: int
 ) -> tuple[Sequence[_Passes], Sequence[int]]:
     """Return the passes of the switches that workers are attached to, and each worker's switch."""
     one = [0] * plan.manifest.workers
@@ -138,7 +141,7 @@ def _passes_of_workers(
         return [_passes(plan, direction, rows)], one
     of_leaf: list[list[_Passes]] = [[] for _ in range(attached.leaves)]
     for some in _groups_of_blocks(plan, direction):
-        for leaf in split_for_leaf_spine(some, attached).leaves:
+        for leaf in split_for_leaf_spine(some, attached, banks=banks).leaves:
             here = _passes(replace(some, switch=leaf.switch), direction, rows)
             of_leaf[leaf.number].append(here)
     return [_joined(passes) for passes in of_leaf], attached.leaf_of_worker

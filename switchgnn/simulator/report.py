@@ -7,6 +7,7 @@ from typing import Any
 
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.planner.presets import slot_bytes
+from switchgnn.profiles import UNLIMITED
 from switchgnn.simulator.bins import overlapped_seconds
 from switchgnn.simulator.request import SimulateOptions
 from switchgnn.simulator.simulation import SimulationRun
@@ -101,6 +102,7 @@ class SimulateReport:
             "seed": options.seed,
             "network": asdict(options.network),
             **self._leaf_spine(),
+            **self._switch(),
             "epoch_seconds": self.epoch_seconds,
             "communication_seconds": self.communication_seconds,
             "compute_seconds": self.compute_seconds,
@@ -130,6 +132,14 @@ class SimulateReport:
             "partial_sums": sum(inside.sums_up),
             "leaf_spine_links": links,
         }
+
+    def _switch(self) -> dict[str, Any]:
+        """Return what is told where the switch has limits only."""
+        switch, memory = self.options.switch, self.subject.memory
+        if switch == UNLIMITED and memory is None:
+            return {}
+        told = {"switch": switch.name, "banks": switch.banks}
+        return told if memory is None else {**told, **memory.to_dict()}
 
     def _bits_per_second(self, frame_bytes: int) -> float:
         # One worker alone exchanges nothing, in no time.

@@ -8,6 +8,7 @@ from pathlib import Path
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PRESETS
+from switchgnn.profiles import UNLIMITED, SwitchProfile
 from switchgnn.simulator.leaf_spine import LeafSpineOptions
 from switchgnn.simulator.options import NetworkOptions
 from switchgnn.simulator.packing import ETHERNET_MTU, Mtu
@@ -47,6 +48,8 @@ class SimulateOptions:
         bin_size: vertices of a bin of G3, or None for its own.
         mtu: of the frames of HOSTS_ALONE: bytes of the largest IP packet, or FRAGMENT.
         check: whether to check the plan first; None: if others could have made or changed it.
+        switch: within what it has; the rate of its loop is in `network`, and its slots in `slots`.
+        table_memory: the most bytes that tables may take, in place of the switch's; or None.
     """
 
     plan: Path | None
@@ -64,3 +67,5 @@ class SimulateOptions:
     bin_size: int | None = None
     mtu: Mtu = ETHERNET_MTU
     check: bool | None = None
+    switch: SwitchProfile = UNLIMITED
+    table_memory: int | None = None

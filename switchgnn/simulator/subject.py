@@ -23,8 +23,8 @@ from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import Situation
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
+from switchgnn.profiles import PlanMemory
 from switchgnn.simulator.bins import BIN_SIZE, bins_of
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
@@ -38,6 +38,7 @@ from switchgnn.simulator.request import (
     SYSTEMS,
     SimulateOptions,
 )
+from switchgnn.simulator.within import check_fits, check_links, planned_for
 
 Progress = Callable[[str], None]
 
@@ -56,6 +57,7 @@ class Subject:
         additions: rows that a worker adds up by itself on average: for each edge inside it and
             each of its partial sums; where hosts send copies, for each edge.
         bins: of the worker that has most; 0 where all vertices are computed before any is sent.
+        memory: what the plan takes of the switches, where they have limits.
     """
 
     system: str
@@ -66,6 +68,7 @@ class Subject:
     vertices: int
     additions: float
     bins: int = 0
+    memory: PlanMemory | None = None
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
@@ -83,6 +86,8 @@ def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
     """
     if options.bin_size is not None and options.system != G3:
         raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
+    if options.workers is not None:
+        check_links(options, options.workers)
     if options.plan is not None:
         return _read(options, options.plan, tell)
     if options.system is None or options.graph is None or options.workers is None:
@@ -115,6 +120,7 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
     # The models and what is compiled believe the arrays: they do not look at each index.
     with trusted_plan(folder, tell, check=options.check) as trusted:
         plan = read_plan(trusted)
+    check_links(options, plan.manifest.workers)
     if options.system in HOSTS_ALONE:
         setup = _copied(options, copies_of_plan(plan))
         edges = plan.manifest.graph.edges / plan.manifest.workers
@@ -161,7 +167,7 @@ def _make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
     program = load_program()
-    situation = Situation(workers, options.slots or program.slots)
+    situation = planned_for(options, workers, options.slots or program.slots)
     if situation.slots < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
     asked = options.asked
@@ -177,6 +183,7 @@ def _make_plan(
             blocks=STRAWMAN,
             order=asked.order or "random",
             assignment=assignment,
+            banks=situation.banks,
             progress=tell,
         )
     return build_chosen(
@@ -191,6 +198,7 @@ def _make_plan(
 
 
 def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:
+    memory = check_fits(plan, options)
     return Subject(
         system=system,
         graph=plan.manifest.graph.name,
@@ -200,10 +208,12 @@ def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:
             fragments_of(options.features),
             whole_features=options.slot_features is not None,
             leaf_spine=options.leaf_spine,
+            banks=options.switch.banks,
         ),
         slots=plan.manifest.slots,
         vertices=int(np.bincount(plan.assignment).max()),
         additions=_additions(plan),
+        memory=memory,
     )
 
 

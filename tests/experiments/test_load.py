@@ -15,6 +15,7 @@ from switchgnn.experiments import (
 )
 from switchgnn.experiments.cells import select
 from switchgnn.experiments.load import known_figures
+from switchgnn.profiles import find_profile
 
 RIGHT = {
     "about": "a comment",
@@ -68,7 +69,7 @@ def changed(path, value):
 
 def test_all_figures_are_right_at_both_scales():
     figures = load_figures(known_figures())
-    every = "figure2 figure15 figure16 figure17 figure18 figure19 loop example"
+    every = "figure2 figure15 figure16 figure17 figure18 figure19 loop switches example"
     assert set(every.split()) == {figure.name for figure in figures}
     for figure in figures:
         for scale in ("small", "full"):
@@ -108,6 +109,7 @@ def test_without_names_all_but_the_example():
         (["claims", 0, "where"], {"weather": "fine"}, "no choice 'weather'"),
         (["scales", "small", "workers"], 4, "scales[...].workers: expected array, got int"),
         (["scales", "small", "workers"], ["4"], "scales[...].workers[0]: expected int, got str"),
+        (["series", 0, "switch"], "tofino3", "no switch 'tofino3'; known: bmv2"),
         (["scales", "small", "seeds"], True, "scales[...].seeds: expected int, got bool"),
         (["series", 0], "bns-gcn", "series[0]: expected object, got str"),
         (["scales"], {}, "no scale 'small'"),
@@ -152,6 +154,23 @@ def test_seeds_in_place_of_the_scales(tmp_path):
         cells = cells_of(figure, "small", seeds)
         assert {cell.point.seed for cell in cells} == set(range(seeds))
         assert len(cells) == 2 * 2 * 3 * seeds
+
+
+def test_tables_shrink_with_the_graph_and_the_loop_is_the_switchs(tmp_path):
+    told = changed(["series", 1, "switch"], "tofino2")
+    told["series"][0]["switch"] = "tofino2"
+    points = {cell.series: cell.point for cell in cells_of(write(tmp_path, told), "small")}
+    within = find_profile("tofino2")
+    assert points["plan"].switch == "tofino2"
+    assert points["plan"].table_memory == round(within.table_bytes * 0.01)
+    assert points["plan"].recirculation_rate == within.passes_per_second
+    # Hosts alone take nothing of it, and nobody else is limited.
+    for label in ("hosts", "no limit"):
+        assert (points[label].switch, points[label].table_memory) == ("unlimited", None)
+        assert points[label].recirculation_rate is None
+    told["scales"]["small"]["recirculation_rates"] = [5e8]
+    points = {cell.series: cell.point for cell in cells_of(write(tmp_path, told), "small")}
+    assert points["plan"].recirculation_rate == 5e8
 
 
 def test_bins_shrink_with_the_graph(tmp_path):

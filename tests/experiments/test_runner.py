@@ -69,6 +69,8 @@ def test_another_version_is_run_again(tmp_path):
         {"delay": 1.0},
         {"congestion_control": False},
         {"recirculation_rate": 1e9},
+        {"switch": "tofino2"},
+        {"table_memory": 1_000_000},
         {"bin_size": 100},
         {"mtu": "fragment"},
     ],
@@ -122,6 +124,15 @@ def test_points_share_a_plan(tmp_path):
     command = FakeCommand(tmp_path)
     run([*rates, *others], tmp_path, command, jobs=4)
     assert sorted(command.planned) == [False, False, True, True]
+
+
+def test_within_a_switch_a_plan_depends_on_rates(tmp_path):
+    rates = [point(recirculation_rate=rate, switch="tofino2") for rate in (1e8, 1e9)]
+    others = [point(bandwidth=1e4, switch="tofino2"), point(switch="tofino2", delay=1.0)]
+    command = FakeCommand(tmp_path)
+    run([*rates, *others, point(switch="tofino2")], tmp_path, command, jobs=4)
+    # Only of the last two the delay is the difference.
+    assert sorted(command.planned) == [False] * 4 + [True]
 
 
 def test_points_share_a_partition(tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 
 from switchgnn.planner import PlannerError, presets
+from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import PRESETS, Situation, choose, slots_of_memory
 from switchgnn.planner.strategies import BLOCK_STRATEGIES, ORDER_STRATEGIES, PARTITION_STRATEGIES
 from tests.planner.helpers import one_sentence, random_graph
@@ -54,6 +55,20 @@ def test_scarce_recirculation_raises_the_weight():
     assert choose("best", GRAPH, FEW).weight == 0
     assert weight(1e9) < weight(1e7) < weight(1e6) <= 1
     assert weight(1.0) == 1
+
+
+def test_a_pass_that_adds_less_weighs_less():
+    """With one bank a contribution is a pass: its weight is links over passes."""
+    weights = [
+        choose("best", GRAPH, Situation(4, 50, 1e5, 1e6, banks=banks)).weight
+        for banks in BANKS_OF_SWITCHES
+    ]
+    assert weights == sorted(weights, reverse=True)
+    assert weights[0] == pytest.approx(4 * 1e5 / 1e6)
+    assert all(
+        weights[0] / weight <= banks
+        for weight, banks in zip(weights, BANKS_OF_SWITCHES, strict=True)
+    )
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])

@@ -25,6 +25,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "planner": frozenset({BASE}),
     "controller": frozenset({BASE, "metrics", "network", "options", "planner", "p4src"}),
     "host": frozenset({BASE, "metrics", "planner", "tasks"}),
+    "profiles": frozenset({BASE, "network", "planner", "controller", "p4src"}),
     "topologies": frozenset({BASE, "network", "planner", "controller", "host", "softswitch"}),
     "virtual": frozenset(
         {BASE, "network", "planner", "controller", "host", "p4src", "softswitch", "topologies"}
@@ -37,10 +38,12 @@ PARTS: Mapping[str, frozenset[str]] = {
         }
     ),
     "train": frozenset({BASE, "metrics", "options", "host", "training", "torch"}),
-    "simulator": frozenset({BASE, "planner", "host", "p4src"}),
+    "simulator": frozenset({BASE, "planner", "host", "p4src", "profiles"}),
     "capture": frozenset({BASE, "network", "host"}),
     "live": frozenset({BASE, "controller", "host", "metrics", "network"}),
-    "experiments": frozenset({BASE, "options", "planner", "host", "p4src", "simulator"}),
+    "experiments": frozenset(
+        {BASE, "options", "planner", "host", "p4src", "profiles", "simulator"}
+    ),
 }
 # These two stand above all parts; a benchmark uses the soft switch through topologies.
 _ALL = frozenset(PARTS) - {"softswitch"}

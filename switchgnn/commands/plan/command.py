@@ -21,14 +21,16 @@ from switchgnn.commands.plan.display import (
     sizes,
     switches,
     ways_table,
+    within_switch,
 )
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
-from switchgnn.commands.plan.memory import PlanMemory, memory_table
+from switchgnn.commands.plan.memory import memory_table
 from switchgnn.commands.plan.parts import write_job_of
 from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
+from switchgnn.commands.shared.switch import SwitchOption
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
@@ -40,6 +42,7 @@ from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import check_place, write_plan
 from switchgnn.planner.presets import PAPER, slots_of_memory
+from switchgnn.profiles import PlanMemory, find_profile
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -104,6 +107,7 @@ def plan(
             help="Instead of --slots, as 10MB: 128 bytes are a slot.",
         ),
     ] = None,
+    switch: SwitchOption = None,
     table_memory: Annotated[
         str | None,
         typer.Option(
@@ -202,9 +206,12 @@ def plan(
         check_place(out)
     leaf_spine = find_plan_leaf_spine(workers, leaves, spines)
     asked = strategies.asked(strategy, leaf_spine)
+    profile = None if switch is None else find_profile(switch)
     if graph is None:
         if data is None or out is None:
             raise typer.BadParameter("--parts needs --data and --out")
+        if profile is not None:
+            raise typer.BadParameter("--parts is for switches that run the P4 program: no --switch")
         told = write_job_of(
             data,
             workers,
@@ -230,6 +237,7 @@ def plan(
         recirculation_rate=recirculation_rate,
         leaf_spine=leaf_spine,
         table_memory=None if table_memory is None else parse_bytes("--table-memory", table_memory),
+        switch=profile,
     )
     steps = Steps()
     with steps:
@@ -282,6 +290,9 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
         console.print(switches(direction))
     console.print()
     memory = report.made.memory
+    if (told := within_switch(report)) is not None:
+        console.print(told)
+        console.print()
     Console(highlight=False).print(memory_table(memory))
     for sentence in memory.refusals:
         console.print(f"It does not fit: {sentence}")

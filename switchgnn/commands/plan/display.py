@@ -27,7 +27,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 
 _COLUMNS = 80
-_KILO, _MEGA = 1e3, 1e6
+_KILO, _MEGA, _MICRO = 1e3, 1e6, 1e-6
 _ROWS = {
     PLAN: "this plan",
     PAPER: "paper",
@@ -64,8 +64,12 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "boundary_edges": forward.boundary_edges,
         "copies_per_vertex": forward.copies_per_vertex,
         "blocks": manifest.blocks,
+        "switch": None if made.options.switch is None else made.options.switch.name,
+        "banks": made.situation.banks,
         **made.memory.to_dict(),
-        "passes_per_second": made.options.recirculation_rate,
+        "passes_per_second": made.situation.recirculation_rate,
+        "loop_passes": made.memory.loop_passes,
+        "loop_seconds": report.loop_seconds,
         "passes": forward.passes,
         "contributions": forward.contributions,
         "seconds": made.seconds,
@@ -113,6 +117,26 @@ def facts(report: PlanReport) -> str:
             f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
             *(line for why in report.made.choice.because.values() for line in wrap(why, _COLUMNS)),
         )
+    )
+
+
+def within_switch(report: PlanReport) -> str | None:
+    """Return a line about the switch that was planned for, if one was named."""
+    made = report.made
+    switch = made.options.switch
+    if switch is None:
+        return None
+    banks, memory = made.situation.banks, made.memory
+    line = (
+        f"Switch {switch.name}: {banks} slot{'s' if banks != 1 else ''} in a pass; "
+        f"{memory.loop_passes:,} passes of its loop per fragment"
+    )
+    if report.loop_seconds is None:
+        return f"{line}."
+    rate = made.situation.recirculation_rate
+    return (
+        f"{line}, at {rate:,.0f} per second at least "
+        f"{report.loop_seconds / _MICRO:,.1f} µs for all of a feature."
     )
 
 

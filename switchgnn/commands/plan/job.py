@@ -4,12 +4,11 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.commands.plan.memory import PlanMemory, plan_memory
 from switchgnn.commands.shared.memory import PeakMemory
 from switchgnn.host.wire.header import (
     BARRIER_FRAME_BYTES,
@@ -38,6 +37,8 @@ from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spi
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Choice, Situation, choose
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
+from switchgnn.profiles import PlanMemory, SwitchProfile, plan_memory
+from switchgnn.profiles.profile import most_attached
 
 # The comparison with the paper's plan cuts the boundary graph once more, level by level.
 _COMPARED_EDGES = 20_000_000
@@ -62,6 +63,8 @@ class PlanOptions:
         recirculation_rate: passes per second that the switch can make, or None.
         leaf_spine: the leaves that the workers are attached to, and the spines; None: a star.
         table_memory: the most bytes that the tables of a switch may take, or None.
+        switch: within what it has to plan; what is None above is then the switch's. None: a switch
+            that runs the program.
     """
 
     graph: str
@@ -75,6 +78,7 @@ class PlanOptions:
     recirculation_rate: float | None
     leaf_spine: LeafSpine | None = None
     table_memory: int | None = None
+    switch: SwitchProfile | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +87,7 @@ class MadePlan:
 
     Attributes:
         options: what was asked for.
+        situation: what of it the choice depended on, the switch's included.
         choice: what the strategy stands for.
         graph: what it is for.
         plan: the plan.
@@ -95,6 +100,7 @@ class MadePlan:
     """
 
     options: PlanOptions
+    situation: Situation
     choice: Choice
     graph: Graph
     plan: Plan
@@ -124,6 +130,12 @@ class PlanReport:
     frames: Frames
     leaf_spine: dict[str, LeafSpineDirection] | None
 
+    @property
+    def loop_seconds(self) -> float | None:
+        """What the loop's passes of one exchange in each direction take at least; None: no rate."""
+        rate = self.made.situation.recirculation_rate
+        return None if rate is None else self.made.memory.loop_passes * self.frames.fragments / rate
+
 
 def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     """Load the graph and plan.
@@ -134,17 +146,15 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
 
     Raises:
         PlannerError: options or a graph that do not do.
+        ProfileError: the switch has too few ports.
     """
+    switch = options.switch
+    if switch is not None:
+        switch.check_attached(most_attached(options.leaf_spine, options.workers))
     tell(f"load {options.graph}")
     graph = load_graph(options.graph)
     program = load_program()
-    situation = Situation(
-        workers=options.workers,
-        slots=options.slots or program.slots,
-        link_rate=options.link_rate,
-        recirculation_rate=options.recirculation_rate,
-        leaf_spine=options.leaf_spine,
-    )
+    situation = _situation(options, program.slots)
     choice = choose_asked(options.asked, graph, situation)
     assignment = options.asked.load_assignment()
     memory, start = PeakMemory(), time.perf_counter()
@@ -163,18 +173,47 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     parts = None
     if options.leaf_spine is not None:
         tell("split the plan for leaves and spines")
-        parts = split_for_leaf_spine(plan, options.leaf_spine)
+        parts = split_for_leaf_spine(plan, options.leaf_spine, banks=situation.banks)
+    allowed = options.table_memory
+    if allowed is None and switch is not None:
+        allowed = switch.table_bytes
     return MadePlan(
         options=options,
+        situation=situation,
         choice=choice,
         graph=graph,
         plan=plan,
         parts=parts,
-        memory=plan_memory(plan, parts, program, options.table_memory),
+        memory=plan_memory(plan, parts, program, allowed, switch),
         seconds=seconds,
         metis_seconds=metis.seconds,
         peak_memory_bytes=peak,
         memory_before_bytes=memory.before,
+    )
+
+
+def _situation(options: PlanOptions, slots: int) -> Situation:
+    """Return what was asked for, and what the switch has where nothing was."""
+    asked = Situation(
+        workers=options.workers,
+        slots=options.slots or slots,
+        link_rate=options.link_rate,
+        recirculation_rate=options.recirculation_rate,
+        leaf_spine=options.leaf_spine,
+    )
+    switch = options.switch
+    if switch is None:
+        return asked
+    link_rate = switch.frames_per_second(FEATURE_FRAME_BYTES)
+    return replace(
+        asked,
+        slots=options.slots or switch.slots or slots,
+        link_rate=link_rate if asked.link_rate is None else asked.link_rate,
+        recirculation_rate=switch.passes_per_second
+        if asked.recirculation_rate is None
+        else asked.recirculation_rate,
+        banks=switch.banks,
+        within=True,
     )
 
 

@@ -1,125 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a plan fits the memory of its switches."""
+"""What a plan takes of the memory of its switches, for people."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from rich import box
 from rich.table import Table
 
-from switchgnn.controller.memory import Use, memory_of
-from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan
-from switchgnn.network import leaf_spine_networks, star_network
-from switchgnn.p4src import Program
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.planner.plan.plan import Plan
+from switchgnn.controller.memory import Use
+from switchgnn.profiles import PlanMemory
 
 _KILO, _MEGA = 1e3, 1e6
 # A plan has little to do with what is smaller: ports, addresses, barriers.
 _SHOWN_BYTES = 1_000
-
-
-@dataclass(frozen=True)
-class PlanMemory:
-    """What a plan takes of its switches.
-
-    Attributes:
-        tables: of each table the use in the switch that has most of it.
-        registers: the same of the registers.
-        table_bytes: of all tables of the switch that takes most.
-        register_bytes: of all its registers.
-        allowed: the most bytes that tables may take, or None.
-        switches: how many there are.
-    """
-
-    tables: tuple[Use, ...]
-    registers: tuple[Use, ...]
-    table_bytes: int
-    register_bytes: int
-    allowed: int | None
-    switches: int
-
-    @property
-    def refusals(self) -> tuple[str, ...]:
-        """Why it does not fit, as sentences; none if it does."""
-        where = "a switch" if self.switches > 1 else "the switch"
-        sentences = [
-            f"The plan needs {use.number:,} of {use.name}, and the P4 program has {use.room:,}: "
-            "plan with more slots (--slots), which makes fewer blocks, or over fewer workers, or "
-            "compile the program with more."
-            for use in (*self.tables, *self.registers)
-            if not use.fits
-        ]
-        if self.allowed is not None and self.table_bytes > self.allowed:
-            largest = self.tables[0]
-            sentences.append(
-                f"The tables of {where} take {self.table_bytes:,} bytes, {largest.bytes:,} of them "
-                f"for {largest.number:,} entries of {largest.name}, and may take {self.allowed:,}: "
-                "allow more (--table-memory), or send more partial sums (--send cover), which "
-                "need fewer entries."
-            )
-        return tuple(sentences)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, for JSON."""
-        return {
-            "fits": not self.refusals,
-            "entries": {use.name: use.number for use in self.tables},
-            "table_bytes": {use.name: use.bytes for use in self.tables},
-            "table_bytes_sum": self.table_bytes,
-            "table_memory": self.allowed,
-            "register_bytes": {use.name: use.bytes for use in self.registers},
-            "register_bytes_sum": self.register_bytes,
-        }
-
-
-def plan_memory(
-    plan: Plan, parts: LeafSpineParts | None, program: Program, allowed: int | None
-) -> PlanMemory:
-    """Count what a plan takes of the switches that it is for.
-
-    Args:
-        plan: the plan.
-        parts: those of its leaves and spines; None: it is for one switch.
-        program: what the switches run.
-        allowed: the most bytes that the tables of a switch may take; None: any number.
-
-    Returns:
-        The fullest of them.
-    """
-    layout, manifest = Layout.from_text(program.p4info), plan.manifest
-    if parts is None:
-        switches = [
-            memory_of(SwitchPlan(manifest, plan.switch), layout, star_network(manifest.workers))
-        ]
-    else:
-        leaf_spine = parts.leaf_spine
-        around = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
-        switches = [
-            memory_of(leaf_spine_switch_plan(manifest, part), layout, network)
-            for part, network in zip(parts.switches, (*around.leaves, *around.spines), strict=True)
-        ]
-    return PlanMemory(
-        tables=_fullest(switch.tables for switch in switches),
-        registers=_fullest(switch.registers for switch in switches),
-        table_bytes=max(switch.table_bytes for switch in switches),
-        register_bytes=max(switch.register_bytes for switch in switches),
-        allowed=allowed,
-        switches=len(switches),
-    )
-
-
-def _fullest(switches: Iterable[tuple[Use, ...]]) -> tuple[Use, ...]:
-    """Return of each table the use of the switch that has most of it, the largest first."""
-    found: dict[str, Use] = {}
-    for use in (use for uses in switches for use in uses):
-        if use.name not in found or use.number > found[use.name].number:
-            found[use.name] = use
-    return tuple(sorted(found.values(), key=lambda use: (-use.bytes, use.name)))
 
 
 def memory_table(memory: PlanMemory) -> Table:
@@ -138,7 +33,7 @@ def memory_table(memory: PlanMemory) -> Table:
                 table.add_row(
                     f"{kind} {use.name}",
                     f"{use.number:,}",
-                    f"{use.room:,}",
+                    "-" if use.room is None else f"{use.room:,}",
                     f"{use.bits:,}",
                     _size(use.bytes),
                 )
@@ -152,7 +47,8 @@ def _banks_together(registers: Iterable[Use]) -> list[Use]:
     for use in registers:
         name = re.sub(r"^bank\d+\.", "banks.", use.name)
         known = found.get(name, replace(use, name=name, number=0, room=0))
-        found[name] = replace(known, number=known.number + use.number, room=known.room + use.room)
+        room = None if known.room is None or use.room is None else known.room + use.room
+        found[name] = replace(known, number=known.number + use.number, room=room)
     return list(found.values())
 
 

@@ -12,11 +12,13 @@ from rich.console import Console
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import StrategyOptions
+from switchgnn.commands.shared.switch import SwitchOption
 from switchgnn.commands.simulate.display import report_text
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.planner.presets import slots_of_memory
+from switchgnn.profiles import UNLIMITED, find_profile
 from switchgnn.simulator import (
     BIN_SIZE,
     ETHERNET_MTU,
@@ -108,8 +110,18 @@ def simulate(
         typer.Option(
             metavar="SIZE",
             rich_help_panel=PLAN,
-            show_default="the program's",
+            show_default="the switch's, or the program's",
             help="Of the switch, as 10MB: 128 bytes are a slot.",
+        ),
+    ] = None,
+    switch: SwitchOption = None,
+    table_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            rich_help_panel=PLAN,
+            show_default="all of the switch",
+            help="The most that the tables of a switch may take, as 10MB.",
         ),
     ] = None,
     slot_features: Annotated[
@@ -168,11 +180,14 @@ def simulate(
         ),
     ] = None,
     bandwidth: Annotated[
-        float,
+        float | None,
         typer.Option(
-            metavar="MBIT/S", rich_help_panel=NETWORK, help="Of each link in each direction."
+            metavar="MBIT/S",
+            rich_help_panel=NETWORK,
+            show_default=f"of the switch's ports, or {_DEFAULT.bandwidth:g}",
+            help="Of each link in each direction.",
         ),
-    ] = _DEFAULT.bandwidth,
+    ] = None,
     delay: Annotated[
         float,
         typer.Option(metavar="NUMBER", rich_help_panel=NETWORK, help="Microseconds on each link."),
@@ -214,7 +229,7 @@ def simulate(
         typer.Option(
             metavar="RATE",
             rich_help_panel=NETWORK,
-            show_default="no limit",
+            show_default="the switch's, or no limit",
             help="Passes per second of the switch's loop.",
         ),
     ] = None,
@@ -261,19 +276,21 @@ def simulate(
         raise typer.BadParameter("a plan has its own graph, workers and memory")
     if plan is None and (graph is None or workers is None or system is None):
         raise typer.BadParameter("give --plan, or --graph, --workers and --system")
+    profile = UNLIMITED if switch is None else find_profile(switch)
+    size = None if memory is None else parse_bytes("--memory", memory)
+    if size is None and plan is None:
+        size = profile.slot_bytes
     options = SimulateOptions(
         plan=plan,
         graph=graph,
         workers=workers,
-        slots=None
-        if memory is None
-        else slots_of_memory(parse_bytes("--memory", memory), slot_features),
+        slots=None if size is None else slots_of_memory(size, slot_features),
         system=system,
         layers=layers,
         features=features,
         seed=seed,
         network=NetworkOptions(
-            bandwidth=bandwidth,
+            bandwidth=(profile.bandwidth or _DEFAULT.bandwidth) if bandwidth is None else bandwidth,
             delay=delay,
             overhead=overhead,
             buffer=None if buffer is None else parse_bytes("--buffer", buffer),
@@ -282,7 +299,9 @@ def simulate(
             congestion_control=heeds_marks(
                 control=congestion_control, no_control=no_congestion_control
             ),
-            recirculation_rate=recirculation_rate,
+            recirculation_rate=profile.passes_per_second
+            if recirculation_rate is None
+            else recirculation_rate,
             timeout=timeout,
             background_load=background_load,
             background_seed=seed,
@@ -293,6 +312,8 @@ def simulate(
         bin_size=bin_size,
         check=check,
         mtu=parse_mtu(mtu),
+        switch=profile,
+        table_memory=None if table_memory is None else parse_bytes("--table-memory", table_memory),
     )
     steps = Steps()
     with steps:

@@ -57,6 +57,14 @@ def report_text(report: SimulateReport) -> str:
             f"{run.max_slots:,} of {subject.slots:,} slots in use, in {subject.setup.blocks:,} "
             "blocks"
         )
+    if subject.memory is not None:
+        switch = report.options.switch
+        rate = network.recirculation_rate
+        loop = "" if rate is None else f", {rate:,.0f} passes per second"
+        lines.append(
+            f"Switch {switch.name}: {switch.banks} slot{'s' if switch.banks != 1 else ''} in a "
+            f"pass{loop}; tables of {subject.memory.table_bytes:,} bytes"
+        )
     if network.buffer is not None:
         lines.append(
             f"{run.lost:,} packets lost; {run.recalled:,} questions, {run.sent_again:,} packets "

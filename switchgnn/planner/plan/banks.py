@@ -13,6 +13,8 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges
 
 # The number of register arrays in the P4 program; a pass touches each at most once.
 BANKS = 8
+# What a switch may have in their place: a bank of it is one, two, four or eight of these.
+BANKS_OF_SWITCHES = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,7 @@ class Placement:
         packet_block: int32[N], the packets: one per (block, source), ascending.
         packet_source: int32[N], ascending within a block.
         packet_passes: int32[N], the destinations of the packet in its fullest bank.
+        banks: of the switch; `bank` b is part of its bank b mod `banks`.
     """
 
     block: NDArray[np.int32]
@@ -46,6 +49,7 @@ class Placement:
     packet_block: NDArray[np.int32]
     packet_source: NDArray[np.int32]
     packet_passes: NDArray[np.int32]
+    banks: int = BANKS
 
 
 def slots_per_bank(slots: int) -> int:
@@ -58,19 +62,25 @@ def place_destinations(
     block: NDArray[np.int32],
     slots: int,
     count: NDArray[np.int64] | None = None,
+    *,
+    banks: int = BANKS,
 ) -> Placement:
     """Give each destination of each block a slot, with few passes per source.
 
     A source needs as many passes as it has destinations in its fullest bank. Destinations
     are taken by falling number of sources; each goes to the bank where the fewest of its
     sources need one more pass, then to the one with the fewest clashes, then to the
-    emptiest. O(E) for each of the 8 banks.
+    emptiest. O(E) for each of the banks.
+
+    The tables have eight banks whatever the switch has. Where it has fewer, several of them stand
+    for one bank of the switch, and a pass adds to one slot of them all.
 
     Args:
         boundary: the boundary edges, length E; in each block sorted by source.
         block: int32[E]; at most `slots` destinations per block.
         slots: all aggregators of the switch; fewer than 8 use as many banks.
         count: int64[E], how many rows the source of each edge stands for; None: one each.
+        banks: of the switch, one of BANKS_OF_SWITCHES: slots that a pass can add to.
 
     Returns:
         The bank and slot of each destination of each block.
@@ -80,15 +90,17 @@ def place_destinations(
     indptr, edges = sort_by_key(row, len(row_block))
     del row
     fan_in = np.diff(indptr)
-    bank, slot, passes = _choose_banks(
+    per_bank = slots_per_bank(slots)
+    chosen, place, passes = _choose_banks(
         np.lexsort((-fan_in, row_block)),
         row_block,
         indptr,
         packet[edges],
         len(packet_block),
-        min(BANKS, slots),
-        slots_per_bank(slots),
+        min(banks, slots),
+        per_bank * (BANKS // banks),
     )
+    bank = (chosen + banks * (place // per_bank)).astype(np.int8)
     starts = indptr[:-1]
     return Placement(
         block=row_block,
@@ -96,13 +108,14 @@ def place_destinations(
         worker=boundary.destination_worker[edges[starts]].astype(np.int32),
         expected=fan_in if count is None else np.add.reduceat(count[edges], starts),
         bank=bank,
-        slot=slot,
+        slot=place % per_bank,
         indptr=indptr,
         edges=edges,
         packet=packet,
         packet_block=packet_block,
         packet_source=packet_source,
         packet_passes=passes,
+        banks=banks,
     )
 
 

@@ -18,7 +18,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.plan.banks import place_destinations
+from switchgnn.planner.plan.banks import BANKS, place_destinations
 from switchgnn.planner.plan.partial_sums import slot_key
 from switchgnn.planner.plan.parts import fill_tables, slot_order
 from switchgnn.planner.plan.plan import Plan, SwitchPart
@@ -83,8 +83,18 @@ class LeafSpineParts:
         return (*self.leaves, *self.spines)
 
 
-def split_for_leaf_spine(plan: Plan, leaf_spine: LeafSpine) -> LeafSpineParts:
+def split_for_leaf_spine(
+    plan: Plan, leaf_spine: LeafSpine, *, banks: int = BANKS
+) -> LeafSpineParts:
     """Split the plan of a single switch into the parts of leaves and spines.
+
+    Args:
+        plan: the plan.
+        leaf_spine: which leaf each worker is attached to, and the spines.
+        banks: of each switch, one of BANKS_OF_SWITCHES.
+
+    Returns:
+        The parts of all switches.
 
     Raises:
         PlannerError: the leaf-spine is for another number of workers, or the plan is the
@@ -97,14 +107,14 @@ def split_for_leaf_spine(plan: Plan, leaf_spine: LeafSpine) -> LeafSpineParts:
             f"the plan has {plan.manifest.workers} workers, the leaf-spine has {leaf_spine.workers}"
         )
     sums = _find_sums(plan, leaf_spine)
-    leaves = [_Leaf(plan, leaf_spine, sums, leaf) for leaf in range(leaf_spine.leaves)]
+    leaves = [_Leaf(plan, leaf_spine, sums, leaf, banks=banks) for leaf in range(leaf_spine.leaves)]
     ups = _join([leaf.partial_sums() for leaf in leaves])
     ids = _number_partial_sums(ups, sums, leaf_spine, len(plan.assignment))
     return LeafSpineParts(
         leaf_spine=leaf_spine,
         leaves=tuple(leaf.part(ups.id_of(ids, leaf.number)) for leaf in leaves),
         spines=tuple(
-            _spine(plan, leaf_spine, sums, ups, ids=ids, number=spine)
+            _spine(plan, leaf_spine, sums, ups, ids=ids, number=spine, banks=banks)
             for spine in range(leaf_spine.spines)
         ),
     )
@@ -186,7 +196,9 @@ class _PartialSums:
 class _Leaf:
     """A leaf whose slots are placed, before its partial sums have ids."""
 
-    def __init__(self, plan: Plan, leaf_spine: LeafSpine, sums: _Sums, number: int) -> None:
+    def __init__(
+        self, plan: Plan, leaf_spine: LeafSpine, sums: _Sums, number: int, *, banks: int
+    ) -> None:
         self.number = number
         self._plan, self._leaf_spine, self._sums = plan, leaf_spine, sums
         self._workers = leaf_spine.workers_of(number)
@@ -200,7 +212,9 @@ class _Leaf:
         )
         block = sums.block[row].astype(np.int32)
         self._count = sums.count[mine]
-        self._placement = place_destinations(edges, block, plan.manifest.slots, self._count)
+        self._placement = place_destinations(
+            edges, block, plan.manifest.slots, self._count, banks=banks
+        )
         # The rows of a placement are sorted like those of the plan.
         self._row = np.unique(row)
 
@@ -285,6 +299,7 @@ def _spine(
     *,
     ids: NDArray[np.int32],
     number: int,
+    banks: int,
 ) -> LeafSpinePart:
     mine = np.flatnonzero(leaf_spine.spine_of(sums.vertex[ups.row]) == number)
     mine = mine[np.lexsort((ids[mine], sums.block[ups.row[mine]]))]
@@ -296,7 +311,7 @@ def _spine(
         destination_worker=leaf_of[sums.worker[row]].astype(np.uint8),
     )
     block = sums.block[row].astype(np.int32)
-    placement = place_destinations(edges, block, plan.manifest.slots, ups.count[mine])
+    placement = place_destinations(edges, block, plan.manifest.slots, ups.count[mine], banks=banks)
     # Partial sums of workers end at their leaf. Of vertices, any may be fetched.
     plain = np.flatnonzero(plan.switch.source_vertex < FIRST_RESERVED_ID)
     partial, first = np.unique(ids[mine], return_index=True)

@@ -22,8 +22,8 @@ MAX_16_BITS = 65534
 def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement) -> SwitchPart:
     """Make the table entries of a single switch.
 
-    The h-th destination of a source in a bank is served by hop h. The switch knows all sources
-    of boundary edges, also those that are never sent as they are: they may be fetched.
+    The h-th destination of a source in a bank of the switch is served by hop h. The switch knows
+    all sources of boundary edges, also those that are never sent as they are: they may be fetched.
 
     Args:
         boundary: the boundary edges.
@@ -89,6 +89,7 @@ def fill_tables(
         first,
         np.zeros((len(keys), BANKS), dtype=np.uint32),
         np.zeros((len(keys), BANKS), dtype=np.uint16),
+        placement.banks,
     )
     return SwitchPart(
         source_vertex=source_vertex,
@@ -222,6 +223,7 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by place
     first: NDArray[np.int64],
     entry_slot: NDArray[np.uint32],
     entry_expected: NDArray[np.uint16],
+    banks: int,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
     """Fill in the slots of the entries: each row adds itself to an entry of each packet.
 
@@ -235,16 +237,18 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by place
         first: int64[N], the first entry of each packet.
         entry_slot: uint32[K, banks], zeros.
         entry_expected: uint16[K, banks], zeros.
+        banks: of the switch; several of the tables' may be one of them.
     """
-    hop = np.zeros((len(first), entry_slot.shape[1]), dtype=np.uint16)
+    hop = np.zeros((len(first), banks), dtype=np.uint16)
     for row in rows:
         b = bank[row]
+        together = b % banks
         for at in range(indptr[row], indptr[row + 1]):
             who = packet[at]
-            entry = first[who] + hop[who, b]
+            entry = first[who] + hop[who, together]
             entry_slot[entry, b] = slot[row]
             entry_expected[entry, b] = expected[row]
-            hop[who, b] += 1
+            hop[who, together] += 1
     return entry_slot, entry_expected
 
 

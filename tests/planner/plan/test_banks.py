@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.blocks.mlgp import mlgp
-from switchgnn.planner.plan.banks import place_destinations, slots_per_bank
+from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, place_destinations, slots_per_bank
 from switchgnn.planner.plan.parts import switch_part
 from switchgnn.planner.sending.packets import make_packets, multicast
 from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph
 
 
-def place(graph, slots, workers=4):
+def place(graph, slots, workers=4, banks=8):
     boundary = boundary_of(graph, np.arange(graph.vertices) % workers)
     block = mlgp(boundary, slots, 0)
-    return boundary, block, place_destinations(boundary, block, slots)
+    return boundary, block, place_destinations(boundary, block, slots, banks=banks)
 
 
 def entries(boundary, block, placement):
@@ -28,9 +28,9 @@ def entries(boundary, block, placement):
 
 
 @STEADY
-@given(graphs(), st.integers(2, 40))
-def test_every_destination_has_a_slot_of_its_own(graph, slots):
-    boundary, block, placement = place(graph, slots)
+@given(graphs(), st.integers(2, 40), st.sampled_from(BANKS_OF_SWITCHES))
+def test_every_destination_has_a_slot_of_its_own(graph, slots, banks):
+    boundary, block, placement = place(graph, slots, banks=banks)
     needed = Counter(zip(block.tolist(), boundary.destination.tolist(), strict=True))
     rows = list(zip(placement.block.tolist(), placement.vertex.tolist(), strict=True))
     assert dict(zip(rows, placement.expected.tolist(), strict=True)) == dict(needed)
@@ -41,7 +41,7 @@ def test_every_destination_has_a_slot_of_its_own(graph, slots):
     )
     assert len(set(where)) == len(where)
     if where:
-        assert placement.bank.max() < min(8, slots)
+        assert placement.bank.max() < (min(8, slots) if banks == 8 else 8)
         assert placement.slot.max() < slots_per_bank(slots)
     row = np.repeat(np.arange(len(rows)), np.diff(placement.indptr))
     assert np.array_equal(placement.vertex[row], boundary.destination[placement.edges])
@@ -51,9 +51,9 @@ def test_every_destination_has_a_slot_of_its_own(graph, slots):
 
 
 @STEADY
-@given(graphs(), st.integers(2, 40))
-def test_entries_serve_every_edge_once(graph, slots):
-    boundary, block, placement = place(graph, slots)
+@given(graphs(), st.integers(2, 40), st.sampled_from(BANKS_OF_SWITCHES))
+def test_entries_serve_every_edge_once(graph, slots, banks):
+    boundary, block, placement = place(graph, slots, banks=banks)
     part = entries(boundary, block, placement)
     results = {
         (b, bank, slot): vertex
@@ -70,9 +70,11 @@ def test_entries_serve_every_edge_once(graph, slots):
     for row in range(len(part.entry_block)):
         key = int(part.entry_block[row]), int(part.entry_source[row])
         hops[key].append((int(part.entry_hop[row]), bool(part.entry_last[row])))
-        # One row has one place per bank, so a pass cannot touch a bank twice.
+        # One row has one place per bank, so a pass cannot touch a bank twice; nor, where several
+        # of them are one of the switch, that one.
         used = np.flatnonzero(part.entry_expected[row])
         assert len(used) > 0
+        assert len(set((used % banks).tolist())) == len(used)
         served += [(*key, results[key[0], b, int(part.entry_slot[row, b])]) for b in used.tolist()]
     edges = zip(
         block.tolist(), boundary.source.tolist(), boundary.destination.tolist(), strict=True
@@ -82,7 +84,8 @@ def test_entries_serve_every_edge_once(graph, slots):
     for key, listed in hops.items():
         assert [hop for hop, _ in listed] == list(range(len(listed)))
         assert [last for _, last in listed] == [False] * (len(listed) - 1) + [True]
-        assert len(listed) >= -(-degree[key] // 8)
+        assert len(listed) >= -(-degree[key] // banks)
+        assert len(listed) == degree[key] or banks > 1
 
 
 def test_one_source_spreads_over_all_banks():
@@ -95,6 +98,21 @@ def test_one_source_spreads_over_all_banks():
     part = entries(boundary, block, place_destinations(boundary, block, 64))
     assert len(part.entry_block) == 8
     assert (part.entry_expected > 0).all()
+
+
+@pytest.mark.parametrize("banks", BANKS_OF_SWITCHES)
+def test_one_source_spreads_over_the_banks_of_the_switch(banks):
+    graph = graph_from_edges(
+        np.zeros(64, int), np.arange(1, 65), name="star", vertices=65, directed=True
+    )
+    boundary = boundary_of(graph, [0] + [1] * 64)
+    block = np.ones(64, dtype=np.int32)
+    placement = place_destinations(boundary, block, 64, banks=banks)
+    part = entries(boundary, block, placement)
+    assert len(part.entry_block) == 64 // banks
+    assert (np.count_nonzero(part.entry_expected, axis=1) == banks).all()
+    # All slots are in use, whatever they are called.
+    assert len(set(zip(placement.bank.tolist(), placement.slot.tolist(), strict=True))) == 64
 
 
 def test_few_passes_on_a_social_graph():

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a plan fits the memory of its switches."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from switchgnn.controller.memory import Use, memory_of
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan
+from switchgnn.network import leaf_spine_networks, star_network
+from switchgnn.p4src import Program
+from switchgnn.planner.plan.banks import BANKS
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.profiles.profile import SwitchProfile
+
+
+@dataclass(frozen=True)
+class PlanMemory:
+    """What a plan takes of its switches.
+
+    Attributes:
+        tables: of each table the use in the switch that has most of it.
+        registers: the same of the registers.
+        table_bytes: of all tables of the switch that takes most.
+        register_bytes: of all its registers.
+        allowed: the most bytes that tables may take, or None.
+        switches: how many there are.
+        loop_passes: of one fragment, without the first of each packet: those of the switch that
+            makes most.
+    """
+
+    tables: tuple[Use, ...]
+    registers: tuple[Use, ...]
+    table_bytes: int
+    register_bytes: int
+    allowed: int | None
+    switches: int
+    loop_passes: int = 0
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why it does not fit, as sentences; none if it does."""
+        where = "a switch" if self.switches > 1 else "the switch"
+        sentences = [
+            f"The plan needs {use.number:,} of {use.name}, and the P4 program has {use.room:,}: "
+            "plan with more slots (--slots), which makes fewer blocks, or over fewer workers, or "
+            "compile the program with more."
+            for use in (*self.tables, *self.registers)
+            if not use.fits
+        ]
+        if self.allowed is not None and self.table_bytes > self.allowed:
+            largest = self.tables[0]
+            sentences.append(
+                f"The tables of {where} take {self.table_bytes:,} bytes, {largest.bytes:,} of them "
+                f"for {largest.number:,} entries of {largest.name}, and may take {self.allowed:,}: "
+                "allow more (--table-memory), take another switch (--switch), or send more partial "
+                "sums (--send cover), which need fewer entries."
+            )
+        return tuple(sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, for JSON."""
+        return {
+            "fits": not self.refusals,
+            "entries": {use.name: use.number for use in self.tables},
+            "table_bytes": {use.name: use.bytes for use in self.tables},
+            "table_bytes_sum": self.table_bytes,
+            "table_memory": self.allowed,
+            "register_bytes": {use.name: use.bytes for use in self.registers},
+            "register_bytes_sum": self.register_bytes,
+        }
+
+
+def plan_memory(
+    plan: Plan,
+    parts: LeafSpineParts | None,
+    program: Program,
+    allowed: int | None,
+    profile: SwitchProfile | None = None,
+) -> PlanMemory:
+    """Count what a plan takes of the switches that it is for.
+
+    Args:
+        plan: the plan.
+        parts: those of its leaves and spines; None: it is for one switch.
+        program: what the switches run.
+        allowed: the most bytes that the tables of a switch may take; None: any number.
+        profile: of the switches. Those that do not have the sizes of the program have room for
+            any number of entries, and entries for as many slots as they have banks.
+            None: switches that run the program.
+
+    Returns:
+        The fullest of them.
+    """
+    layout, manifest = Layout.from_text(program.p4info), plan.manifest
+    banks = BANKS if profile is None else profile.banks
+    if parts is None:
+        switches = [
+            memory_of(
+                SwitchPlan(manifest, plan.switch), layout, star_network(manifest.workers), banks
+            )
+        ]
+        tables = [plan.switch]
+    else:
+        leaf_spine = parts.leaf_spine
+        around = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
+        switches = [
+            memory_of(leaf_spine_switch_plan(manifest, part), layout, network, banks)
+            for part, network in zip(parts.switches, (*around.leaves, *around.spines), strict=True)
+        ]
+        tables = [part.switch for part in parts.switches]
+    limited = profile is None or profile.program_sizes
+    return PlanMemory(
+        tables=_fullest((switch.tables for switch in switches), limited=limited),
+        registers=_fullest((switch.registers for switch in switches), limited=limited),
+        table_bytes=max(switch.table_bytes for switch in switches),
+        register_bytes=max(switch.register_bytes for switch in switches),
+        allowed=allowed,
+        switches=len(switches),
+        loop_passes=max(int(np.count_nonzero(part.entry_hop)) for part in tables),
+    )
+
+
+def _fullest(switches: Iterable[tuple[Use, ...]], *, limited: bool) -> tuple[Use, ...]:
+    """Return of each table the use of the switch that has most of it, the largest first."""
+    found: dict[str, Use] = {}
+    for use in (use for uses in switches for use in uses):
+        if use.name not in found or use.number > found[use.name].number:
+            found[use.name] = use if limited else replace(use, room=None)
+    return tuple(sorted(found.values(), key=lambda use: (-use.bytes, use.name)))

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Simulations within what a switch has."""
+
+import numpy as np
+
+from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+from switchgnn.p4src import load_program, load_strawman
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import Situation, slot_bytes
+from switchgnn.profiles import UNLIMITED, PlanMemory, plan_memory
+from switchgnn.profiles.profile import most_attached
+from switchgnn.simulator.errors import SimulatorError
+from switchgnn.simulator.request import SimulateOptions
+
+_BITS, _MEGA = 8, 1e6
+
+
+def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation:
+    """Return what a plan depends on; within a switch, rates of links and loop are a part of it.
+
+    Args:
+        options: the switch, and the network around it.
+        workers: their number.
+        slots: of the switch.
+
+    Returns:
+        The situation for a preset.
+    """
+    if options.switch == UNLIMITED:
+        return Situation(workers, slots)
+    return Situation(
+        workers,
+        slots,
+        link_rate=options.network.bandwidth * _MEGA / (_BITS * FEATURE_FRAME_BYTES),
+        recirculation_rate=options.network.recirculation_rate,
+        banks=options.switch.banks,
+        within=True,
+    )
+
+
+def check_links(options: SimulateOptions, workers: int) -> None:
+    """Check that the switches have ports for all links.
+
+    Raises:
+        ProfileError: too few of them, or too slow ones.
+    """
+    attached = None if options.leaf_spine is None else options.leaf_spine.attach(workers)
+    options.switch.check_attached(most_attached(attached, workers), options.network.bandwidth)
+
+
+def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:
+    """Check that a plan fits the switch.
+
+    Returns:
+        What it takes of the switch; None: nothing of the switch is limited.
+
+    Raises:
+        SimulatorError: it does not fit.
+    """
+    switch, manifest = options.switch, plan.manifest
+    if switch == UNLIMITED and options.table_memory is None:
+        return None
+    _check_banks(plan, options)
+    size = slot_bytes(options.slot_features)
+    if options.slots is None and switch.slot_bytes is not None:
+        room = switch.slot_bytes // size
+        if manifest.slots > room:
+            raise SimulatorError(
+                f"The plan may use {manifest.slots:,} slots, and the switch {switch.name} has "
+                f"{room:,} of {size} bytes: plan with --slots {room}, or take another switch "
+                "(--switch)."
+            )
+    parts = None
+    if options.leaf_spine is not None and not manifest.strawman:
+        attached = options.leaf_spine.attach(manifest.workers)
+        parts = split_for_leaf_spine(plan, attached, banks=switch.banks)
+    program = load_strawman() if manifest.strawman else load_program()
+    allowed = switch.table_bytes if options.table_memory is None else options.table_memory
+    memory = plan_memory(plan, parts, program, allowed, switch)
+    if memory.refusals:
+        raise SimulatorError(" ".join(memory.refusals))
+    return memory
+
+
+def _check_banks(plan: Plan, options: SimulateOptions) -> None:
+    banks, used = options.switch.banks, plan.switch.entry_expected > 0
+    # Bank b of the tables is part of the switch's bank b mod banks.
+    together = used.reshape(len(used), -1, banks).sum(axis=1)
+    most = int(np.max(together, initial=0))
+    if most > 1:
+        raise SimulatorError(
+            f"A pass of the plan adds to {most} slots of one bank, as the switch "
+            f"{options.switch.name} has {banks}, and a pass can add to one slot of each: plan with "
+            f"--switch {options.switch.name}."
+        )

@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn simulate --switch`: within what a switch has."""
+
+import numpy as np
+import pytest
+
+from switchgnn.planner import build_plan, load_graph, write_plan
+from switchgnn.profiles import ProfileError, known_profiles
+from switchgnn.simulator import SimulatorError
+
+from .test_by_hand import ACK, DELAY, FEATURE, OPENING, THERE
+from .test_command import as_json, simulate
+
+KARATE = ("--graph", "karate", "--workers", 4, "--memory", "2kB")
+# What depends on the machine.
+CLOCK = {"wall_seconds", "events_per_second", "peak_memory_bytes"}
+
+
+def switch(folder, *lines):
+    file = folder / "mine.toml"
+    file.write_text("\n".join(lines))
+    return file
+
+
+@pytest.fixture
+def two_to_three(tmp_path):
+    """Sources 0 and 1 of workers 0 and 1, and destinations 2, 3 and 4 of worker 2."""
+    np.savez(
+        tmp_path / "graph.npz",
+        indptr=np.array([0, 3, 6, 6, 6, 6]),
+        indices=np.array([2, 3, 4, 2, 3, 4]),
+    )
+    (tmp_path / "workers.txt").write_text("0\n1\n2\n2\n2\n")
+    graph = ("--graph", tmp_path / "graph.npz", "--assignment", tmp_path / "workers.txt")
+    return (*graph, "--workers", 3, "--memory", "2kB", "--features", 32, "--system", "paper")
+
+
+def test_one_bank_and_a_rate_by_hand(tmp_path, two_to_three):
+    """Each packet has three destinations, and with one bank two passes of the loop, 1 µs each.
+
+    Both packets come at once. The second waits for two passes of the first; with its third
+    addition, after four, the last sum leaves; its acknowledgement goes round once more.
+    """
+    turn = 1_000_000
+    slow = switch(tmp_path, "banks = 1", "passes_per_second = 1e6")
+    told = as_json(*two_to_three, "--switch", slow)
+    assert (told["passes"], told["contributions"], told["loop_passes"]) == (6, 6, 5)
+    through = THERE + 5 * turn + ACK + DELAY
+    assert told["exchange_seconds"] == pytest.approx((through + OPENING) * 1e-12, rel=1e-9)
+    # Eight banks: the first packet needs none of the loop, the other one for each sum behind the
+    # first one and for the acknowledgement.
+    wide = switch(tmp_path, "passes_per_second = 1e6")
+    told = as_json(*two_to_three, "--switch", wide)
+    assert told["loop_passes"] == 3
+    through = THERE + 3 * turn + ACK + DELAY
+    assert told["exchange_seconds"] == pytest.approx((through + OPENING) * 1e-12, rel=1e-9)
+    # What is said beats the switch: no turn takes any time to speak of.
+    told = as_json(*two_to_three, "--switch", wide, "--recirculation-rate", 1e12)
+    came = THERE + 3 * FEATURE + DELAY
+    assert told["exchange_seconds"] == pytest.approx((came + OPENING) * 1e-12, rel=1e-5)
+
+
+@pytest.mark.parametrize("system", ["bns-gcn", "strawman", "paper", "best"])
+def test_unlimited_is_what_nothing_said_is(system):
+    plain = as_json(*KARATE, "--system", system)
+    named = as_json(*KARATE, "--system", system, "--switch", "unlimited")
+    assert {k: v for k, v in plain.items() if k not in CLOCK} == {
+        k: v for k, v in named.items() if k not in CLOCK
+    }
+    assert "switch" not in plain
+
+
+@pytest.mark.parametrize("name", sorted({*known_profiles()} - {"unlimited"}))
+@pytest.mark.parametrize("system", ["strawman", "paper", "best"])
+def test_every_system_within_every_switch(name, system):
+    told = as_json(*KARATE, "--system", system, "--switch", name)
+    assert (told["switch"], told["fits"]) == (name, True)
+    assert told["slots"] == 15
+    assert told["network"]["recirculation_rate"] > 0
+    assert sum(told["table_bytes"].values()) == told["table_bytes_sum"]
+
+
+def test_the_slots_are_the_switchs():
+    graph = ("--graph", "karate", "--workers", 4, "--system", "paper")
+    assert as_json(*graph, "--switch", "tofino1")["slots"] == 81_920
+    # A slot may hold a whole feature.
+    wide = ("--features", 128, "--slot-features", 128)
+    assert as_json(*graph, *wide, "--switch", "tofino1")["slots"] == 10_485_760 // 512
+
+
+def test_the_strawman_has_the_banks_of_the_switch(tmp_path):
+    """One bank hands out all slots: nothing overflows in it while another one has some left."""
+    strawman = ("--graph", "digits", "--workers", 4, "--memory", "2kB", "--system", "strawman")
+    one, eight = (
+        as_json(*strawman, "--switch", switch(tmp_path, f"banks = {banks}")) for banks in (1, 8)
+    )
+    assert one["overflowed"] < eight["overflowed"]
+    assert one["passes"] > eight["passes"]
+
+
+def test_a_plan_that_does_not_fit_is_refused(tmp_path):
+    needed = as_json(*KARATE, "--system", "paper", "--switch", "tofino2")["table_bytes_sum"]
+    exact = switch(tmp_path, "banks = 1", f"table_bytes = {needed}")
+    as_json(*KARATE, "--system", "paper", "--switch", exact)
+    short = switch(tmp_path, "banks = 1", f"table_bytes = {needed - 1}")
+    with pytest.raises(SimulatorError, match=rf"take {needed:,} bytes, .* may take {needed - 1:,}"):
+        simulate(*KARATE, "--system", "paper", "--switch", short)
+    as_json(*KARATE, "--system", "paper", "--switch", short, "--table-memory", needed)
+    # Copies of hosts need no tables.
+    as_json("--graph", "karate", "--workers", 4, "--system", "bns-gcn", "--switch", short)
+
+
+def test_links_that_do_not_fit_are_refused(tmp_path):
+    few = switch(tmp_path, "ports = 3", "port_gbits = 25.0")
+    with pytest.raises(ProfileError, match="3 ports, and 4 links"):
+        simulate(*KARATE, "--system", "bns-gcn", "--switch", few)
+    leaves = ("--topology", "leaf-spine", "--leaves", 2, "--spines", 1)
+    told = as_json(*KARATE, "--system", "paper", "--switch", few, *leaves)
+    assert told["network"]["bandwidth"] == 25_000
+    with pytest.raises(ProfileError, match="25,000 Mbit/s, and the links have 25,001"):
+        simulate(*KARATE, "--system", "paper", "--switch", few, *leaves, "--bandwidth", 25_001)
+
+
+def planned(folder, banks):
+    plan = build_plan(load_graph("digits"), workers=4, slots=64, program="0" * 64, banks=banks)
+    write_plan(plan, folder)
+    return ("--plan", folder)
+
+
+def test_plans_that_were_made_before(tmp_path):
+    wide, narrow = planned(tmp_path / "wide", 8), planned(tmp_path / "narrow", 1)
+    with pytest.raises(SimulatorError, match=r"of one bank, as the switch tofino2 has 1"):
+        simulate(*wide, "--switch", "tofino2")
+    as_json(*wide, "--switch", "embedded")
+    # What is made for one bank can be added in any number of them.
+    told = as_json(*narrow, "--switch", "tofino2")
+    assert told["passes"] >= told["contributions"]
+    as_json(*narrow, "--switch", "embedded")
+    small = switch(tmp_path, "banks = 1", f"slot_bytes = {63 * 128}")
+    with pytest.raises(SimulatorError, match="64 slots, and the switch mine has 63"):
+        simulate(*narrow, "--switch", small)
+
+
+def test_four_banks_are_not_any_four_of_eight(tmp_path):
+    """Banks 0 and 4 of the tables are one of the switch."""
+    four = switch(tmp_path, "banks = 4")
+    as_json(*planned(tmp_path / "four", 4), "--switch", four)
+    with pytest.raises(SimulatorError, match="adds to 2 slots of one bank"):
+        simulate(*planned(tmp_path / "eight", 8), "--switch", four)
