@@ -66,7 +66,7 @@ NOTICED = {
     "repeats_counted": lambda soak: check_rates(soak, STAR, Rates(duplicate=0.05)),
     "waiting_is_enough": lambda soak: check_rates(soak, STAR, Rates(reorder=0.05)),
     "body_not_checked": lambda soak: check_lines(soak, STAR, W2, {"corrupt": 0.3}),
-    "await_one_more": lambda soak: check_rates(soak, COVER, Rates(loss=0.1)),
+    "refuse_a_partial_sum": lambda soak: check_rates(soak, COVER, Rates(loss=0.1)),
     "groups_not_sent_again": lambda soak: check_lines(soak, STAR, W2, {"loss": 0.3}),
     "keep_the_part": lambda soak: check_lines(soak, ON_PYTHON, CABLES_UP, {"loss": 0.3}),
     "next_turn_at_once": lambda soak: check_rates(soak, ON_PYTHON, Rates(duplicate=0.1)),

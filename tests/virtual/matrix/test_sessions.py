@@ -98,7 +98,8 @@ def check_second_run(soak, scene):
 
 def check_new_install(soak, scene):
     """A run ends when its switches are installed anew; the next one is exact."""
-    scenario = replace(scene, rounds=8, sessions=2, patience=BRIEF)
+    # So many that the install has come to its end before they have.
+    scenario = replace(scene, rounds=20, sessions=2, patience=BRIEF)
     outcome, witness = watched(soak, scenario, beside=[InstalledAnew()], leaves_out=RightParty)
     first, second = witness.errors
     assert set(first) == set(range(scene.workers))

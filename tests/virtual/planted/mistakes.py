@@ -177,7 +177,7 @@ MISTAKES = (
     known_plan("drop_a_contribution", "a slot gets a stranger's contribution"),
     known_plan("add_one_twice", "a slot gets one contribution twice, another not at all"),
     known_plan("swap_two_destinations", "two slots of one worker change names"),
-    known_plan("await_one_more", "a partial sum is awaited with another Count"),
+    known_plan("refuse_a_partial_sum", "a partial sum is not awaited of its sender"),
     known_plan("give_a_partial_sum_to_another", "a partial sum is taken for another's"),
     # --- new ones
     in_text(

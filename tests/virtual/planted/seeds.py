@@ -30,7 +30,7 @@ FOUND = {
     "drop_a_contribution": (5, 1, "sums leave exact"),
     "add_one_twice": (5, 1, "sums leave exact"),
     "swap_two_destinations": (5, 1, "sums leave exact"),
-    "await_one_more": (10, 1, "right party"),
+    "refuse_a_partial_sum": (10, 1, "right party"),
     "give_a_partial_sum_to_another": (10, 1, "right party"),
     "own_scale": (5, 1, "sums leave exact"),
     "never_fetched": (60, 16, "right party"),
