@@ -14,7 +14,7 @@ from switchgnn.host.round_trip import RoundTrip
 
 # In features. TCP grows by one segment of 1,448 bytes per round trip; a sender that grows
 # by one feature of 188 bytes starves beside it.
-_SEGMENT = 8.0
+SEGMENT = 8.0
 _RECOVERY_STEPS = 5
 _BURST = 8.0
 _FIRST_WINDOW = 16.0
@@ -25,12 +25,18 @@ _RATE_GAIN = 1.25
 class Congestion:
     """Window and rate of one worker.
 
+    Args:
+        pace: the widest window, and whether it is narrowed.
+        round_trip: how long answers take.
+        segment: features that it grows by in a round trip.
+
     Attributes:
         window: features that may be in flight.
         cuts: how often it was halved.
     """
 
-    def __init__(self, pace: Pace, round_trip: RoundTrip) -> None:
+    def __init__(self, pace: Pace, round_trip: RoundTrip, segment: float = SEGMENT) -> None:
+        self._segment = segment
         self._controlled = pace.congestion_control
         self._widest = float(pace.window)
         self._narrowest = float(pace.group_size)
@@ -84,7 +90,7 @@ class Congestion:
             return
         self._steps += 1
         if self._steps > _RECOVERY_STEPS:
-            self._target = min(self._widest, self._target + _SEGMENT)
+            self._target = min(self._widest, self._target + self._segment)
         self.window = (self.window + self._target) / 2
 
     def lost(self, now: float) -> None:

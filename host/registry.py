@@ -83,6 +83,11 @@ class TransportKind:
         """Whether workers read a plan."""
         return self.program is not None
 
+    @property
+    def between_hosts(self) -> bool:
+        """Whether workers send rows to each other, which the switch only forwards."""
+        return self.write_schedules is not None
+
 
 _PARTITION_ONLY: FixedStrategies = {}
 

@@ -39,6 +39,7 @@ class WorkerEnd:
         schedule: the worker's file, where hosts send to each other.
         sampling: the share of rows that travel.
         seed: what is sampled with.
+        mtu: what frames between hosts carry, as ``Framing.parse`` of host/direct takes it.
         clock: what time it is where the link is.
         recording: the file that keeps what passes the link, or None.
     """
@@ -56,6 +57,7 @@ class WorkerEnd:
     schedule: Path | None
     sampling: float
     seed: int
+    mtu: str = "1500"
     clock: Clock = SYSTEM_CLOCK
     recording: Path | None = None
 

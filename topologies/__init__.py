@@ -10,11 +10,12 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
-from switchgnn.topologies.site import LeafSpineSite, Site, Star, cable_name
+from switchgnn.topologies.site import ETHERNET_MTU, LeafSpineSite, Site, Star, cable_name
 from switchgnn.topologies.targets import Target, TlsFolder, compile_for, usual_window
 
 __all__ = [
     "AUTO",
+    "ETHERNET_MTU",
     "Ahead",
     "Backend",
     "BackgroundTraffic",

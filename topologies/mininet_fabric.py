@@ -22,7 +22,7 @@ from switchgnn.topologies.processes.child import Child
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.rpc_address import folder_for_sockets, require_free, socket_address
 from switchgnn.topologies.send_buffer import small_send_buffers
-from switchgnn.topologies.site import Site
+from switchgnn.topologies.site import ETHERNET_MTU, Site
 from switchgnn.topologies.targets import Target, switch_child, wait_until_serving
 from switchgnn.topologies.tcp_door import TcpDoor
 
@@ -238,8 +238,8 @@ class MininetFabric(Fabric):
             )
             self._hosts.append(host)
             self._switch_side.append(link.intf2.name)
-            _quiet(link.intf1.name, host.pid)
-            _quiet(link.intf2.name, self._room.pid)
+            self._prepare(link.intf1.name, host.pid)
+            self._prepare(link.intf2.name, self._room.pid)
         if site.cables:
             self._upper_room = _without_ipv6(net.addHost(f"u{tag}", cls=Node, ip=None))
             (self._add_relayed_cables if self._relays else self._add_cables)(tag)
@@ -307,7 +307,14 @@ class MininetFabric(Fabric):
             params2=shape if shape_both else {},
         )
         for node, name in (one, other):
-            _quiet(name, node.pid)
+            self._prepare(name, node.pid)
+
+    def _prepare(self, interface: str, namespace_pid: int) -> None:
+        """Set up one end of a link."""
+        _quiet(interface, namespace_pid)
+        if self.site.mtu != ETHERNET_MTU:
+            mtu = str(self.site.mtu)
+            _run(["ip", "link", "set", interface, "mtu", mtu], namespace_pid)
 
 
 def _without_ipv6(node: Any) -> Any:  # noqa: ANN401 - Mininet has no types

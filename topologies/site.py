@@ -12,6 +12,9 @@ from switchgnn.softswitch.native.backend import Backend
 from switchgnn.station import Station
 from switchgnn.topologies.targets import Target, TlsFolder
 
+# Bytes of the largest packet on an interface of which nobody says otherwise.
+ETHERNET_MTU = 1500
+
 
 class SwitchSite(NamedTuple):
     """A switch of a site.
@@ -60,12 +63,14 @@ class Site(ABC):
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
         tls: certificates for P4Runtime, or None for plain gRPC.
         backend: what embedded switches run programs as; None: what the environment says.
+        mtu: bytes of the largest packet that links take, where they have interfaces.
     """
 
     target: Target
     bandwidth: float | None
     tls: TlsFolder | None
     backend: Backend | None
+    mtu: int
 
     @property
     @abstractmethod
@@ -118,6 +123,7 @@ class Star(Site):
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
         tls: certificates for P4Runtime, or None for plain gRPC.
         backend: what embedded switches run programs as; None: what the environment says.
+        mtu: bytes of the largest packet that links take, where they have interfaces.
     """
 
     network: Network
@@ -126,6 +132,7 @@ class Star(Site):
     bandwidth: float | None = None
     tls: TlsFolder | None = None
     backend: Backend | None = None
+    mtu: int = ETHERNET_MTU
 
     @property
     def switches(self) -> tuple[SwitchSite, ...]:
@@ -154,6 +161,7 @@ class LeafSpineSite(Site):
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
         tls: certificates for P4Runtime, or None for plain gRPC.
         backend: what embedded switches run programs as; None: what the environment says.
+        mtu: bytes of the largest packet that links take, where they have interfaces.
     """
 
     networks: LeafSpineNetworks
@@ -162,6 +170,7 @@ class LeafSpineSite(Site):
     bandwidth: float | None = None
     tls: TlsFolder | None = None
     backend: Backend | None = None
+    mtu: int = ETHERNET_MTU
 
     @property
     def switches(self) -> tuple[SwitchSite, ...]:

@@ -11,7 +11,7 @@ local TO_SWITCH, BETWEEN_HOSTS = 253, 254
 local VERSION = 2
 local HEADER_BYTES, CHECKED_BYTES = 26, 22
 local FRAGMENT_BYTES, BARRIER_BYTES, WAITING_BYTES = 128, 28, 44
-local LANES, WORKER_BYTES = 32, 16
+local WORKER_BYTES = 16
 
 local FEATURE, SUM, DONE, ADVANCE, WAITING = 1, 2, 3, 4, 5
 local ACK, RECALL, MISSING, FETCH, NOTICE = 6, 7, 8, 9, 10
@@ -28,7 +28,9 @@ local BODY_BYTES = {
     [ADVANCE] = BARRIER_BYTES, [WAITING] = WAITING_BYTES, [ACK] = 0, [RECALL] = 0,
     [MISSING] = 0, [FETCH] = 0, [NOTICE] = 0,
 }
-local DIRECT_BODY_BYTES = { [FEATURE] = FRAGMENT_BYTES, [DONE] = 0, [ACK] = 0, [RECALL] = 0 }
+-- Of a feature between hosts IPv4 tells the length.
+local DIRECT_BODY_BYTES = { [DONE] = 0, [ACK] = 0, [RECALL] = 0 }
+local ip_len, ip_hdr_len = Field.new("ip.len"), Field.new("ip.hdr_len")
 
 local switchgnn = Proto("switchgnn", "SwitchGNN")
 local YES_NO = { "set", "not set" }
@@ -130,12 +132,27 @@ local function right_checksum(buffer, body_bytes)
     return crc32(text)
 end
 
+-- The value of a field in the innermost header.
+local function innermost(field)
+    local all = { field() }
+    return #all > 0 and all[#all].value or 0
+end
+
+-- The bytes of the body of a kind; nil if the kind is not known here, or cannot have that many.
+local function body_bytes_of(kind, direct)
+    if not (direct and kind == FEATURE) then
+        return (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind]
+    end
+    local told = innermost(ip_len) - innermost(ip_hdr_len) - HEADER_BYTES
+    return told > 0 and told % 4 == 0 and told or nil
+end
+
 local function is_ours(buffer, direct)
     if buffer:len() < HEADER_BYTES then
         return false
     end
     local kind, version = band(buffer(12, 1):uint(), 0x0f), rshift(buffer(13, 1):uint(), 4)
-    local bytes = (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind]
+    local bytes = body_bytes_of(kind, direct)
     local all = buffer:reported_len() - HEADER_BYTES
     if version == VERSION and bytes == all then
         return true
@@ -148,7 +165,10 @@ local function problem_of(buffer, direct)
     if version ~= VERSION then
         return string.format("version %d, not %d", version, VERSION)
     end
-    local bytes = (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind]
+    local bytes = body_bytes_of(kind, direct)
+    if bytes == nil and direct and kind == FEATURE then
+        return "no rows: IPv4 tells of another length"
+    end
     if bytes == nil then
         return string.format("kind %s is not known here", KINDS[kind] or kind)
     end
@@ -258,10 +278,11 @@ end
 local function direct_words(buffer)
     local kind = band(buffer(12, 1):uint(), 0x0f)
     return string.format(
-        "direct %s round %d number %d tag 0x%08x from %d to %d count %d fragment %d group %d",
+        "direct %s round %d number %d tag 0x%08x from %d to %d count %d fragment %d group %d " ..
+            "level %d",
         KINDS[kind] or kind, buffer(18, 4):uint(), buffer(0, 4):uint(), buffer(4, 4):uint(),
         buffer(8, 1):uint(), buffer(9, 1):uint(), buffer(10, 2):uint(), buffer(14, 2):uint(),
-        buffer(16, 2):uint())
+        buffer(16, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 7))
 end
 
 local function flag_words(buffer)
@@ -279,15 +300,15 @@ end
 
 local function add_body(tree, buffer, direct)
     local kind = band(buffer(12, 1):uint(), 0x0f)
-    local bytes = (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind] or 0
+    local bytes = body_bytes_of(kind, direct) or 0
     if bytes == 0 or buffer:len() < HEADER_BYTES + bytes then
         return ""
     end
     if kind ~= FEATURE and kind ~= SUM then
         return " " .. add_barrier(tree, buffer, kind)
     end
-    local lanes = tree:add(buffer(HEADER_BYTES, FRAGMENT_BYTES), "Lanes")
-    for lane = 0, LANES - 1 do
+    local lanes = tree:add(buffer(HEADER_BYTES, bytes), "Lanes")
+    for lane = 0, bytes / 4 - 1 do
         lanes:add(direct and f.direct_lane or f.lane, buffer(HEADER_BYTES + 4 * lane, 4))
     end
     return ""

@@ -10,8 +10,14 @@ from switchgnn.host.direct.binned import (
     write_binned_schedule,
 )
 from switchgnn.host.direct.copies import copy_schedules
-from switchgnn.host.direct.errors import DirectError, ScheduleError, SilentWorkerError
+from switchgnn.host.direct.errors import (
+    DirectError,
+    FramingError,
+    ScheduleError,
+    SilentWorkerError,
+)
 from switchgnn.host.direct.frames import PROTOCOL
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.partial import partial_schedules
 from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import DirectSchedule, rows_per_pair
@@ -27,6 +33,8 @@ __all__ = [
     "DirectError",
     "DirectSchedule",
     "DirectTransport",
+    "Framing",
+    "FramingError",
     "Sampling",
     "ScheduleError",
     "SilentWorkerError",

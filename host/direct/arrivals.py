@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.data_frames import join_fragments
+from switchgnn.host.direct.data_frames import join_rows
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -23,16 +23,18 @@ from switchgnn.host.direct.frames import (
     Envelopes,
     Packet,
 )
+from switchgnn.host.direct.framing import Runs
 from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import FRAGMENT_BYTES, Header, Kind
+from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
 from switchgnn.host.wire.native.library import native_frames
 from switchgnn.host.wire.native.rows import RowArrays, RowSieve, RowSifter
 
 # How many rounds a worker is in at most, and how far it may be ahead of the others.
 MOST_OPEN = 2
-_EARLY_AT_MOST = 1 << 20
+# Bytes of rows that are kept of a round before it is entered.
+_EARLY_AT_MOST = 1 << 27
 
 
 class Incoming:
@@ -42,34 +44,33 @@ class Incoming:
 
     Args:
         mark: what the frames must carry.
-        rows: int64[W], how many each worker sends.
-        fragments: frames per row.
+        runs: what each worker sends, and how it is cut.
 
     Attributes:
-        mark, fragments: as given.
+        mark, runs: as given.
         frames: how many frames each worker sends.
         arrays: where they go.
     """
 
-    def __init__(self, mark: int, rows: NDArray[np.int64], fragments: int) -> None:
+    def __init__(self, mark: int, runs: Runs) -> None:
         self.mark = mark
-        self.fragments = fragments
-        sizes = rows * fragments
-        self.frames: list[int] = sizes.tolist()
-        first = np.cumsum(sizes) - sizes
-        self._first: list[int] = first.tolist()
-        self._left = int(sizes.sum())
+        self.runs = runs
+        self.frames: list[int] = np.diff(runs.first).tolist()
+        self._first: list[int] = runs.first[:-1].tolist()
+        self._begin: list[int] = runs.begin.tolist()
+        self._left = runs.frames
+        _, frames_of_row = runs.frames_of_rows(np.arange(runs.rows))
         self.arrays = RowArrays(
-            first=first.astype(np.uint32),
-            frames=sizes.astype(np.uint32),
+            first=runs.first[:-1].astype(np.uint32),
+            frames=np.diff(runs.first).astype(np.uint32),
+            begin=runs.begin.astype(np.uint64),
             seen=np.zeros(self._left, dtype=np.uint8),
-            payloads=np.zeros(self._left * FRAGMENT_BYTES, dtype=np.uint8),
-            left_of_row=np.full(int(rows.sum()), fragments, dtype=np.uint32),
-            whole=np.zeros(int(rows.sum()), dtype=np.uint8),
+            payloads=np.zeros(int(runs.begin[-1]), dtype=np.uint8),
+            left_of_row=frames_of_row.astype(np.uint32),
+            whole=np.zeros(runs.rows, dtype=np.uint8),
         )
         # One element of an array costs more than one of a view.
         self._seen, self._view = self.arrays.seen.data, self.arrays.payloads.data
-        self._whole, self._left_of_row = self.arrays.whole.data, self.arrays.left_of_row.data
 
     @property
     def done(self) -> bool:
@@ -89,13 +90,18 @@ class Incoming:
         """Return whether these rows are here, counted through all workers."""
         return self.done or bool(self.arrays.whole[rows].all())
 
-    def rows(self, rows: NDArray[np.int64], width: int) -> NDArray[np.float32]:
-        """Return float32[len(rows), width] of rows that have arrived."""
-        return join_fragments(self.arrays.payloads, rows, width)
+    def rows(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return float32[len(rows), F] of rows that have arrived."""
+        return join_rows(self.arrays.payloads, rows, self.runs)
 
     def seen(self, peer: int, number: int) -> bool:
         """Return whether a frame is here."""
         return bool(self._seen[self._first[peer] + number])
+
+    def body_bytes(self, peer: int, number: int) -> int:
+        """Return how long the body of a frame is."""
+        begin, end = self._span(peer, number)
+        return end - begin
 
     def put(self, peer: int, number: int, body: bytes | memoryview) -> None:
         """Take a frame that is not here yet.
@@ -103,15 +109,15 @@ class Incoming:
         Args:
             peer: the worker that sent it.
             number: of the frame, among those of that worker.
-            body: its payload, 128 bytes.
+            body: its payload, ``body_bytes`` of it.
         """
-        place = self._first[peer] + number
-        self._seen[place] = 1
-        self._view[place * FRAGMENT_BYTES : (place + 1) * FRAGMENT_BYTES] = body
-        row = place // self.fragments
-        self._left_of_row[row] -= 1
-        if not self._left_of_row[row]:
-            self._whole[row] = 1
+        begin, end = self._span(peer, number)
+        self._seen[self._first[peer] + number] = 1
+        self._view[begin:end] = body
+        rows = slice(begin // self.runs.row_bytes, (end - 1) // self.runs.row_bytes + 1)
+        left = self.arrays.left_of_row[rows]
+        left -= 1
+        self.arrays.whole[rows] = left == 0
         self._left -= 1
 
     def took(self, frames: int) -> None:
@@ -127,6 +133,10 @@ class Incoming:
     def whole(self, peer: int, first: int) -> int:
         """Return the bits of a group of which nothing is missing."""
         return (1 << max(0, min(GROUP, self.frames[peer] - first))) - 1
+
+    def _span(self, peer: int, number: int) -> tuple[int, int]:
+        begin = self._begin[peer] + number * self.runs.payload_bytes
+        return begin, min(begin + self.runs.payload_bytes, self._begin[peer + 1])
 
 
 class Arrivals:
@@ -159,6 +169,7 @@ class Arrivals:
         self._newest = round_number
         self._rounds: dict[int, Incoming] = {}
         self._early: dict[int, dict[tuple[int, int], tuple[int, bytes]]] = {}
+        self._early_bytes: dict[int, int] = {}
         self._queues: set[int] = set()
         frames = native_frames()
         self._sifter = RowSifter(frames) if frames is not None else None
@@ -182,6 +193,7 @@ class Arrivals:
         self._newest = round_number
         self._rounds[round_number] = incoming
         early = self._early.pop(round_number, {})
+        self._early_bytes.pop(round_number, None)
         for (peer, number), (frame_mark, body) in early.items():
             self._stage(incoming, peer, number, frame_mark, body)
         if self._sifter is not None:
@@ -197,7 +209,8 @@ class Arrivals:
     def _sieve(self, round_number: int, incoming: Incoming) -> RowSieve:
         return RowSieve(
             incoming.arrays,
-            fragments=incoming.fragments,
+            row_bytes=incoming.runs.row_bytes,
+            payload_bytes=incoming.runs.payload_bytes,
             receiver=self._worker,
             round_number=round_number,
             mark=incoming.mark,
@@ -263,10 +276,12 @@ class Arrivals:
 
     def _take_early(self, packet: Packet, first: int) -> None:
         early = self._early.setdefault(packet.round, {})
-        if packet.kind is Kind.FEATURE and len(early) < _EARLY_AT_MOST:
-            key = (packet.sender, packet.number)
-            self._tally.early += key not in early
+        key = (packet.sender, packet.number)
+        kept = self._early_bytes.get(packet.round, 0)
+        if packet.kind is Kind.FEATURE and key not in early and kept < _EARLY_AT_MOST:
+            self._tally.early += 1
             early[key] = (packet.tag, bytes(packet.body))
+            self._early_bytes[packet.round] = kept + len(packet.body)
         if packet.sender in self._one_way:
             return
         bits = sum(1 << place for place in range(GROUP) if (packet.sender, first + place) in early)
@@ -281,7 +296,7 @@ class Arrivals:
         if mark != incoming.mark:
             self._tally.foreign += 1
             return False
-        if number >= incoming.frames[peer]:
+        if number >= incoming.frames[peer] or len(body) != incoming.body_bytes(peer, number):
             self._tally.wrong += 1
             return False
         if incoming.seen(peer, number):

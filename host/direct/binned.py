@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.copies import copies
-from switchgnn.host.direct.frames import PROTOCOL
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
@@ -23,7 +23,7 @@ from switchgnn.host.direct.schedule import (
     cut_schedules,
 )
 from switchgnn.host.direct.schedule_files import read_schedule, write_schedule
-from switchgnn.host.direct.transport import DirectTransport
+from switchgnn.host.direct.transport import DirectTransport, open_direct_link
 from switchgnn.host.direct.visit_order import visit_order
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd
@@ -84,6 +84,7 @@ class BinnedTransport(DirectTransport):
         stations: where the workers are.
         pace: bounds on sending and waiting.
         sampling: refused if it is anything but all rows.
+        framing: what a frame carries.
 
     Raises:
         DirectError: stations for another number of workers, or sampling.
@@ -97,6 +98,7 @@ class BinnedTransport(DirectTransport):
         *,
         pace: Pace | None = None,
         sampling: Sampling,
+        framing: Framing,
     ) -> None:
         super().__init__(
             schedule.forward,
@@ -105,6 +107,7 @@ class BinnedTransport(DirectTransport):
             pace=pace,
             backward=schedule.backward,
             sampling=sampling,
+            framing=framing,
         )
 
 
@@ -118,13 +121,15 @@ def open_binned(end: WorkerEnd) -> Iterator[BinnedTransport]:
     Raises:
         TransportError: the worker was not given a schedule.
         ScheduleError: the schedule cannot be read.
-        DirectError: rows are to be sampled.
-        LinkError: the link cannot be opened.
+        DirectError: rows are to be sampled, or the MTU is out of range.
+        LinkError: the link cannot be opened, or takes shorter packets only.
     """
     schedule = read_binned_schedule(end.schedule_file())
-    sampling = Sampling(end.sampling, end.seed)
-    with end.open_link(PROTOCOL) as link:
-        yield BinnedTransport(schedule, link, end.stations, pace=end.pace, sampling=sampling)
+    sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
+    with open_direct_link(end, framing) as link:
+        yield BinnedTransport(
+            schedule, link, end.stations, pace=end.pace, sampling=sampling, framing=framing
+        )
 
 
 def write_binned_schedules(

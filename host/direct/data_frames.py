@@ -1,23 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The hot path: data frames packed as one matrix, in sending order."""
+"""The hot path: rows wait for their frames, which are packed as one matrix, in sending order."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.frames import DATA_FRAME_BYTES, GROUP, Envelopes, pair_number
+from switchgnn.host.direct.frames import GROUP, PACKED, Envelopes, pair_number
+from switchgnn.host.direct.framing import Runs
+from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.checksums import write_checksums
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    HEADER_AT,
-    HEADER_BYTES,
-    LANES,
-    VERSION,
-    Kind,
-    fragments_of,
-)
+from switchgnn.host.wire.header import BODY_AT, HEADER_AT, HEADER_BYTES, VERSION, Kind
 
 # As HEADER of switchgnn.host.wire.header.
 _HEADER = np.dtype(
@@ -28,6 +23,7 @@ _HEADER = np.dtype(
     ]
 )
 _MOST_COUNT = 0xFFFF
+_LANE_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +33,11 @@ class SendOrder:
     Attributes:
         peer: int64[S], who gets the frame.
         number: int64[S], its number among those for that worker.
-        place: int64[S], where its payload is: row · fragments + fragment, over the rows given.
         run_start: int64[N + 1], where the runs begin: frames of one group without a gap.
     """
 
     peer: NDArray[np.int64]
     number: NDArray[np.int64]
-    place: NDArray[np.int64]
     run_start: NDArray[np.int64]
 
 
@@ -58,24 +52,24 @@ def send_order(
 
     Args:
         worker: the sender.
-        out_indptr: int64[W + 1], the rows for each worker in the whole round.
-        fragments: frames per row.
-        rows: int64[R], ascending, which of the round's rows leave.
+        out_indptr: int64[W + 1], the rows for each worker in the whole round; or its frames.
+        fragments: frames per row; 1 of frames.
+        rows: int64[R], ascending, which of the round's rows or frames leave.
 
     Returns:
-        The frames of these rows, in sending order.
+        The frames, in sending order.
     """
     workers = len(out_indptr) - 1
     peer_of_row = np.searchsorted(out_indptr, rows, side="right") - 1
     peer = np.repeat(peer_of_row, fragments)
-    place = np.arange(len(peer))
-    number = ((rows - out_indptr[peer_of_row]) * fragments).repeat(fragments) + place % fragments
+    number = ((rows - out_indptr[peer_of_row]) * fragments).repeat(fragments)
+    number += np.arange(len(peer)) % fragments
     turn = _turns(peer, number // GROUP, workers)
     order = np.lexsort((number, (peer - worker) % workers, turn))
-    peer, number, place = peer[order], number[order], place[order]
+    peer, number = peer[order], number[order]
     starts = np.ones(len(peer), dtype=np.bool_)
     starts[1:] = (number[1:] % GROUP == 0) | (np.diff(number) != 1) | (np.diff(peer) != 0)
-    return SendOrder(peer, number, place, np.append(np.flatnonzero(starts), len(peer)))
+    return SendOrder(peer, number, np.append(np.flatnonzero(starts), len(peer)))
 
 
 def _turns(peer: NDArray[np.int64], group: NDArray[np.int64], workers: int) -> NDArray[np.float64]:
@@ -89,23 +83,83 @@ def _turns(peer: NDArray[np.int64], group: NDArray[np.int64], workers: int) -> N
     return turns
 
 
+class Outgoing:
+    """The rows of one round for all other workers.
+
+    Args:
+        runs: how they are cut into frames.
+
+    Attributes:
+        runs: as given.
+        lanes: big-endian float32, the runs one behind the other, and a frame's length of zeros.
+        counts: int64[R], how many rows of vertices each row adds up.
+    """
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+        self.lanes = np.zeros(0, dtype=">f4")
+        self.counts = np.zeros(0, dtype=np.int64)
+        self._lacks: NDArray[np.int64] | None = None
+        self._left = runs.rows
+
+    def give(
+        self, places: NDArray[np.int64], rows: NDArray[np.float32], counts: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Take some rows, none of them twice.
+
+        Args:
+            places: int64[K], ascending, which of the round's rows.
+            rows: float32[K, F].
+            counts: int64[K], how many rows of vertices each of them adds up.
+
+        Returns:
+            int64[S], ascending: the frames of which this was the last part.
+        """
+        runs = self.runs
+        if not len(self.counts):
+            self.lanes = np.zeros(
+                runs.rows * runs.lanes + runs.payload_bytes // _LANE_BYTES, dtype=">f4"
+            )
+            self.counts = np.zeros(runs.rows, dtype=np.int64)
+        matrix = self.lanes[: runs.rows * runs.lanes].reshape(runs.rows, runs.lanes)
+        matrix[places, : rows.shape[1]] = rows
+        self.counts[places] = counts
+        everything = len(places) == runs.rows
+        self._left -= len(places)
+        return np.arange(runs.frames) if everything else self._completed(places)
+
+    def forget(self) -> None:
+        """Let go of the rows if all of them have been given."""
+        if not self._left:
+            self.lanes, self.counts = self.lanes[:0], self.counts[:0]
+
+    def _completed(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self._lacks is None:
+            self._lacks = self.runs.rows_of_frames()
+        first, count = self.runs.frames_of_rows(places)
+        before = np.cumsum(count) - count
+        parts = np.repeat(first - before, count) + np.arange(int(count.sum()))
+        frames, times = np.unique(parts, return_counts=True)
+        self._lacks[frames] -= times
+        whole: NDArray[np.int64] = frames[self._lacks[frames] == 0]
+        return whole
+
+
 def data_frames(
     order: SendOrder,
-    rows: NDArray[np.float32],
-    counts: NDArray[np.int64],
+    outgoing: Outgoing,
     *,
     worker: int,
     envelopes: Envelopes,
     round_number: int,
     mark: int,
     asking: NDArray[np.bool_],
-) -> NDArray[np.uint8]:
+) -> FrameRows:
     """Pack the frames.
 
     Args:
         order: the frames.
-        rows: float32[R, F], what is sent.
-        counts: int64[R], how many rows of vertices each of them adds up.
+        outgoing: the rows that are in them.
         worker: the sender.
         envelopes: its envelopes.
         round_number: the round.
@@ -113,53 +167,69 @@ def data_frames(
         asking: bool[S], which frames want an acknowledgement.
 
     Returns:
-        uint8[S, 188].
+        S frames, ready to leave.
     """
-    size = len(order.peer)
-    frames = np.zeros((size, DATA_FRAME_BYTES), dtype=np.uint8)
+    runs, size = outgoing.runs, len(order.peer)
+    frames = np.zeros((size, BODY_AT + runs.payload_bytes), dtype=np.uint8)
     if not size:
-        return frames
-    lanes = _fragments(rows)
-    fragments = len(lanes) // len(rows)
-    peers = np.arange(int(order.peer.max()) + 1)
-    heads = np.frombuffer(b"".join(envelopes.data(int(peer)) for peer in peers), dtype=np.uint8)
-    frames[:, :HEADER_AT] = heads.reshape(len(peers), HEADER_AT)[order.peer]
+        return FrameRows(frames)
+    begin, end = runs.span(order.peer, order.number)
+    body = end - begin
+    _write_envelopes(frames, order.peer, body, runs.payload_bytes, envelopes)
     header = np.zeros(size, dtype=_HEADER)
     header["number"] = order.number
     header["mark"] = mark
     header["pair"] = pair_number(worker, 0) + order.peer
-    header["count"] = np.minimum(counts, _MOST_COUNT)[order.place // fragments]
     header["kind"] = Kind.FEATURE
-    header["extension"] = VERSION << 4 | asking
-    header["fragment"] = order.place % fragments
+    header["extension"] = VERSION << 4 | runs.framing.packed * PACKED << 1 | asking
+    if runs.framing.packed:
+        header["count"] = body // _LANE_BYTES
+    else:
+        fragments = runs.row_bytes // runs.payload_bytes
+        row = runs.indptr[order.peer] + order.number // fragments
+        header["count"] = np.minimum(outgoing.counts, _MOST_COUNT)[row]
+        header["fragment"] = order.number % fragments
     header["group"] = (order.number // GROUP) & 0xFFFF
     header["round"] = round_number
-    frames[:, BODY_AT:] = lanes[order.place].view(np.uint8)
+    # Behind a frame that is shorter than others are bytes of another one, which do not leave.
+    windows = sliding_window_view(outgoing.lanes.view("u4"), runs.payload_bytes // _LANE_BYTES)
+    frames[:, BODY_AT:].view("u4")[...] = windows[begin // _LANE_BYTES]
     frames[:, HEADER_AT:BODY_AT] = header.view(np.uint8).reshape(size, HEADER_BYTES)
-    write_checksums(frames)
-    return frames
+    sizes = (BODY_AT + body).astype(np.uint32)
+    write_checksums(frames, sizes)
+    return FrameRows(frames, sizes)
 
 
-def join_fragments(
-    payloads: NDArray[np.uint8], rows: NDArray[np.int64], width: int
+def _write_envelopes(
+    frames: NDArray[np.uint8],
+    peer: NDArray[np.int64],
+    body: NDArray[np.int64],
+    payload_bytes: int,
+    envelopes: Envelopes,
+) -> None:
+    peers = range(int(peer.max()) + 1)
+    heads = np.frombuffer(
+        b"".join(envelopes.data(each, payload_bytes) for each in peers), dtype=np.uint8
+    )
+    frames[:, :HEADER_AT] = heads.reshape(len(peers), HEADER_AT)[peer]
+    # The last one for each worker.
+    for place in np.flatnonzero(body != payload_bytes).tolist():
+        head = envelopes.data(int(peer[place]), int(body[place]))
+        frames[place, :HEADER_AT] = np.frombuffer(head, dtype=np.uint8)
+
+
+def join_rows(
+    payloads: NDArray[np.uint8], rows: NDArray[np.int64], runs: Runs
 ) -> NDArray[np.float32]:
-    """Put rows together from the payloads of their frames.
+    """Return some rows of what has arrived.
 
     Args:
-        payloads: uint8[N · 128], the frames of the round, row after row.
+        payloads: uint8, the runs one behind the other.
         rows: int64[R], which rows.
-        width: F, the elements of a row.
+        runs: how they were cut.
 
     Returns:
         float32[R, F].
     """
-    lanes = payloads.view(">f4").reshape(-1, fragments_of(width) * LANES)
-    return lanes[rows, :width].astype(np.float32)
-
-
-def _fragments(rows: NDArray[np.float32]) -> NDArray[np.generic]:
-    """Return big-endian float32[R · fragments, 32], padded with zeros."""
-    count, width = rows.shape
-    padded = np.zeros((count, fragments_of(width) * LANES), dtype=">f4")
-    padded[:, :width] = rows
-    return padded.reshape(-1, LANES)
+    lanes = payloads.view(">f4").reshape(-1, runs.lanes)
+    return lanes[rows, : runs.width].astype(np.float32)

@@ -13,5 +13,9 @@ class SilentWorkerError(DirectError):
     """Another worker did not answer in time, or has left."""
 
 
+class FramingError(DirectError):
+    """An MTU that frames between hosts cannot have."""
+
+
 class ScheduleError(DirectError):
     """A schedule that cannot be made, read or written."""

@@ -11,21 +11,16 @@ from numpy.typing import NDArray
 from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
-from switchgnn.host.direct.data_frames import data_frames, send_order
+from switchgnn.host.direct.data_frames import Outgoing, data_frames, send_order
 from switchgnn.host.direct.errors import SilentWorkerError
-from switchgnn.host.direct.frames import (
-    CONTROL_FRAME_BYTES,
-    DATA_FRAME_BYTES,
-    Envelopes,
-    Packet,
-    unpack,
-)
+from switchgnn.host.direct.frames import CONTROL_FRAME_BYTES, Envelopes, Packet, unpack
+from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
 from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.errors import LinkError
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.header import Header, Kind, fragments_of
+from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.station import Station
 
@@ -42,27 +37,21 @@ class Round:
         number: counted from the first one.
         width: F, the elements of a row.
         mark: 32 bits in which all workers must agree.
-        out_indptr: int64[W + 1], the rows for each worker.
-        in_indptr: int64[W + 1], the rows that each worker sends.
+        outgoing: what goes to each worker.
+        awaited: what each worker sends.
 
     Attributes:
+        outgoing: the rows for the others, as far as they were given.
         incoming: the rows of the others.
         complete: whether they have arrived, and ours have been acknowledged.
     """
 
-    def __init__(
-        self,
-        number: int,
-        width: int,
-        mark: int,
-        out_indptr: NDArray[np.int64],
-        in_indptr: NDArray[np.int64],
-    ) -> None:
+    def __init__(self, number: int, width: int, mark: int, outgoing: Runs, awaited: Runs) -> None:
         self.number = number
         self.width = width
         self.mark = mark
-        self.out_indptr = out_indptr
-        self.incoming = Incoming(mark, np.diff(in_indptr), fragments_of(width))
+        self.outgoing = Outgoing(outgoing)
+        self.incoming = Incoming(mark, awaited)
         self.complete = False
 
 
@@ -81,6 +70,7 @@ class DirectExchange:
         one_way: those of them that only send to us, or only receive.
         session: what DONE carries; the same for all workers.
         first_round: number of the first round; must grow on the same links.
+        framing: what a frame carries; the same for all workers.
         clock: what time it is where the link is.
     """
 
@@ -91,6 +81,7 @@ class DirectExchange:
         link: Link,
         *,
         pace: Pace,
+        framing: Framing,
         peers: frozenset[int],
         one_way: frozenset[int],
         session: int,
@@ -100,7 +91,8 @@ class DirectExchange:
         self.tally = DirectTally()
         self._worker = worker
         self._link = link
-        self._pace = pace
+        self._pace = pace = framing.paced(pace)
+        self._framing = framing
         self._clock = clock
         # Who owes rows may be computing them.
         self._patience = pace.patience + pace.skew
@@ -114,7 +106,7 @@ class DirectExchange:
         self._finished = first_round - 1
         self._envelopes = Envelopes(worker, stations)
         self._round_trip = RoundTrip(pace.shortest_timeout)
-        self._congestion = Congestion(pace, self._round_trip)
+        self._congestion = Congestion(pace, self._round_trip, framing.segment)
         self._deadline = 0.0
         self._gone: dict[int, int] = {}
         self._closing = False
@@ -165,7 +157,8 @@ class DirectExchange:
         Returns:
             The round, for `give`.
         """
-        begun = Round(self._next_round, width, mark, out_indptr, in_indptr)
+        runs = (Runs(self._framing, width, indptr) for indptr in (out_indptr, in_indptr))
+        begun = Round(self._next_round, width, mark, *runs)
         self._next_round += 1
         self._begun.append(begun)
         self._handed.put(begun)
@@ -178,7 +171,7 @@ class DirectExchange:
         rows: NDArray[np.float32],
         counts: NDArray[np.int64],
     ) -> None:
-        """Give some rows of a round, none of them twice; they leave with the next steps.
+        """Give some rows of a round, none of them twice; frames that are whole leave soon.
 
         Args:
             to: the round.
@@ -186,18 +179,21 @@ class DirectExchange:
             rows: float32[K, F].
             counts: int64[K], how many rows of vertices each of them adds up.
         """
-        order = send_order(self._worker, to.out_indptr, fragments_of(to.width), places)
+        whole = to.outgoing.give(places, rows, counts)
+        if not len(whole):
+            return
+        order = send_order(self._worker, to.outgoing.runs.first, 1, whole)
         asking = asking_frames(order, self._pace)
         frames = data_frames(
             order,
-            rows,
-            counts,
+            to.outgoing,
             worker=self._worker,
             envelopes=self._envelopes,
             round_number=to.number,
             mark=to.mark,
             asking=asking,
         )
+        to.outgoing.forget()
         self._handed.put(Cargo(to.number, order, frames, asking))
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
@@ -249,31 +245,34 @@ class DirectExchange:
         self._handed.put(None)
 
     def expected_traffic(
-        self, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64], fragments: int
+        self, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64], width: int
     ) -> Traffic:
         """Count the frames of one round without losses: rows, and what acknowledges them.
 
         Args:
             out_indptr: int64[W + 1], the rows for each worker.
             in_indptr: int64[W + 1], the rows that each worker sends.
-            fragments: frames per row.
+            width: F, the elements of a row.
 
         Returns:
             Frames and bytes of this worker, up and down.
         """
-        sent, acks_down = self._frames_and_acks(out_indptr, fragments)
-        awaited, acks_up = self._frames_and_acks(in_indptr, fragments)
+        sent, sent_bytes, acks_down = self._frames_and_acks(out_indptr, width)
+        awaited, awaited_bytes, acks_up = self._frames_and_acks(in_indptr, width)
         return Traffic(
             frames_up=sent + acks_up,
-            bytes_up=sent * DATA_FRAME_BYTES + acks_up * CONTROL_FRAME_BYTES,
+            bytes_up=sent_bytes + acks_up * CONTROL_FRAME_BYTES,
             frames_down=awaited + acks_down,
-            bytes_down=awaited * DATA_FRAME_BYTES + acks_down * CONTROL_FRAME_BYTES,
+            bytes_down=awaited_bytes + acks_down * CONTROL_FRAME_BYTES,
         )
 
-    def _frames_and_acks(self, indptr: NDArray[np.int64], fragments: int) -> tuple[int, int]:
-        rows = np.arange(int(indptr[-1]))
-        asking = asking_frames(send_order(self._worker, indptr, fragments, rows), self._pace)
-        return len(asking), int(asking.sum())
+    def _frames_and_acks(self, indptr: NDArray[np.int64], width: int) -> tuple[int, int, int]:
+        """Return data frames, their bytes, and what acknowledges them."""
+        runs = Runs(self._framing, width, indptr)
+        order = send_order(self._worker, runs.first, 1, np.arange(runs.frames))
+        asking = asking_frames(order, self._pace)
+        sent_bytes = int(self._framing.frame_bytes(np.diff(indptr), width).sum())
+        return runs.frames, sent_bytes, int(asking.sum())
 
     def close(self) -> None:
         """Tell the others that nothing is missing here, and wait until they say the same.
@@ -312,7 +311,7 @@ class DirectExchange:
         if isinstance(order, Cargo):
             self._outbox.load(order)
         elif order is not None:
-            frames = np.diff(order.out_indptr) * fragments_of(order.width)
+            frames = np.diff(order.outgoing.runs.first)
             self._rounds[order.number] = order
             self._outbox.open_round(order.number, order.mark, frames.tolist())
             self._arrivals.open_round(order.number, order.incoming)
@@ -411,7 +410,7 @@ class DirectExchange:
         if self.tally.foreign:
             told += (
                 " Frames of another schedule came: do all workers have the same graph, "
-                "partition, sampling, epoch and direction?"
+                "partition, sampling, epoch and direction, width of rows, and MTU?"
             )
         return (
             f"Round {number}: {' and '.join(parts)} after {self._patience:g} s "

@@ -13,7 +13,7 @@ from switchgnn.host.wire.addresses import ECN_CAPABLE, ipv4_envelope
 from switchgnn.host.wire.header import (
     BODY_AT,
     CHECKED_BYTES,
-    FRAGMENT_BYTES,
+    ETHERNET_BYTES,
     HEADER,
     HEADER_AT,
     HEADER_BYTES,
@@ -30,19 +30,22 @@ GROUP = 8
 ALL_OF_A_GROUP = (1 << GROUP) - 1
 # The question of an ACK that no question asked for.
 UNASKED = 0xFFFF
-DATA_FRAME_BYTES = BODY_AT + FRAGMENT_BYTES
 CONTROL_FRAME_BYTES = BODY_AT
+# `Level` of a FEATURE that has parts of any rows, and not a fragment of one.
+PACKED = 1
 
 _ECN_AT = 15
 _MARKED = 3
-_BODY_BYTES = {Kind.FEATURE: FRAGMENT_BYTES, Kind.ACK: 0, Kind.RECALL: 0, Kind.DONE: 0}
+_LENGTH_AT = ETHERNET_BYTES + 2
+_BEFORE_BODY = BODY_AT - ETHERNET_BYTES
+_CONTROL_BYTES = {Kind.ACK: 0, Kind.RECALL: 0, Kind.DONE: 0}
 
 
 class Packet(NamedTuple):
     """What a sound frame says.
 
     Attributes:
-        kind: FEATURE (a row's fragment), ACK, RECALL (what of a group has arrived?) or DONE
+        kind: FEATURE (rows, or parts of them), ACK, RECALL (what of a group has arrived?) or DONE
             (everything has arrived, and I leave).
         sender: the worker that sent it.
         number: FEATURE: of the frame, from 0 for each receiver and round. ACK, RECALL: of
@@ -52,7 +55,7 @@ class Packet(NamedTuple):
         echo: FEATURE: an ACK is wanted.
         marked: FEATURE: a queue on the way was long. ACK: one was, for the frames it covers.
         round: the round.
-        body: FEATURE: 128 bytes.
+        body: FEATURE: as long as IPv4 says.
     """
 
     kind: Kind
@@ -79,7 +82,7 @@ def unpack(frame: memoryview, receiver: int) -> Packet | None:
     number, tag, pair, _, flags, extension, fragment, _, round_number, checksum = (
         HEADER.unpack_from(frame, HEADER_AT)
     )
-    size = _BODY_BYTES.get(flags & 0xF)
+    size = data_bytes(frame) if flags & 0xF == Kind.FEATURE else _CONTROL_BYTES.get(flags & 0xF)
     if extension >> 4 != VERSION or size is None or len(frame) < BODY_AT + size:
         return None
     body = frame[BODY_AT : BODY_AT + size]
@@ -91,6 +94,16 @@ def unpack(frame: memoryview, receiver: int) -> Packet | None:
     marked = bool(flags & 0x20) or (kind is Kind.FEATURE and frame[_ECN_AT] & 3 == _MARKED)
     echo = bool(extension & 1)
     return Packet(kind, pair >> 8, number, tag, fragment, echo, marked, round_number, body)
+
+
+def data_bytes(frame: bytes | memoryview) -> int | None:
+    """Return how many bytes of rows a FEATURE has, as IPv4 tells its length; None: it cannot be.
+
+    Args:
+        frame: 60 bytes at least.
+    """
+    size = (frame[_LENGTH_AT] << 8 | frame[_LENGTH_AT + 1]) - _BEFORE_BODY
+    return size if size > 0 and size % 4 == 0 else None
 
 
 def pair_number(sender: int, receiver: int) -> int:
@@ -108,20 +121,22 @@ class Envelopes:
 
     def __init__(self, worker: int, stations: tuple[Station, ...]) -> None:
         self._worker = worker
+        self._stations = stations
         own = stations[worker]
-        self._data, self._control = [], []
-        for peer in stations:
-            self._data.append(
-                ipv4_envelope(
-                    own, peer, HEADER_BYTES + FRAGMENT_BYTES, protocol=PROTOCOL, ecn=ECN_CAPABLE
-                )
-            )
-            # As pure acknowledgements of TCP are, these are not to be marked.
-            self._control.append(ipv4_envelope(own, peer, HEADER_BYTES, protocol=PROTOCOL, ecn=0))
+        # As pure acknowledgements of TCP are, these are not to be marked.
+        self._control = [
+            ipv4_envelope(own, peer, HEADER_BYTES, protocol=PROTOCOL, ecn=0) for peer in stations
+        ]
 
-    def data(self, peer: int) -> bytes:
-        """Return the 34 bytes before a FEATURE."""
-        return self._data[peer]
+    def data(self, peer: int, body_bytes: int) -> bytes:
+        """Return the 34 bytes before a FEATURE with a body of that length."""
+        return ipv4_envelope(
+            self._stations[self._worker],
+            self._stations[peer],
+            HEADER_BYTES + body_bytes,
+            protocol=PROTOCOL,
+            ecn=ECN_CAPABLE,
+        )
 
     def control(self, peer: int, header: Header) -> bytes:
         """Return a whole frame of 60 bytes."""

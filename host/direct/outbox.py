@@ -51,13 +51,13 @@ class Cargo:
     Attributes:
         round: the round.
         order: what the frames are.
-        frames: uint8[S, 188], in sending order.
+        frames: S of them, in sending order.
         asking: bool[S], which of them ask for an acknowledgement.
     """
 
     round: int
     order: SendOrder
-    frames: NDArray[np.uint8]
+    frames: FrameRows
     asking: NDArray[np.bool_]
 
 
@@ -205,7 +205,7 @@ class Outbox:
     def load(self, cargo: Cargo) -> None:
         """Take frames that may leave; none of them twice."""
         order = cargo.order
-        rows = FrameRows(cargo.frames)
+        rows = cargo.frames
         asking = cargo.asking.tolist()
         peers, numbers = order.peer.tolist(), order.number.tolist()
         sending = self._rounds[cargo.round]

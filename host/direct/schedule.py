@@ -154,7 +154,7 @@ def cut_schedules(
 def rows_per_pair(schedules: tuple[DirectSchedule, ...]) -> NDArray[np.int64]:
     """Return int64[W, W]: the rows that travel from worker a to worker b.
 
-    Each costs one data frame of 188 bytes per fragment of 32 lanes.
+    ``Framing.frames`` tells how many frames they take.
     """
     return np.stack([np.diff(schedule.out_indptr) for schedule in schedules])
 

@@ -165,7 +165,7 @@ class Stream:
         needs = self.needs(places)
         self.wait_any([needs])
         add = self._side.add.rows(places)
-        received = self._round.incoming.rows(needs, self._round.width)
+        received = self._round.incoming.rows(needs)
         scheduled = np.flatnonzero(self._side.arrival >= 0)[needs]
         self._incoming[scheduled] = received * self._side.scale[needs, np.newaxis]
         return add.apply(self._incoming)

@@ -15,6 +15,7 @@ from switchgnn.host.direct.driver import Driver
 from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.exchange import DirectExchange
 from switchgnn.host.direct.frames import PROTOCOL
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule
 from switchgnn.host.direct.schedule_files import read_schedule
@@ -22,12 +23,12 @@ from switchgnn.host.direct.stream import Side, Stream, Waiter, make_side
 from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd, check_rows, traffic_since
-from switchgnn.host.wire.header import fragments_of
-from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
 from switchgnn.station import Station
 
 _EXACT = Sampling()
+_USUAL = Framing()
 
 
 class DirectTransport:
@@ -44,6 +45,7 @@ class DirectTransport:
         backward: this worker's part of the way back, if its rows are numbered in another
             order than those of ``schedule.transposed()``.
         sampling: which rows travel; by default all.
+        framing: what a frame carries.
         first_round: number of the first round; must grow where links are used again.
         clock: what time it is where the link is.
 
@@ -61,6 +63,7 @@ class DirectTransport:
         pace: Pace | None = None,
         backward: DirectSchedule | None = None,
         sampling: Sampling = _EXACT,
+        framing: Framing = _USUAL,
         first_round: int = 1,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -79,7 +82,7 @@ class DirectTransport:
             Direction.BACKWARD: schedule.transposed() if backward is None else backward,
         }
         self._vertices, self._worker = len(schedule.vertices), schedule.worker
-        self._sampling = sampling
+        self._sampling, self._framing = sampling, framing
         self._epoch = 0
         self._sides = self._draw()
         self._link = link
@@ -88,6 +91,8 @@ class DirectTransport:
             f"{sampling.rate}/{sampling.seed}/{first_round}".encode(),
             zlib.crc32(schedule.digest.tobytes()),
         )
+        if framing.packed:
+            self._agreement = zlib.crc32(f"mtu {framing.mtu}".encode(), self._agreement)
         sends, gets = np.diff(schedule.out_indptr) > 0, np.diff(schedule.in_indptr) > 0
         self._exchange = DirectExchange(
             schedule.worker,
@@ -98,6 +103,7 @@ class DirectTransport:
             one_way=_numbers(sends ^ gets),
             session=self._agreement,
             first_round=first_round,
+            framing=framing,
             clock=clock,
         )
         self._wait_until: Waiter = self._exchange.wait_until
@@ -115,7 +121,7 @@ class DirectTransport:
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
         """Return what schedule and sample predict for one exchange; see ``Transport``."""
         side = self._sides[direction]
-        return self._exchange.expected_traffic(side.out_indptr, side.in_indptr, fragments_of(width))
+        return self._exchange.expected_traffic(side.out_indptr, side.in_indptr, width)
 
     def next_epoch(self) -> None:
         """Draw another sample from now on; the first epoch is 0."""
@@ -153,12 +159,10 @@ class DirectTransport:
         """
         side = self._sides[direction]
         self._wait_until(lambda: self._exchange.may_begin)
-        begun = self._exchange.begin(
-            width,
-            side.out_indptr,
-            side.in_indptr,
-            zlib.crc32(f"{self._epoch}/{direction.value}".encode(), self._agreement),
-        )
+        # A frame of one fragment says which, and its mark is that of earlier versions.
+        packed = f"/{width}" if self._framing.packed else ""
+        mark = zlib.crc32(f"{self._epoch}/{direction.value}{packed}".encode(), self._agreement)
+        begun = self._exchange.begin(width, side.out_indptr, side.in_indptr, mark)
         return Stream(self._exchange, begun, side, self._wait_until)
 
     def finish(self) -> None:
@@ -209,15 +213,31 @@ def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
     Raises:
         TransportError: the worker was not given a schedule.
         ScheduleError: the schedule cannot be read.
-        DirectError: the sampling is out of range.
-        LinkError: the link cannot be opened.
+        DirectError: the sampling or the MTU is out of range.
+        LinkError: the link cannot be opened, or takes shorter packets only.
     """
     schedule = read_schedule(end.schedule_file())
-    sampling = Sampling(end.sampling, end.seed)
-    with end.open_link(PROTOCOL) as link:
+    sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
+    with open_direct_link(end, framing) as link:
         yield DirectTransport(
-            schedule, link, end.stations, pace=end.pace, sampling=sampling, clock=end.clock
+            schedule,
+            link,
+            end.stations,
+            pace=end.pace,
+            sampling=sampling,
+            framing=framing,
+            clock=end.clock,
         )
+
+
+def open_direct_link(end: WorkerEnd, framing: Framing) -> Link:
+    """Open a worker's link for frames between hosts.
+
+    Raises:
+        LinkError: it cannot be opened, or takes shorter packets only.
+    """
+    check_packets_fit(end.link, framing.packet_bytes)
+    return end.open_link(PROTOCOL)
 
 
 def _numbers(chosen: NDArray[np.bool_]) -> frozenset[int]:

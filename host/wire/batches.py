@@ -10,6 +10,7 @@ import os
 import select
 import socket
 import struct
+from bisect import bisect_left
 from ctypes import CDLL, c_int, c_uint, c_void_p, get_errno
 from typing import Protocol
 
@@ -34,6 +35,9 @@ _NO_FLAGS = 0
 _NOTHING_YET = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
 _SOL_UDP, _UDP_SEGMENT = 17, 103
 _MOST_SEGMENTS = 64
+# What one UDP message over IPv4 takes, and a little less.
+_MOST_CUT_BYTES = 65_000
+_SEGMENT = struct.Struct("H")
 
 
 class FrameBatch:
@@ -145,28 +149,46 @@ class PlainArriving:
 
 
 class FrameRows:
-    """Frames of one size, ready to leave many at a time.
+    """Frames ready to leave many at a time.
 
     Args:
         frames: uint8[S, L], contiguous; it may be changed between two calls of ``send``.
+        sizes: uint32[S], how long each is, at most L; None: all have L bytes.
 
     Attributes:
         count: S.
         frame_bytes: L.
     """
 
-    def __init__(self, frames: NDArray[np.uint8]) -> None:
+    def __init__(self, frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
         self.count, self.frame_bytes = len(frames), int(frames.shape[1])
-        self._frames = frames
         self._bytes = frames.reshape(-1).data
-        self._segment = struct.pack("H", frames.shape[1])
         self._messages, self._vectors = _messages(frames)
         self._address = self._messages.ctypes.data
+        # Those that are shorter, and how much all up to them lack.
+        self._shorter: list[int] = []
+        self._lacking = [0]
+        if sizes is not None:
+            self._vectors["size"] = sizes
+            lacks = self.frame_bytes - sizes.astype(np.int64)
+            shorter = np.flatnonzero(lacks)
+            self._shorter = shorter.tolist()
+            self._lacking += np.cumsum(lacks[shorter]).tolist()
+        self._most_cut = min(_MOST_SEGMENTS, _MOST_CUT_BYTES // max(1, self.frame_bytes))
 
     def frame(self, place: int) -> memoryview:
         """Return one of them."""
-        frame: memoryview = self._frames[place].data
-        return frame
+        begin = place * self.frame_bytes
+        return self._bytes[begin : begin + self.bytes_of(place, 1)]
+
+    def bytes_of(self, first: int, count: int) -> int:
+        """Return how many bytes some of them have together."""
+        whole = count * self.frame_bytes
+        if not self._shorter:
+            return whole
+        begin = bisect_left(self._shorter, first)
+        end = bisect_left(self._shorter, first + count)
+        return whole - self._lacking[end] + self._lacking[begin]
 
     def send(self, descriptor: int, first: int, count: int) -> int:
         """Send some of them, without waiting.
@@ -205,10 +227,16 @@ class FrameRows:
         Raises:
             OSError: as ``socket.sendmsg``; none has left.
         """
-        count = min(count, _MOST_SEGMENTS)
-        size = self.frame_bytes
-        message = self._bytes[first * size : (first + count) * size]
-        return sock.sendmsg([message], [(_SOL_UDP, _UDP_SEGMENT, self._segment)]) // size
+        count = max(1, min(count, self._most_cut))
+        # A message may end with a shorter frame, and goes no further.
+        short = bisect_left(self._shorter, first)
+        if short < len(self._shorter):
+            count = min(count, self._shorter[short] - first + 1)
+        begin = first * self.frame_bytes
+        message = self._bytes[begin : begin + self.bytes_of(first, count)]
+        segment = _SEGMENT.pack(min(self.frame_bytes, len(message)))
+        sock.sendmsg([message], [(_SOL_UDP, _UDP_SEGMENT, segment)])
+        return count
 
 
 def _messages(rows: NDArray[np.uint8]) -> tuple[NDArray[np.void], NDArray[np.void]]:

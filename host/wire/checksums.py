@@ -13,17 +13,22 @@ from switchgnn.host.wire.native.library import native_frames
 _CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
 
 
-def write_checksums(frames: NDArray[np.uint8]) -> None:
+def write_checksums(frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
     """Write the checksum of each frame over its header and its whole body.
 
     Args:
         frames: uint8[S, L], contiguous, whole frames but for their checksums.
+        sizes: uint32[S], how long each is; None: all have L bytes.
     """
     native = native_frames()
+    count, room = frames.shape
     if native is not None:
-        native.write_checksums(frames.ctypes.data, frames.shape[1], len(frames))
+        ends = None if sizes is None else sizes.ctypes.data
+        native.write_checksums(frames.ctypes.data, room, count, ends)
         return
-    values = np.fromiter((_checksum(row.data) for row in frames), dtype=">u4", count=len(frames))
+    lengths = [room] * count if sizes is None else sizes.tolist()
+    found = (_checksum(row[:end].data) for row, end in zip(frames, lengths, strict=True))
+    values = np.fromiter(found, dtype=">u4", count=count)
     frames[:, _CHECKSUM_AT:BODY_AT] = values.view(np.uint8).reshape(-1, 4)
 
 

@@ -12,6 +12,7 @@ from scapy.fields import (
     BitEnumField,
     BitField,
     FieldListField,
+    IEEEFloatField,
     ShortField,
     SignedIntField,
     XIntField,
@@ -61,6 +62,30 @@ class SwitchGNN(Packet):
         if self.Kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
             return Barrier
         return super().guess_payload_class(payload)
+
+
+class BetweenHosts(SwitchGNN):
+    """The same header between hosts, where IPv4 tells how long the rows are."""
+
+    name = "SwitchGNN between hosts"
+
+    def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
+        """Return the body that the kind calls for."""
+        return Rows if self.Kind == Kind.FEATURE else Packet.guess_payload_class(self, payload)
+
+
+class Rows(Packet):
+    """Rows of features or sums, or parts of them, as far as the packet goes."""
+
+    name = "Rows"
+    fields_desc = [  # noqa: RUF012
+        FieldListField(
+            "lanes",
+            [],
+            IEEEFloatField("lane", 0),
+            count_from=lambda packet: len(packet.original) // 4,
+        )
+    ]
 
 
 class Fragment(Packet):

@@ -9,6 +9,7 @@ bytes on the wire where no interface counts them.
 import contextlib
 import ctypes
 import errno
+import fcntl
 import select
 import socket
 import struct
@@ -31,7 +32,8 @@ from switchgnn.host.wire.native.library import native_frames
 from switchgnn.udp_socket import connected_udp
 
 _RECEIVE_BUFFER = 16 << 20
-_LARGEST_FRAME = 9216
+# Bytes of the longest frame that a link carries.
+LARGEST_FRAME = 9216
 # Frames of a batch. More save next to nothing, and meanwhile nothing is sent.
 _AT_ONCE = 64
 # What kernels and routes say that do not cut messages into datagrams.
@@ -41,6 +43,8 @@ _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
 _SO_ATTACH_FILTER = 26
 _SO_RCVBUFFORCE = 33
+# <linux/sockios.h> and struct ifreq.
+_GET_MTU, _NAME_BYTES, _REQUEST_BYTES = 0x8921, 16, 40
 
 
 class Traffic(NamedTuple):
@@ -110,7 +114,7 @@ class Link(ABC):
         if frame is None:
             return None
         if self._gathered is None:
-            self._gathered = new_batch(_AT_ONCE, _LARGEST_FRAME)
+            self._gathered = new_batch(_AT_ONCE, LARGEST_FRAME)
         batch = self._gathered
         batch.count = 0
         while frame is not None:
@@ -187,7 +191,7 @@ class SocketLink(Link):
             sent = self._once(partial(self._send_rows, rows, first, end - first))
             if sent is not None:
                 self._frames_up += sent
-                self._bytes_up += sent * rows.frame_bytes
+                self._bytes_up += rows.bytes_of(first, sent)
             # The first one is lost, and the others are tried again.
             first += 1 if sent is None else sent
 
@@ -313,6 +317,34 @@ class UdpLink(SocketLink):
         return super()._send_rows(rows, first, count)
 
 
+def check_packets_fit(description: str, packet_bytes: int) -> None:
+    """Refuse a link whose interface takes shorter packets only; over UDP all fit.
+
+    Args:
+        description: as ``open_link`` takes it.
+        packet_bytes: the longest IP packet that is to be sent.
+
+    Raises:
+        LinkError: it does, or there is no such interface.
+    """
+    kind, _, interface = description.partition(":")
+    if kind != "eth":
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        request = interface.encode().ljust(_NAME_BYTES, b"\0").ljust(_REQUEST_BYTES, b"\0")
+        try:
+            answer = fcntl.ioctl(sock.fileno(), _GET_MTU, request)
+        except OSError as error:
+            raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
+    (mtu,) = struct.unpack_from("i", answer, _NAME_BYTES)
+    if mtu < packet_bytes:
+        raise LinkError(
+            f"The interface {interface} has an MTU of {mtu} bytes, and packets of {packet_bytes} "
+            f"are to be sent: ip link set {interface} mtu {packet_bytes}, on all interfaces on "
+            f"their way, or --mtu {mtu}."
+        )
+
+
 def open_link(description: str, protocol: int = PROTOCOL) -> Link:
     """Open ``eth:INTERFACE`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT``.
 
@@ -339,8 +371,8 @@ def _arriving(sock: socket.socket) -> Arriving:
     """Return what receives messages that are one frame each."""
     frames = native_frames()
     if frames is None:
-        return PlainArriving(sock.fileno(), _AT_ONCE, _LARGEST_FRAME)
-    return NativeArriving(frames, sock.fileno(), _AT_ONCE, _LARGEST_FRAME, cut=False)
+        return PlainArriving(sock.fileno(), _AT_ONCE, LARGEST_FRAME)
+    return NativeArriving(frames, sock.fileno(), _AT_ONCE, LARGEST_FRAME, cut=False)
 
 
 def _arriving_whole(sock: socket.socket) -> Arriving:

@@ -9,15 +9,15 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
 from switchgnn.capture.packet import Packet
-from switchgnn.host.wire.header import HEADER_AT
-from switchgnn.host.wire.layers import SwitchGNN
+from switchgnn.host.wire.header import ETHERNET_BYTES, HEADER_AT
+from switchgnn.host.wire.layers import BetweenHosts
 
 
 def details_of(packet: Packet) -> str:
-    """Return what Scapy shows of a packet; between hosts the header has the same fields."""
+    """Return what Scapy shows of a packet."""
     frame = packet.captured.frame
     layers = Ether(frame)
     if packet.direct and IP in layers and packet.fields is not None:
         layers[IP].remove_payload()
-        layers[IP].add_payload(SwitchGNN(frame[HEADER_AT:]))
+        layers[IP].add_payload(BetweenHosts(frame[HEADER_AT : ETHERNET_BYTES + layers[IP].len]))
     return str(layers.show(dump=True)).rstrip()

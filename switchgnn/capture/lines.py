@@ -87,7 +87,8 @@ def _direct_words(fields: Fields) -> str:
     return (
         f"{fields.kind_name} round {fields.session << 24 | fields.round} number {fields.src_id} "
         f"tag {fields.dst_id:#010x} from {fields.block_id >> 8} to {fields.block_id & 0xFF} "
-        f"count {fields.count} fragment {fields.fragment} group {fields.feature_group}"
+        f"count {fields.count} fragment {fields.fragment} group {fields.feature_group} "
+        f"level {fields.level}"
     )
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from switchgnn.capture.captured import Captured
 from switchgnn.capture.names import name_of
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
+from switchgnn.host.direct.frames import data_bytes
 from switchgnn.host.wire.header import (
     BARRIER,
     BODY_AT,
@@ -44,9 +45,8 @@ _BODY_BYTES = {
     int(Kind.ADVANCE): BARRIER.size,
     int(Kind.WAITING): BARRIER.size + WAITING.size,
 }
-# Between hosts other kinds do not occur, and DONE has no body.
+# Between hosts other kinds do not occur, DONE has no body, and IPv4 tells how long a FEATURE is.
 _DIRECT_BODY_BYTES = {
-    int(Kind.FEATURE): FRAGMENT_BYTES,
     int(Kind.DONE): 0,
     int(Kind.ACK): 0,
     int(Kind.RECALL): 0,
@@ -185,9 +185,12 @@ def _fields(frame: bytes) -> Fields:
 def _problem(captured: Captured, fields: Fields, *, direct: bool) -> str | None:
     if fields.version != VERSION:
         return f"version {fields.version}, not {VERSION}"
-    size = (_DIRECT_BODY_BYTES if direct else _BODY_BYTES).get(fields.kind)
+    rows = direct and fields.kind == Kind.FEATURE
+    known = _DIRECT_BODY_BYTES if direct else _BODY_BYTES
+    size = data_bytes(captured.frame) if rows else known.get(fields.kind)
     if size is None:
-        return f"kind {fields.kind_name} is not known here"
+        unknown = f"kind {fields.kind_name} is not known here"
+        return "no rows: IPv4 tells of another length" if rows else unknown
     if captured.size < BODY_AT + size:
         return f"short: {captured.size - BODY_AT} bytes of a body of {size}"
     frame = captured.frame

@@ -6,7 +6,7 @@
 `models/`, which are C++ and compiled against the `ns3` wheel when they are first needed.
 """
 
-from switchgnn.simulator.background import BackgroundRun
+from switchgnn.simulator.background.flows import BackgroundRun
 from switchgnn.simulator.bins import BIN_SIZE, bins_of, overlapped_seconds
 from switchgnn.simulator.compute import compute_seconds
 from switchgnn.simulator.errors import SimulatorError

@@ -10,11 +10,11 @@ from typing import Any
 from switchgnn.interruptible import interruptible
 from switchgnn.private_folder import private_folder
 from switchgnn.simulator.array_file import write_array_file
-from switchgnn.simulator.background import BackgroundRun, decode_background
+from switchgnn.simulator.background.flow_sizes import flow_size_arrays
+from switchgnn.simulator.background.flows import BackgroundRun, decode_background
 from switchgnn.simulator.compile import compiled_models
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
-from switchgnn.simulator.flow_sizes import flow_size_arrays
 from switchgnn.simulator.leaf_spine import SPINE, InsideLinks, LeafSpineOptions
 from switchgnn.simulator.options import PICOSECONDS, NetworkOptions
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import transport_kind
@@ -44,6 +45,7 @@ class TrainTask:
         schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``.
         stations: those of all workers, for the same transports.
         sampling: the share of rows that are sent, for ``host``.
+        mtu: what frames between hosts carry, as ``--mtu`` takes it.
         faults: what to inject on its link, as ``--faults`` takes it.
         recording: the file that keeps what passes its link, or None.
         meeting: a file through which the workers meet; None: there is only one.
@@ -63,6 +65,7 @@ class TrainTask:
     schedule: Path | None = None
     stations: tuple[Station, ...] = ()
     sampling: float = 1.0
+    mtu: str = str(USUAL_MTU)
     faults: str = ""
     recording: Path | None = None
     meeting: Path | None = None
@@ -149,5 +152,6 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
         schedule=task.schedule,
         sampling=task.sampling,
         seed=task.training.options.seed,
+        mtu=task.mtu,
         recording=task.recording,
     )

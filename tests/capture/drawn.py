@@ -14,7 +14,12 @@ NETWORK = star_network(4)
 SWITCH = NETWORK.switch
 WORKERS = tuple(neighbour.station for neighbour in NETWORK.neighbours)
 bits = st.integers(0, 2**128 - 1)
+numbers_of_bytes = st.one_of(st.integers(1, 40), st.integers(1, 2239)).map(lambda lanes: 4 * lanes)
 rows = st.binary(min_size=128, max_size=128)
+# Of any number of rows, or parts of them.
+packed_rows = st.builds(
+    lambda some, size: (some * size)[:size], st.binary(min_size=7, max_size=40), numbers_of_bytes
+)
 
 
 def bodies(kind):
@@ -42,8 +47,11 @@ def packets(draw, kinds=tuple(Kind)):
 def direct_packets(draw):
     """The same between two workers."""
     kind = draw(st.sampled_from((Kind.FEATURE, Kind.ACK, Kind.RECALL, Kind.DONE)))
-    header = draw(headers)._replace(kind=kind, level=0)
-    body = draw(rows) if kind is Kind.FEATURE else b""
+    packed = draw(st.integers(0, 1)) if kind is Kind.FEATURE else 0
+    header = draw(headers)._replace(kind=kind, level=packed)
+    body = b""
+    if kind is Kind.FEATURE:
+        body = draw(packed_rows if packed else rows)
     ends = draw(st.permutations(WORKERS))[:2]
     return header, frame_of(header, body, *ends, protocol=DIRECT)
 

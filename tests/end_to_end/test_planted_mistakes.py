@@ -142,7 +142,9 @@ def test_the_oracle_fails_on(mistake, tmp_path):
     assert verdict_on(mistake, "multicast", tmp_path) == (mistake is unchanged)
 
 
-@pytest.mark.parametrize("mistake", [refuse_a_partial_sum, give_a_partial_sum_to_another, unchanged])
+@pytest.mark.parametrize(
+    "mistake", [refuse_a_partial_sum, give_a_partial_sum_to_another, unchanged]
+)
 def test_the_oracle_fails_with_partial_sums_on(mistake, tmp_path):
     assert verdict_on(mistake, "cover", tmp_path) == (mistake is unchanged)
 

@@ -206,6 +206,37 @@ def test_bytes_are_those_that_the_plan_predicts():
                 assert expected[way] <= link[way] <= 1.5 * expected[way], transport
 
 
+@pytest.mark.parametrize(
+    ("combination", "mtu"),
+    some_of(lambda where, mtu: mtu == 0 or where == 0, COMBINATIONS, ("9000", "fragment", "50")),
+)
+def test_frames_between_hosts_of_any_mtu(combination, mtu):
+    """The losses are those of one process, and the bytes those of the closed form."""
+    names = ("host", "host-partial", "g3")
+    chosen = (word for name in (*names, "local") for word in ("--transport", name))
+    named = ("--data", "karate", "--workers", "3", "--mtu", mtu)
+    *reports, local = finished(train(combination, *named, *chosen, epochs=2))
+    assert [report["transport"] for report in reports] == list(names)
+    assert local["mtu"] is None
+    for report in reports:
+        assert report["mtu"] == (mtu if mtu == "fragment" else int(mtu))
+        assert report["losses"] == pytest.approx(local["losses"], abs=TOLERANCE)
+        sent, expected = report["bytes_per_link"], report["expected_bytes_per_link"]
+        for link, least in zip(sent, expected, strict=True):
+            # More are control frames, of 60 bytes, and what was sent again on a busy machine.
+            assert link["up"] >= least["up"] > 0
+    if combination[1] == "mininet":
+        assert all(report["wire_bytes_per_link"] for report in reports)
+
+
+@pytest.mark.parametrize("mtu", ["49", "9203", "word", ""])
+def test_an_mtu_that_cannot_be_is_said(mtu):
+    result = train(("embedded", "loopback"), "--transport", "host", "--mtu", mtu)
+    assert result.returncode == 2
+    assert "MTU" in result.stderr and "fragment" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_one_checkpoint_is_not_for_several_transports(tmp_path):
     both = ("--transport", "switch", "--transport", "local")
     result = train(("embedded", "loopback"), *both, "--checkpoint", str(tmp_path / "saved"))

@@ -32,6 +32,7 @@ MODEL = "tests/promela/test_model.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
 PARTS = "tests/host/innetwork/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
+FRAMING = "tests/host/direct/test_framing.py"
 SIEVE = "tests/host/innetwork/sums/test_sieve.py"
 ROW_SIEVE = "tests/host/direct/test_sieve.py"
 
@@ -717,7 +718,25 @@ MISTAKES = (
         "host/direct/arrivals.py",
         "        if incoming.seen(peer, number):\n",
         "        if number < 0:\n",
-        (f"{DIRECT}::test_every_sum_is_right[duplicate=0.3-undirected-0]",),
+        (f"{ROW_SIEVE}::test_a_frame_that_comes_twice_counts_once",),
+    ),
+    Mistake(
+        "rows_given_out_early",
+        "tests/host",
+        "a row is given out when the first of its frames is here",
+        "host/direct/arrivals.py",
+        "        self.arrays.whole[rows] = left == 0\n",
+        "        self.arrays.whole[rows] = 1\n",
+        (f"{FRAMING}::test_a_row_is_here_when_all_its_frames_are",),
+    ),
+    Mistake(
+        "other_mtus_taken",
+        "tests/host",
+        "the mark of frames between hosts does not cover the MTU",
+        "host/direct/transport.py",
+        "        if framing.packed:\n",
+        "        if framing.packed and False:\n",
+        (f"{FRAMING}::test_workers_with_other_mtus_do_not_add_up[mtus1]",),
     ),
     Mistake(
         "corrupt_rows_taken",

@@ -18,7 +18,7 @@ from switchgnn.simulator import (
     plan_setup,
     run_simulation,
 )
-from switchgnn.simulator.flow_sizes import HADOOP
+from switchgnn.simulator.background.flow_sizes import HADOOP
 
 from .scenes import Row, Sent, scene
 

@@ -56,6 +56,7 @@ class Bed:
         strawman=False,
         send="multicast",
         backend=None,
+        mtu=1500,
     ):
         self.target = target
         self.backend = backend
@@ -72,6 +73,7 @@ class Bed:
         self._udp = free_udp_addresses(2 * workers)
         self._tag = f"b{os.getpid() % 0xFFFF:x}"
         self._network = None
+        self.mtu = mtu
         self.switch = None
         self.session = 0
 
@@ -133,7 +135,7 @@ class Bed:
             return
         self._network = stack.enter_context(own_network())
         for worker in range(self.workers):
-            self._network.add_cable(f"{self._tag}w{worker}", f"{self._tag}s{worker}")
+            self._network.add_cable(f"{self._tag}w{worker}", f"{self._tag}s{worker}", self.mtu)
 
     def addresses(self, worker):
         return Addresses(self.network.neighbours[worker].station, self.network.switch)

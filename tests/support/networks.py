@@ -36,9 +36,10 @@ class OwnNetwork(NamedTuple):
     def path(self):
         return Path(f"/proc/{self.pid}/ns/net")
 
-    def add_cable(self, here, there):
+    def add_cable(self, here, there, mtu=1500):
         """Connect an interface in this thread's namespace to one in that; it ends with either."""
-        pair = ["ip", "link", "add", here, "type", "veth", "peer", "name", there]
+        ends = ["type", "veth", "peer", "name", there, "mtu", str(mtu)]
+        pair = ["ip", "link", "add", here, "mtu", str(mtu), *ends]
         subprocess.run([*pair, "netns", str(self.pid)], check=True, capture_output=True)
         _bring_up(here)
         with in_network(self.path):

@@ -15,6 +15,7 @@ from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (
     BODY_AT,
     CHECKED_BYTES,
+    ETHERNET_BYTES,
     FRAGMENT_BYTES,
     HEADER_AT,
     PROTOCOL,
@@ -62,7 +63,7 @@ class NativeFrames:
     def __init__(self, path: Path) -> None:
         library = CDLL(str(path))
         self.write_checksums = library.write_checksums
-        self.write_checksums.argtypes = (c_void_p, c_uint64, c_uint64)
+        self.write_checksums.argtypes = (c_void_p, c_uint64, c_uint64, c_void_p)
         self.write_checksums.restype = None
         self.sift_sums = library.sift_sums
         self.sift_sums.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
@@ -121,6 +122,8 @@ def _source() -> LibrarySource:
         "CHECKED_BYTES": CHECKED_BYTES,
         "CHECKSUM_AT": HEADER_AT + CHECKED_BYTES,
         "BODY_AT": BODY_AT,
+        "ETHERNET_BYTES": ETHERNET_BYTES,
+        "IPV4_LENGTH_AT": ETHERNET_BYTES + 2,
         "FRAGMENT_BYTES": FRAGMENT_BYTES,
         "VERSION": VERSION,
         "PROTOCOL": PROTOCOL,

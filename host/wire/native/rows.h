@@ -9,11 +9,13 @@
 
 struct RowSieve {
     u32 protocol, group;
-    u32 round, mark, receiver, workers, fragments;
+    u32 round, mark, receiver, workers;
+    u64 row_bytes, payload_bytes;
     const u32* first;   // by worker: where its frames begin, among all
     const u32* frames;  // by worker: how many there are
+    const u64* begin;   // by worker: where its rows begin in the payloads, and where the last ones end
     u8* seen;           // by frame
-    u8* payloads;       // by frame
+    u8* payloads;
     u32* left_of_row;   // by row: frames that are missing
     u8* whole;          // by row
     u32 taken;
@@ -38,25 +40,32 @@ struct RowSieve {
             if (i != number && !of_peer[i]) return false;
         return true;
     }
-    bool take(const u8* frame, const Fields& f) {
+    bool take(const u8* frame, size_t body, const Fields& f) {
         const u32 peer = f.block >> 8, number = f.source;
         if ((f.block & 0xFF) != receiver || peer >= workers || f.destination != mark) return false;
         if (number >= frames[peer]) return false;
+        const u64 at = begin[peer] + (u64)number * payload_bytes, room = begin[peer + 1] - at;
         const u32 place = first[peer] + number, group_at = place - number % group;
-        if (f.ecn || f.echo || ce_marked(frame) || seen[place] || is_held(group_at) ||
+        if (body != (room < payload_bytes ? room : payload_bytes) || f.ecn || f.echo || ce_marked(frame) || seen[place] || is_held(group_at) ||
             completes_group(seen + first[peer], number, frames[peer])) {
             hold(group_at);
             return false;
         }
         seen[place] = 1;
-        memcpy(payloads + (size_t)place * FRAGMENT_BYTES, frame + BODY_AT, FRAGMENT_BYTES);
-        const u32 row = place / fragments;
-        if (!--left_of_row[row]) whole[row] = 1;
+        memcpy(payloads + at, frame + BODY_AT, body);
+        for (u64 row = at / row_bytes; row <= (at + body - 1) / row_bytes; row++)
+            if (!--left_of_row[row]) whole[row] = 1;
         heard[peer] = 1;
         taken++;
         return true;
     }
 };
+
+// The bytes of rows that IPv4 tells, 0 where it tells none; of a frame with all headers.
+static inline size_t rows_told(const u8* frame) {
+    const size_t told = load16(frame + IPV4_LENGTH_AT), headers = BODY_AT - ETHERNET_BYTES;
+    return told > headers && (told - headers) % 4 == 0 ? told - headers : 0;
+}
 
 extern "C" u32 sift_rows(RowSieve** sieves, u32 open, const Arrived* arrived, u32 first, u32 end, u32* left) {
     u32 others = 0;
@@ -65,8 +74,10 @@ extern "C" u32 sift_rows(RowSieve** sieves, u32 open, const Arrived* arrived, u3
         const u8* frame = arrived->frame(i);
         Fields f;
         bool taken = false;
-        if (open && unpack(frame, arrived->size(i), sieves[0]->protocol, KIND_FEATURE, FRAGMENT_BYTES, f))
-            for (u32 s = 0; s < open && !taken; s++) taken = sieves[s]->round == f.round && sieves[s]->take(frame, f);
+        const size_t size = arrived->size(i), body = size < BODY_AT ? 0 : rows_told(frame);
+        if (open && body && unpack(frame, size, sieves[0]->protocol, KIND_FEATURE, body, f))
+            for (u32 s = 0; s < open && !taken; s++)
+                taken = sieves[s]->round == f.round && sieves[s]->take(frame, body, f);
         if (!taken) left[others++] = i;
     }
     return others;

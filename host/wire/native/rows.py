@@ -3,7 +3,7 @@
 """The sieve for rows of other workers: rows.h takes what is plainly right, Python sees the rest."""
 
 from collections.abc import Sequence
-from ctypes import Structure, addressof, c_uint32, c_void_p
+from ctypes import Structure, addressof, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +20,16 @@ class RowArrays:
     Attributes:
         first: uint32[W], where the frames of each worker begin.
         frames: uint32[W], how many each sends.
+        begin: uint64[W + 1], where the rows of each begin in ``payloads``.
         seen: uint8[N], which frames are here.
-        payloads: uint8[N · 128].
+        payloads: uint8[B], the rows of all workers.
         left_of_row: uint32[R], how many frames of each row are missing.
         whole: uint8[R], which rows are here.
     """
 
     first: NDArray[np.uint32]
     frames: NDArray[np.uint32]
+    begin: NDArray[np.uint64]
     seen: NDArray[np.uint8]
     payloads: NDArray[np.uint8]
     left_of_row: NDArray[np.uint32]
@@ -42,9 +44,11 @@ class _RowSieve(Structure):
         ("mark", c_uint32),
         ("receiver", c_uint32),
         ("workers", c_uint32),
-        ("fragments", c_uint32),
+        ("row_bytes", c_uint64),
+        ("payload_bytes", c_uint64),
         ("first", c_void_p),
         ("frames", c_void_p),
+        ("begin", c_void_p),
         ("seen", c_void_p),
         ("payloads", c_void_p),
         ("left_of_row", c_void_p),
@@ -61,7 +65,8 @@ class RowSieve:
 
     Args:
         arrays: where it goes.
-        fragments: frames per row.
+        row_bytes: of a row on the wire.
+        payload_bytes: of rows in a full frame.
         receiver: this worker.
         round_number: what the frames must carry,
         mark: and that,
@@ -76,7 +81,8 @@ class RowSieve:
         self,
         arrays: RowArrays,
         *,
-        fragments: int,
+        row_bytes: int,
+        payload_bytes: int,
         receiver: int,
         round_number: int,
         mark: int,
@@ -93,9 +99,11 @@ class RowSieve:
             mark=mark,
             receiver=receiver,
             workers=len(arrays.first),
-            fragments=fragments,
+            row_bytes=row_bytes,
+            payload_bytes=payload_bytes,
             first=arrays.first.ctypes.data,
             frames=arrays.frames.ctypes.data,
+            begin=arrays.begin.ctypes.data,
             seen=arrays.seen.ctypes.data,
             payloads=arrays.payloads.ctypes.data,
             left_of_row=arrays.left_of_row.ctypes.data,

@@ -20,6 +20,7 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import (
+    ETHERNET_MTU,
     Backend,
     LeafSpineSite,
     Site,
@@ -44,6 +45,7 @@ def make_site(
     bandwidth: float | None = None,
     tls: TlsFolder | None = None,
     backend: Backend | None = None,
+    mtu: int = ETHERNET_MTU,
 ) -> Site:
     """Return what to build.
 
@@ -57,6 +59,7 @@ def make_site(
         bandwidth: Mbit/s of each link, or None.
         tls: certificates for P4Runtime, or None.
         backend: what embedded switches run programs as; None: what the environment says.
+        mtu: bytes of the largest packet that links take, where they have interfaces.
 
     Returns:
         The site, not yet built.
@@ -70,10 +73,10 @@ def make_site(
         return address_in(folder, number)
 
     if leaf_spine is None:
-        return Star(star_network(workers), target, address(0), bandwidth, tls, backend)
+        return Star(star_network(workers), target, address(0), bandwidth, tls, backend, mtu)
     networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
     addresses = tuple(map(address, range(len(networks.switches))))
-    return LeafSpineSite(networks, target, addresses, bandwidth, tls, backend)
+    return LeafSpineSite(networks, target, addresses, bandwidth, tls, backend, mtu)
 
 
 def address_in(folder: Path, number: int) -> str:

@@ -151,6 +151,7 @@ def train(
         training=Training(shape, training.options(shape, seed), over.bins(), training.device),
         pace=pace,
         sampling=over.sampling,
+        mtu=over.mtu,
         faults=faults,
     )
     epochs = training.epochs

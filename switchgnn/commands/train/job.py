@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.commands.shared.recordings import Recordings
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.wire.addresses import Addresses
@@ -67,6 +68,11 @@ class TrainJob:
             TransportError: there is none of that name.
         """
         return transport_kind(self.task.transport)
+
+    @property
+    def framing(self) -> Framing | None:
+        """What frames between hosts carry; None over a transport that has none."""
+        return Framing.parse(self.task.mtu) if self.transport.between_hosts else None
 
     @property
     def program(self) -> Program:

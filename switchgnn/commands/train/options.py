@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.host.direct.errors import FramingError
+from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU, Framing
 from switchgnn.host.errors import TransportError
 from switchgnn.host.registry import DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
 from switchgnn.options.panels import DATA, EXCHANGE
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from switchgnn.training.data.dataset import Dataset
 
 _SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
+_BETWEEN_HOSTS = ", ".join(each.name for each in TRANSPORTS if each.between_hosts)
 # Paragraphs of a help are lines of it.
 _TRANSPORT_HELP = "\n\n".join(
     (
@@ -35,6 +38,14 @@ def _known_transports(names: list[str] | None) -> list[str] | None:
         except TransportError as error:
             raise typer.BadParameter(str(error)) from error
     return names
+
+
+def _known_mtu(text: str) -> str:
+    try:
+        Framing.parse(text)
+    except FramingError as error:
+        raise typer.BadParameter(str(error)) from error
+    return text
 
 
 def _named_data() -> list[str]:
@@ -153,6 +164,16 @@ class TransportOptions:
             help=f"BNS-GCN's p, for the transport {_SAMPLED}.",
         ),
     ] = 1.0
+    mtu: Annotated[
+        str,
+        typer.Option(
+            metavar="BYTES",
+            rich_help_panel=EXCHANGE,
+            callback=_known_mtu,
+            help=f"The largest IP packet of {_BETWEEN_HOSTS}, into which rows are packed; or "
+            f"{FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
+        ),
+    ] = str(USUAL_MTU)
     bin_memory: Annotated[
         int,
         typer.Option(

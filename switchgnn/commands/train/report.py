@@ -49,6 +49,8 @@ class TrainReport:
             where ``backend`` is.
         hosts: what hosts take frames apart with, ``native`` or ``python`` code; None without a
             network.
+        mtu: the largest IP packet between hosts in bytes, or ``fragment``; None over transports
+            without such packets.
     """
 
     transport: str
@@ -81,6 +83,7 @@ class TrainReport:
     backend: str | None = None
     compile_seconds: float | None = None
     hosts: str | None = None
+    mtu: int | str | None = None
 
     @property
     def total_bytes(self) -> int:

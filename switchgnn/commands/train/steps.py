@@ -29,6 +29,7 @@ from switchgnn.commands.train.job import TrainJob
 from switchgnn.commands.train.nursery import TRAIN_WORKER
 from switchgnn.commands.train.plan import Prepared, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
+from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SwitchProgram
 from switchgnn.host.wire.native.library import compile_for_hosts, hosts_run_as
@@ -91,6 +92,7 @@ def run_training(
             folder=stack.enter_context(folder_for_sockets(folder)),
             bandwidth=job.bandwidth,
             backend=job.backend,
+            mtu=_mtu_of_links(job.framing),
         )
         step("compiling the program", 0, 0)
         ahead = compile_for(choice.target, job.program.json, job.backend)
@@ -111,6 +113,11 @@ def run_training(
         between = _leaf_spine_report(job, data, prepared, measured)
         wires = None if measured.wires is None else [wire._asdict() for wire in measured.wires]
         return recorder.report(measured.finished, wires, leaf_spine=between, **what)
+
+
+def _mtu_of_links(framing: Framing | None) -> int:
+    """Return the MTU of links that carry such frames, and gradients besides."""
+    return max(USUAL_MTU, framing.packet_bytes if framing else 0)
 
 
 def _heard(step: StepListener, onlooker: Onlooker) -> StepListener:
@@ -177,6 +184,7 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
         "reason": reason,
         "backend": None if ahead is None else ahead.backend.value,
         "compile_seconds": None if ahead is None else ahead.seconds,
+        "mtu": None if job.framing is None else job.framing.told,
         "hosts": hosts_run_as() if job.transport.networked else None,
         "vertices": data.vertices,
         "edges": len(data.graph.indices),

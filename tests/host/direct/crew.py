@@ -105,7 +105,8 @@ def together(work, workers):
     def run(worker):
         try:
             results[worker] = work(worker)
-        except Exception as error:
+        # What pytest raises where nothing was raised is no Exception.
+        except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=run, args=(w,), daemon=True) for w in range(workers)]

@@ -9,7 +9,13 @@ import time
 import numpy as np
 import pytest
 
-from switchgnn.host.direct import Sampling, SilentWorkerError, copy_schedules, partial_schedules
+from switchgnn.host.direct import (
+    Framing,
+    Sampling,
+    SilentWorkerError,
+    copy_schedules,
+    partial_schedules,
+)
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import HEADER_AT, KIND_AT, Kind
 from switchgnn.planner import graph_from_edges
@@ -51,7 +57,10 @@ def test_every_sum_is_right(faults, directed, number):
     seed = seed_of(faults, directed, number)
     graph, assignment = random_case(100, 500, 4, seed, directed=directed)
     transports = on_hub(
-        partial_schedules(graph, assignment, 4), faults=f"{faults},seed={seed % 10**6}"
+        partial_schedules(graph, assignment, 4),
+        faults=f"{faults},seed={seed % 10**6}",
+        # Many frames, with parts of rows.
+        framing=Framing(150),
     )
     calls = [(features_for(graph, 40, turn), BOTH[turn % 2], False) for turn in range(4)]
     sums = exchange(transports, parts_of(assignment, 4), calls)

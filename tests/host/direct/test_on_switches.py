@@ -10,17 +10,23 @@ import pytest
 from switchgnn.host.direct import (
     PROTOCOL,
     DirectTransport,
+    Framing,
     copy_schedules,
     partial_schedules,
     rows_per_pair,
 )
 from switchgnn.host.direct.frames import Envelopes
+from switchgnn.host.direct.framing import LARGEST_MTU
+from switchgnn.host.errors import LinkError
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.transport import InNetworkTransport
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import HEADER_AT, Header, Kind
+from switchgnn.host.wire.link import check_packets_fit
 from switchgnn.planner.direction import Direction
+from switchgnn.topologies import Target
 from tests.host.direct.crew import exchange, parts_of, stations, wrong
+from tests.host.direct.framings import sizes_of_frames
 from tests.support.fabrics import PATIENT, bed
 from tests.support.markers import TARGETS
 from tests.support.speed import pace_here
@@ -32,7 +38,12 @@ METHODS = {"host": copy_schedules, "host-partial": partial_schedules}
 @pytest.fixture(scope="module", params=TARGETS)
 def made(request, tmp_path_factory):
     with bed(
-        request.param, WORKERS, tmp_path_factory.mktemp("bed"), graph="digits", directions="both"
+        request.param,
+        WORKERS,
+        tmp_path_factory.mktemp("bed"),
+        graph="digits",
+        directions="both",
+        mtu=LARGEST_MTU,
     ) as each:
         each.install()
         yield each
@@ -49,12 +60,15 @@ def features_for(made, width):
     return np.random.default_rng(width).standard_normal(shape, dtype=np.float32)
 
 
+@pytest.mark.parametrize("mtu", [None, 1500, LARGEST_MTU], ids=["fragment", "1500", "largest"])
 @pytest.mark.parametrize("method", METHODS)
-def test_sums_and_frames(made, links, method):
+def test_sums_and_frames(made, links, method, mtu):
     assignment = made.plan.assignment
     schedules = METHODS[method](made.graph, assignment, WORKERS)
     transports = [
-        DirectTransport(each, link, stations(WORKERS), pace=pace_here(PATIENT))
+        DirectTransport(
+            each, link, stations(WORKERS), pace=pace_here(PATIENT), framing=Framing(mtu)
+        )
         for each, link in zip(schedules, links, strict=True)
     ]
     features = features_for(made, 40)
@@ -62,16 +76,30 @@ def test_sums_and_frames(made, links, method):
     sums = exchange(transports, parts_of(assignment, WORKERS), calls)
     for got, (_, way, _) in zip(sums, calls, strict=True):
         assert wrong(made.graph, assignment, features, got, way) == 0
-    predicted = 2 * 2 * int(rows_per_pair(schedules).sum())
-    if method == "host":
+    rows = rows_per_pair(schedules).ravel().tolist()
+    sizes = [size for each in rows for size in 2 * sizes_of_frames(each, 40, mtu)]
+    predicted = len(sizes)
+    if method == "host" and mtu is None:
         forward = made.plan.manifest.direction(Direction.FORWARD)
         assert predicted == 2 * 2 * sum(forward.prediction.host_packets_up)
     tallies = [each.tally for each in transports]
     # The window of 16 fits the rings of BMv2: nothing is lost.
     assert sum(each.data_resent for each in tallies) == 0
     assert sum(each.data_sent for each in tallies) == predicted
-    sent = 188 * predicted + 60 * sum(each.control_sent for each in tallies)
+    sent = sum(sizes) + 60 * sum(each.control_sent for each in tallies)
     assert sum(each.traffic.bytes_up for each in transports) == sent
+
+
+def test_an_interface_with_a_smaller_mtu_is_refused(made, links):
+    """Before anything is sent, with what mends it; over UDP all packets fit."""
+    name = links[0].name if made.target is Target.BMV2 else "127.0.0.1:1:127.0.0.1:2"
+    kind = "eth" if made.target is Target.BMV2 else "udp"
+    check_packets_fit(f"{kind}:{name}", LARGEST_MTU)
+    if kind == "eth":
+        with pytest.raises(LinkError, match=f"{name} has an MTU of {LARGEST_MTU} .* --mtu"):
+            check_packets_fit(f"eth:{name}", LARGEST_MTU + 1)
+        with pytest.raises(LinkError, match="There is no interface nobody"):
+            check_packets_fit("eth:nobody", 1500)
 
 
 def test_sums_under_faults(made, links):
@@ -79,7 +107,11 @@ def test_sums_under_faults(made, links):
     faults = Faults.parse("loss=0.02,duplicate=0.01,reorder=0.02,corrupt=0.005,seed=3")
     transports = [
         DirectTransport(
-            each, FaultyLink(link, faults, each.worker), stations(WORKERS), pace=pace_here(PATIENT)
+            each,
+            FaultyLink(link, faults, each.worker),
+            stations(WORKERS),
+            pace=pace_here(PATIENT),
+            framing=Framing(200),
         )
         for each, link in zip(
             partial_schedules(made.graph, assignment, WORKERS), links, strict=True
@@ -138,7 +170,7 @@ def test_frames_arrive_unchanged(made, links, kind):
     frames = [envelopes.control(1, header)]
     if kind is Kind.FEATURE:
         body = np.arange(128, dtype=np.uint8).tobytes()
-        frames = [envelopes.data(1) + header.pack(body)]
+        frames = [envelopes.data(1, len(body)) + header.pack(body)]
         frames.append(frames[0][:HEADER_AT] + frames[0][:-1][HEADER_AT:] + b"\xff")
     for frame in frames:
         links[0].send(frame)

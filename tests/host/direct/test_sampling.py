@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.direct import DirectError, Sampling, copy_schedules
+from switchgnn.host.direct import DirectError, Framing, Sampling, copy_schedules
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import Hub, exact_sums, exchange, on_hub, parts_of, random_case
 
@@ -21,12 +21,13 @@ def case():
     return graph, assignment, features
 
 
-def sampled(case, calls, rate=0.4, seed=0, hub=None):
+def sampled(case, calls, rate=0.4, seed=0, hub=None, **options):
     graph, assignment, _ = case
     transports = on_hub(
         copy_schedules(graph, assignment, WORKERS),
         hub=hub,
         sampling=Sampling(rate, seed),
+        **options,
     )
     return exchange(transports, parts_of(assignment, WORKERS), calls), transports
 
@@ -81,7 +82,8 @@ def test_within_an_epoch_backward_is_the_transpose_of_forward(case):
 def test_fewer_frames_travel(case):
     graph, assignment, features = case
     hub = Hub(WORKERS)
-    _, transports = sampled(case, [(features, FORWARD, False)], hub=hub)
+    one_by_one = Framing(None)
+    _, transports = sampled(case, [(features, FORWARD, False)], hub=hub, framing=one_by_one)
     pairs = [
         max(1, round(0.4 * rows))
         for schedule in copy_schedules(graph, assignment, WORKERS)

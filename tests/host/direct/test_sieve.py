@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows that go through the native sieve first end where those end that are looked at one by one."""
 
+import zlib
 from dataclasses import asdict
 
 import numpy as np
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host.direct.arrivals import Arrivals, Incoming
-from switchgnn.host.direct.data_frames import data_frames, send_order
+from switchgnn.host.direct.data_frames import Outgoing, data_frames, send_order
 from switchgnn.host.direct.frames import GROUP, Envelopes, unpack
+from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import BODY_AT, HEADER_AT
@@ -22,7 +24,9 @@ pytestmark = needs_compiler
 WORKERS, RECEIVER, MARK = 3, 1, 77
 # How many rows each worker sends; the receiver none to itself.
 ROWS = np.array([11, 0, 5])
-WIDTH, FRAGMENTS = 40, 2
+WIDTH = 40
+# Frames of fragments, and frames with parts of several rows of which the last one is shorter.
+FRAMINGS = {"fragment": Framing(None), "packed": Framing(46 + 100)}
 ROUNDS = (4, 5)
 STATIONS = tuple(Station(f"02:00:00:00:00:{w:02x}", f"10.0.0.{w + 1}") for w in range(WORKERS))
 _ECN_AT = 15
@@ -36,28 +40,29 @@ class Sink:
         self.sent.append(bytes(frame))
 
 
-def frames_of(sender, round_number, mark, asks):
+def frames_of(sender, round_number, mark, asks, framing):
     """All frames of a worker for the receiver."""
     rows = int(ROWS[sender])
     indptr = np.cumsum([0, *(rows * (peer == RECEIVER) for peer in range(WORKERS))])
-    order = send_order(sender, indptr, FRAGMENTS, np.arange(rows))
+    outgoing = Outgoing(Runs(FRAMINGS[framing], WIDTH, indptr))
     values = np.random.default_rng(sender + 10 * round_number).random((rows, WIDTH), np.float32)
-    return data_frames(
-        order,
-        values,
-        np.ones(rows, dtype=np.int64),
+    whole = outgoing.give(np.arange(rows), values, np.ones(rows, dtype=np.int64))
+    packed = data_frames(
+        send_order(sender, outgoing.runs.first, 1, whole),
+        outgoing,
         worker=sender,
         envelopes=Envelopes(sender, STATIONS),
         round_number=round_number,
         mark=mark,
-        asking=np.full(rows * FRAGMENTS, asks),
+        asking=np.full(len(whole), asks),
     )
+    return [bytes(packed.frame(place)) for place in range(packed.count)]
 
 
 class End:
     """The receiver, with two open rounds."""
 
-    def __init__(self, *, sieve):
+    def __init__(self, framing, *, sieve):
         self.tally, self.link, self.heard = DirectTally(), Sink(), {}
         self.arrivals = Arrivals(
             RECEIVER,
@@ -69,7 +74,8 @@ class End:
         )
         if not sieve:
             self.arrivals._sifter = None
-        self.incoming = [Incoming(MARK, ROWS, FRAGMENTS) for _ in ROUNDS]
+        runs = Runs(FRAMINGS[framing], WIDTH, np.cumsum([0, *ROWS]))
+        self.incoming = [Incoming(MARK, runs) for _ in ROUNDS]
         for number, incoming in zip(ROUNDS, self.incoming, strict=True):
             self.arrivals.open_round(number, incoming)
 
@@ -108,49 +114,85 @@ class End:
 ARRAYS = ("seen", "payloads", "left_of_row", "whole")
 PLAIN = [(w, r, MARK, False) for w in (0, 2) for r in ROUNDS]
 OTHERS = [(0, ROUNDS[1], MARK, True), (2, ROUNDS[0], MARK + 1, False), (0, 9, MARK, False)]
-FRAMES = {each: frames_of(*each) for each in (*PLAIN, *OTHERS)}
+FRAMES = {
+    (framing, each): frames_of(*each, framing) for framing in FRAMINGS for each in (*PLAIN, *OTHERS)
+}
 
 
 def one_frame():
     kinds = st.sampled_from([*PLAIN, *PLAIN, *OTHERS])
-    damage = st.sampled_from([*("not",) * 8, "flipped", "cut", "marked"])
+    damage = st.sampled_from([*("not",) * 8, "flipped", "cut", "marked", "other length", "longer"])
     return st.tuples(kinds, st.integers(0, 21), damage, st.integers(0, 4000))
 
 
-def as_it_arrives(kind, number, damage, at):
-    frame = FRAMES[kind][number % len(FRAMES[kind])].tobytes()
+def as_it_arrives(framing, kind, number, damage, at):
+    frame = FRAMES[framing, kind][number % len(FRAMES[framing, kind])]
     changed = bytearray(frame)
     if damage == "flipped":
         changed[HEADER_AT + at % (len(frame) - HEADER_AT)] ^= 1 << at % 8
     elif damage == "marked":
         changed[_ECN_AT] |= 3
+    elif damage == "other length":
+        changed = resealed(changed[: BODY_AT + 4 + at % (len(frame) - BODY_AT - 4) // 4 * 4])
+    elif damage == "longer":
+        changed = resealed(changed + bytes(4 + at % 50 // 4 * 4))
     return bytes(changed[: at % len(frame)] if damage == "cut" else changed)
 
 
-@settings(max_examples=150, deadline=None)
+def resealed(frame):
+    """A sound frame of another length, as its IPv4 header and its checksum say."""
+    frame[16:18] = (len(frame) - 14).to_bytes(2, "big")
+    head = zlib.crc32(frame[HEADER_AT : BODY_AT - 4])
+    frame[BODY_AT - 4 : BODY_AT] = zlib.crc32(frame[BODY_AT:], head).to_bytes(4, "big")
+    return frame
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+@settings(max_examples=100, deadline=None)
 @given(batches=st.lists(st.lists(one_frame(), min_size=1, max_size=60), max_size=4))
-def test_the_sieve_changes_nothing(batches):
-    quick, careful = End(sieve=True), End(sieve=False)
+def test_the_sieve_changes_nothing(framing, batches):
+    quick, careful = End(framing, sieve=True), End(framing, sieve=False)
     for batch in batches:
-        frames = [as_it_arrives(*each) for each in batch]
+        frames = [as_it_arrives(framing, *each) for each in batch]
         assert quick.take(frames)[0] == careful.take(frames)[0]
         assert quick.state() == careful.state()
 
 
-def test_what_is_plainly_right_is_taken():
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_what_is_plainly_right_is_taken(framing):
     """Of each group but one frame, which is to be acknowledged."""
-    end = End(sieve=True)
-    frames = [bytes(frame) for kind in PLAIN for frame in FRAMES[kind]]
+    end = End(framing, sieve=True)
+    frames = [frame for kind in PLAIN for frame in FRAMES[framing, kind]]
     news, left = end.take(frames)
-    groups = sum(-(-int(rows) * FRAGMENTS // GROUP) for rows in ROWS) * len(ROUNDS)
+    groups = sum(-(-len(FRAMES[framing, kind]) // GROUP) for kind in PLAIN)
     assert (news, left, len(end.link.sent)) == (True, groups, groups)
     assert all(incoming.done for incoming in end.incoming)
 
 
+@pytest.mark.parametrize("sieve", [True, False])
+def test_a_frame_that_comes_twice_counts_once(sieve):
+    end = End("packed", sieve=sieve)
+    frame = FRAMES["packed", PLAIN[0]][0]
+    end.take([frame, frame])
+    assert (end.tally.repeated, end.tally.data_received) == (1, 1)
+
+
+@pytest.mark.parametrize("sieve", [True, False])
+@pytest.mark.parametrize("change", [-4, 4])
+def test_a_frame_of_another_length_is_dropped(sieve, change):
+    """Sound, and of our schedule: but what it says of its length cannot be."""
+    end = End("packed", sieve=sieve)
+    frame = bytearray(FRAMES["packed", PLAIN[0]][0])
+    other = frame[:change] if change < 0 else frame + bytes(change)
+    assert end.take([bytes(resealed(other))]) == (False, 1)
+    assert (end.tally.wrong, end.tally.data_received) == (1, 0)
+    assert not end.incoming[0].arrays.seen.any()
+
+
 @pytest.mark.parametrize("size", [0, BODY_AT, 9000])
 def test_frames_of_any_length_are_no_danger(size):
-    end = End(sieve=True)
+    end = End("packed", sieve=True)
     batch = new_batch(2, 100)
-    batch.put(FRAMES[PLAIN[0]][0].tobytes()[:100])
+    batch.put(FRAMES["packed", PLAIN[0]][0][:100])
     batch.sizes[0] = size
     assert list(end.arrivals.sift(batch, 1.0, {})) == [0]

@@ -3,6 +3,7 @@
 """Rows fed bit by bit give the sums of the whole graph, whatever the bits and the network."""
 
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from switchgnn.host.direct import (
     DirectError,
+    Framing,
     Sampling,
     SilentWorkerError,
     binned_schedules,
@@ -33,6 +35,7 @@ from tests.host.direct.crew import (
     together,
     wrong,
 )
+from tests.host.direct.framings import sizes_of_frames
 from tests.host.direct.streams import binned_on_hub, stream_all
 from tests.support.speed import seconds_here
 
@@ -79,6 +82,7 @@ def count_wrong(graph, assignment, calls, sums):
     workers=st.integers(1, 4),
     bins=st.integers(1, 9),
     width=st.sampled_from([1, 32, 40]),
+    mtu=st.sampled_from([None, 50, 190, 1500]),
     directed=st.booleans(),
     faults=st.sampled_from(["", "", "loss=0.05", "duplicate=0.2,reorder=0.2", "corrupt=0.05"]),
     background=st.booleans(),
@@ -92,6 +96,7 @@ def test_any_bits_give_the_sums_of_the_whole_graph(
     workers,
     bins,
     width,
+    mtu,
     directed,
     faults,
     background,
@@ -110,6 +115,7 @@ def test_any_bits_give_the_sums_of_the_whole_graph(
         binned_schedules(graph, assignment, workers),
         faults=faults and f"{faults},seed={seed}",
         pace=Pace(window=window, patience=20.0),
+        framing=Framing(mtu),
     )
     cut = random_cut(parts, seed, bins)
     sums = stream_all(transports, parts, calls, cut, background=background)
@@ -131,8 +137,9 @@ def test_bits_or_all_at_once_are_the_same_to_the_bit(make):
 
 
 @pytest.mark.parametrize("bins", [1, 4, 1000])
-def test_data_frames_are_those_of_host(bins):
-    """However small the bins: one frame for each row and fragment, and none twice."""
+@pytest.mark.parametrize("framing", [Framing(), Framing(None)], ids=["packed", "fragment"])
+def test_data_frames_are_those_of_host(bins, framing):
+    """However small the bins: none is padded, and none leaves twice."""
     graph, assignment = random_case(90, 600, 3, 5, directed=True)
     parts, calls = parts_of(assignment, 3), calls_of(graph, 40, 4)
     rows = rows_per_pair(copy_schedules(graph, assignment, 3))
@@ -140,9 +147,14 @@ def test_data_frames_are_those_of_host(bins):
     assert np.array_equal(rows, rows_per_pair(tuple(each.forward for each in schedules)))
     assert np.array_equal(rows.T, rows_per_pair(tuple(each.backward for each in schedules)))
     hub = Hub(3)
-    transports = binned_on_hub(schedules, hub=hub)
+    transports = binned_on_hub(schedules, hub=hub, framing=framing)
     stream_all(transports, parts, calls, random_cut(parts, 1, bins))
-    assert hub.kinds()[Kind.FEATURE, 188] == len(calls) * 2 * rows.sum()
+    kinds = hub.kinds()
+    sizes = {size: count for (kind, size), count in kinds.items() if kind == Kind.FEATURE}
+    expected = Counter()
+    for pair in rows.ravel().tolist():
+        expected.update(len(calls) * sizes_of_frames(pair, 40, framing.mtu))
+    assert sizes == expected
     assert sum(each.tally.data_resent for each in transports) == 0
 
 
@@ -173,7 +185,9 @@ def test_fed_in_the_order_of_computing_rows_leave_at_once_and_in_full_groups(dir
     parts = parts_of(assignment, 2)
     features, _ = calls_of(graph, 5, 1)[0]
     hub = Hub(2)
-    transports = binned_on_hub(binned_schedules(graph, assignment, 2), hub=hub)
+    # Of one row each.
+    framing = Framing(46 + 4 * 5)
+    transports = binned_on_hub(binned_schedules(graph, assignment, 2), hub=hub, framing=framing)
     orders = [order_of(graph, assignment, worker) for worker in range(2)]
     if direction is Direction.BACKWARD:
         orders = [order[::-1] for order in orders]

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums equal those on the whole graph, and frames equal the prediction."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
-from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
+from switchgnn.host.direct import Framing, copy_schedules, partial_schedules, rows_per_pair
 from switchgnn.host.errors import FeatureError, TransportError
 from switchgnn.host.local import LocalTransport
 from switchgnn.host.pace import Pace
@@ -21,6 +23,7 @@ from tests.host.direct.crew import (
     random_case,
     wrong,
 )
+from tests.host.direct.framings import sizes_of_frames
 
 METHODS = [
     pytest.param(copy_schedules, id="host"),
@@ -36,22 +39,26 @@ def features_for(graph, width, seed=0):
 @pytest.mark.parametrize("make", METHODS)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("workers", [1, 2, 4, 8])
-@pytest.mark.parametrize("width", [1, 32, 33, 100])
-def test_sums_and_frames(make, directed, workers, width):
+@pytest.mark.parametrize(
+    ("width", "mtu"), [(1, 1500), (32, None), (33, 200), (33, None), (100, 1500), (100, 50)]
+)
+def test_sums_and_frames(make, directed, workers, width, mtu):
     graph, assignment = random_case(120, 600, workers, seed=workers + width, directed=directed)
     schedules = make(graph, assignment, workers)
     hub = Hub(workers)
-    transports = on_hub(schedules, hub=hub)
+    transports = on_hub(schedules, hub=hub, framing=Framing(mtu))
     calls = [(features_for(graph, width, seed), way, False) for seed in (1, 2) for way in BOTH]
     sums = exchange(transports, parts_of(assignment, workers), calls)
     for (features, way, _), got in zip(calls, sums, strict=True):
         assert wrong(graph, assignment, features, got, way) == 0
         assert got.dtype == np.float32
-    fragments = -(-width // 32)
-    predicted = 4 * fragments * int(rows_per_pair(schedules).sum())
+    sizes = Counter()
+    for rows in rows_per_pair(schedules).ravel().tolist():
+        sizes.update(len(calls) * sizes_of_frames(rows, width, mtu))
+    predicted = sizes.total()
     kinds = hub.kinds()
-    assert kinds.pop((Kind.FEATURE, 188), 0) == predicted
-    assert all(size == 60 for _, size in kinds)
+    assert {size: count for (kind, size), count in kinds.items() if kind == Kind.FEATURE} == sizes
+    assert all(size == 60 for kind, size in kinds if kind != Kind.FEATURE)
     assert sum(each.tally.data_resent for each in transports) == 0
     assert sum(each.tally.data_sent for each in transports) == predicted
     assert sum(each.traffic.frames_up for each in transports) == len(hub.sent)
@@ -77,7 +84,7 @@ def test_host_frames_are_the_planners_prediction():
 def test_acknowledgements_are_few(make):
     """One of 60 bytes for eight of 188, and a few for groups that are not full: under 5 %."""
     graph, assignment = random_case(1500, 12000, 4, seed=4, directed=False)
-    transports = on_hub(make(graph, assignment, 4))
+    transports = on_hub(make(graph, assignment, 4), framing=Framing(None))
     exchange(
         transports,
         parts_of(assignment, 4),

@@ -14,7 +14,7 @@ from switchgnn.host.wire import link
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.departures import Departures
 from switchgnn.host.wire.faults import Faults, FaultyLink
-from switchgnn.host.wire.link import UdpLink
+from switchgnn.host.wire.link import SocketLink, UdpLink
 from tests.support.speed import seconds_here
 
 SIZE = 188
@@ -118,6 +118,29 @@ def test_frames_of_different_sizes(links):
         a.send(bytes([size % 256]) * size)
     assert received(b, len(sizes)) == [bytes([size % 256]) * size for size in sizes]
     assert a.traffic[:2] == b.traffic[2:] == (len(sizes), sum(sizes))
+
+
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("longest", [60, 188, 1512, 9216])
+def test_rows_of_which_some_are_shorter(links, monkeypatch, longest, cut):
+    """In their order, whole, and counted; whoever cuts, and however many fit a message."""
+    a, b = links
+    if not cut:
+        monkeypatch.setattr(UdpLink, "_send_rows", SocketLink._send_rows)
+    rng = np.random.default_rng(longest)
+    frames = rng.integers(0, 256, (150, longest), dtype=np.uint8)
+    sizes = np.full(150, longest, dtype=np.uint32)
+    shorter = [0, 7, 8, 60, 148, 149]
+    sizes[shorter] = rng.integers(1, longest, len(shorter))
+    whole = [bytes(frame[:size]) for frame, size in zip(frames, sizes, strict=True)]
+    rows = FrameRows(frames, sizes)
+    assert [bytes(rows.frame(place)) for place in range(150)] == whole
+    for first, count in ((0, 150), (7, 1), (8, 53), (100, 50)):
+        a.send_rows(rows, first, count)
+        expected = whole[first : first + count]
+        assert received(b, count) == expected
+        assert rows.bytes_of(first, count) == sum(map(len, expected))
+    assert a.traffic[:2] == b.traffic[2:]
 
 
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])

@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How the rows that one worker sends another become frames: packed up to an MTU, or one by one.
+
+All rows of a pair and round are one run of bytes, in the order of the schedule. It is cut into
+frames of one length; the last one may be shorter. Both ends know how many rows there are and how
+wide they are, so nothing in a frame says which rows it has a part of.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.congestion import SEGMENT
+from switchgnn.host.direct.errors import FramingError
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    ETHERNET_BYTES,
+    FEATURE_FRAME_BYTES,
+    FRAGMENT_BYTES,
+    HEADER_BYTES,
+    IPV4_BYTES,
+    LANES,
+    fragments_of,
+)
+from switchgnn.host.wire.link import LARGEST_FRAME
+
+# The word for one padded fragment of one row in each frame.
+FRAGMENT = "fragment"
+USUAL_MTU = 1500
+_LANE_BYTES = 4
+_HEADERS = IPV4_BYTES + HEADER_BYTES
+LEAST_MTU = _HEADERS + _LANE_BYTES
+LARGEST_MTU = LARGEST_FRAME - ETHERNET_BYTES
+
+
+@dataclass(frozen=True)
+class Framing:
+    """What a frame between hosts carries.
+
+    Attributes:
+        mtu: bytes of the largest IP packet; None: one padded fragment of one row in each frame.
+
+    Raises:
+        FramingError: the MTU is out of range.
+    """
+
+    mtu: int | None = USUAL_MTU
+
+    def __post_init__(self) -> None:
+        if self.mtu is not None and not LEAST_MTU <= self.mtu <= LARGEST_MTU:
+            raise FramingError(
+                f"An MTU of {self.mtu} bytes cannot be used between hosts: choose {LEAST_MTU} to "
+                f"{LARGEST_MTU:,}, or {FRAGMENT}."
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> "Framing":
+        """Read what ``--mtu`` takes: a number of bytes, or ``fragment``.
+
+        Raises:
+            FramingError: it is neither, or out of range.
+        """
+        if text == FRAGMENT:
+            return cls(None)
+        # More digits than any packet has bytes are no number for us.
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise FramingError(
+                f"{text!r} is no MTU: write a number of bytes, as {USUAL_MTU}, or {FRAGMENT}."
+            )
+        return cls(int(text))
+
+    @property
+    def told(self) -> int | str:
+        """The MTU as reports name it: a number, or ``fragment``."""
+        return FRAGMENT if self.mtu is None else self.mtu
+
+    @property
+    def packed(self) -> bool:
+        """Whether a frame may have parts of several rows."""
+        return self.mtu is not None
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of rows in a full frame, a multiple of 4."""
+        if self.mtu is None:
+            return FRAGMENT_BYTES
+        return (self.mtu - _HEADERS) // _LANE_BYTES * _LANE_BYTES
+
+    @property
+    def packet_bytes(self) -> int:
+        """Bytes that an IP packet has at most, for which links must have room."""
+        return _HEADERS + FRAGMENT_BYTES if self.mtu is None else self.mtu
+
+    def lanes(self, width: int) -> int:
+        """Return how many numbers a row of ``width`` takes on the wire."""
+        return width if self.packed else fragments_of(width) * LANES
+
+    def frames(self, rows: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+        """Return how many frames some numbers of rows take, each in a run of its own."""
+        return -(-self._run_bytes(rows, width) // self.payload_bytes)
+
+    def frame_bytes(self, rows: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+        """Return the bytes of these frames, headers and Ethernet included."""
+        return BODY_AT * self.frames(rows, width) + self._run_bytes(rows, width)
+
+    def paced(self, pace: Pace) -> Pace:
+        """Return a pace whose window has no more bytes than one of frames of the usual MTU.
+
+        What a window fills counts frames (BMv2's rings, the queues that mark) or bytes (the
+        buffers of sockets, shaped links), so it is bounded in both.
+        """
+        usual, full = ETHERNET_BYTES + USUAL_MTU, ETHERNET_BYTES + self.packet_bytes
+        return replace(pace, window=min(pace.window, max(1, pace.window * usual // full)))
+
+    @property
+    def segment(self) -> float:
+        """By how many frames a window grows: as much as TCP's, or as for fragments."""
+        full = ETHERNET_BYTES + self.packet_bytes
+        return min(SEGMENT, max(1.0, SEGMENT * FEATURE_FRAME_BYTES / full))
+
+    def _run_bytes(self, rows: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+        return _LANE_BYTES * self.lanes(width) * np.asarray(rows, dtype=np.int64)
+
+
+class Runs:
+    """What goes from or to each other worker in a round, and where the cuts are.
+
+    Frames and rows are counted through all workers; bytes, too, as if the runs lay one behind
+    the other.
+
+    Args:
+        framing: how runs are cut.
+        width: F, the numbers of a row.
+        indptr: int64[W + 1], the rows of each worker.
+
+    Attributes:
+        framing, width, indptr: as given.
+        lanes: numbers of a row on the wire.
+        row_bytes, payload_bytes: of a row on the wire, and of rows in a full frame.
+        begin: int64[W + 1], where each run begins, in bytes.
+        first: int64[W + 1], the first frame of each worker.
+    """
+
+    def __init__(self, framing: Framing, width: int, indptr: NDArray[np.int64]) -> None:
+        self.framing, self.width, self.indptr = framing, width, indptr
+        self.lanes = framing.lanes(width)
+        self.row_bytes, self.payload_bytes = _LANE_BYTES * self.lanes, framing.payload_bytes
+        self.begin = self.row_bytes * indptr
+        self.first = np.zeros(len(indptr), dtype=np.int64)
+        np.cumsum(framing.frames(np.diff(indptr), width), out=self.first[1:])
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.indptr[-1])
+
+    @property
+    def frames(self) -> int:
+        """How many frames they take."""
+        return int(self.first[-1])
+
+    def peers(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return whose each of some frames is."""
+        return np.searchsorted(self.first, frames, side="right") - 1
+
+    def span(
+        self, peer: NDArray[np.int64], number: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the rows in some frames begin and end, in bytes.
+
+        Args:
+            peer: int64[S], whose the frames are.
+            number: int64[S], which of that worker's they are.
+        """
+        begin = self.begin[peer] + number * self.payload_bytes
+        return begin, np.minimum(begin + self.payload_bytes, self.begin[peer + 1])
+
+    def rows_of_frames(self) -> NDArray[np.int64]:
+        """Return int64[frames]: how many rows each frame has a part of."""
+        everything = np.arange(self.frames)
+        peer = self.peers(everything)
+        begin, end = self.span(peer, everything - self.first[peer])
+        return (end - 1) // self.row_bytes - begin // self.row_bytes + 1
+
+    def frames_of_rows(
+        self, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first frame that has a part of each of some rows, and how many have one."""
+        peer = np.searchsorted(self.indptr, rows, side="right") - 1
+        begin = (rows - self.indptr[peer]) * self.row_bytes
+        first = begin // self.payload_bytes
+        last = (begin + self.row_bytes - 1) // self.payload_bytes
+        return self.first[peer] + first, last - first + 1
