@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker alone: it has no remote neighbours."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -41,6 +41,9 @@ class LocalTransport:
     def expected_traffic(self, _width: int, _direction: Direction) -> Traffic:
         """Return no traffic."""
         return NO_TRAFFIC
+
+    def attend(self, until: Callable[[], bool]) -> None:
+        """Do nothing: there is no other worker."""
 
     def next_epoch(self) -> None:
         """Do nothing: nothing is sampled."""

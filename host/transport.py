@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One interface for every way to get the sums over remote neighbours."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -108,6 +109,16 @@ class Transport(Protocol):
 
         Raises:
             HostError: the exchange cannot go on.
+        """
+
+    def attend(self, until: Callable[[], bool]) -> None:
+        """Answer other workers, which may have missed our last words, while nothing is exchanged.
+
+        Args:
+            until: says when that is enough; asked every few milliseconds.
+
+        Raises:
+            HostError: the link is gone.
         """
 
     def next_epoch(self) -> None:

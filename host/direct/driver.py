@@ -4,7 +4,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from switchgnn.host.direct.exchange import DirectExchange
 
@@ -13,6 +14,8 @@ from switchgnn.host.direct.exchange import DirectExchange
 _GLANCE = 0.001
 _FOREVER = float("inf")
 _JOIN = 5.0
+# What takes less time is over before anybody misses an answer.
+_LONG = 0.05
 
 
 class Driver:
@@ -28,6 +31,9 @@ class Driver:
         self._error: BaseException | None = None
         self._stopping = False
         self._waited_for = False
+        # Set: nobody is to be answered.
+        self._attended = threading.Event()
+        self._attended.set()
         self._seconds = 0.0
         self._since: float | None = None
         self._thread = threading.Thread(target=self._run, name="exchange", daemon=True)
@@ -46,6 +52,19 @@ class Driver:
         """How long a round was under way so far."""
         since = self._since
         return self._seconds + (0.0 if since is None else time.perf_counter() - since)
+
+    @contextmanager
+    def attending(self) -> Iterator[None]:
+        """Answer other workers during the block, if it takes long; see ``DirectTransport.attend``."""
+        over = threading.Event()
+        later = threading.Timer(_LONG, self._attend, args=(over,))
+        later.daemon = True
+        later.start()
+        try:
+            yield
+        finally:
+            over.set()
+            later.cancel()
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
         """Wait until something is there, or the exchange has stopped.
@@ -68,7 +87,7 @@ class Driver:
             while not self._stopping:
                 self._exchange.sleep()
                 self._since = time.perf_counter()
-                while self._exchange.under_way and not self._stopping:
+                while self._busy and not self._stopping:
                     if self._exchange.step(_FOREVER if self._waited_for else _GLANCE):
                         self._tell()
                 self._seconds += time.perf_counter() - self._since
@@ -77,6 +96,14 @@ class Driver:
             # It is raised in the thread that waits.
             self._error = error
             self._tell()
+
+    @property
+    def _busy(self) -> bool:
+        return self._exchange.under_way or not self._attended.is_set()
+
+    def _attend(self, over: threading.Event) -> None:
+        self._attended = over
+        self._exchange.wake()
 
     def _tell(self) -> None:
         with self._changed:

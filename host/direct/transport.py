@@ -3,7 +3,7 @@
 """Exchange without help from the switch: workers send rows to each other."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -29,6 +29,8 @@ from switchgnn.station import Station
 
 _EXACT = Sampling()
 _USUAL = Framing()
+# Who answers the others looks so often whether it may stop, in seconds.
+_GLANCE = 0.005
 
 
 class DirectTransport:
@@ -164,6 +166,21 @@ class DirectTransport:
         mark = zlib.crc32(f"{self._epoch}/{direction.value}{packed}".encode(), self._agreement)
         begun = self._exchange.begin(width, side.out_indptr, side.in_indptr, mark)
         return Stream(self._exchange, begun, side, self._wait_until)
+
+    def attend(self, until: Callable[[], bool]) -> None:
+        """Answer other workers that ask about the rounds behind us.
+
+        Who has all rows, and whose own were acknowledged, is done with a round; its last
+        acknowledgement may be lost, and who waits for that asks again.
+
+        Args:
+            until: says when that is enough.
+
+        Raises:
+            LinkError: the link is gone.
+        """
+        while not until():
+            self._exchange.step(_GLANCE)
 
     def finish(self) -> None:
         """Wait until all rounds are complete.

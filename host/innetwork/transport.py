@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sums that the switch makes, behind the interface of the others."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -45,6 +45,9 @@ class InNetworkTransport:
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
         """Return what the plan predicts for one exchange."""
         return self.exchange.expected_traffic(width, direction)
+
+    def attend(self, until: Callable[[], bool]) -> None:
+        """Do nothing: nobody leaves a block before all have what they need of it."""
 
     def next_epoch(self) -> None:
         """Do nothing: nothing is sampled."""

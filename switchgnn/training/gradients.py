@@ -7,10 +7,13 @@ Gloo gets tensors on the CPU, wherever those of the model are.
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+
+Attending = Callable[[], AbstractContextManager[None]]
 
 
 class Sums:
@@ -18,14 +21,17 @@ class Sums:
 
     Args:
         first: the rank of worker 0.
+        attending: what goes on beside it: answers to workers that still exchange. Without
+            them one that missed an acknowledgement would wait for us, and we for it.
 
     Attributes:
         seconds: the time spent adding so far.
     """
 
-    def __init__(self, first: int = 0) -> None:
+    def __init__(self, first: int = 0, attending: Attending = nullcontext) -> None:
         self.seconds = 0.0
         self._first = first
+        self._attending = attending
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
 
     def add_gradients(self, parameters: Iterable[nn.Parameter], loss: Tensor) -> float:
@@ -82,10 +88,12 @@ class Sums:
         return bytes(self.spread(said).tolist()).decode() if length else ""
 
     def _reduce(self, values: Tensor) -> None:
-        dist.all_reduce(values)
+        with self._attending():
+            dist.all_reduce(values)
 
     def _broadcast(self, values: Tensor) -> None:
-        dist.broadcast(values, self._first)
+        with self._attending():
+            dist.broadcast(values, self._first)
 
 
 def _through_cpu(values: Tensor, change: Callable[[Tensor], None]) -> None:

@@ -105,7 +105,7 @@ class Trainer:
         self._partition = partition
         self._remote = remote
         self._options = options
-        self._sums = sums or Sums()
+        self._sums = sums or Sums(attending=remote.attending)
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )

@@ -79,8 +79,8 @@ def train_as_worker(
         with templates_removed():
             model = build_model(training.model, partition.features.shape[1], partition.classes)
         model.to(own_device(training.device))
-        sums = Sums(first)
         with _distributed(model, partition, transport, training) as remote:
+            sums = Sums(first, remote.attending)
             sums.spread_model(model)
             trainer = Trainer(model, partition, remote, training.options, sums=sums)
             with seen(view_of(partition.worker, transport, remote)):

@@ -11,7 +11,7 @@ pass always finishes in its order, so the backward pass finishes in the reverse 
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,10 @@ class BinnedSum:
                 self._transport.finish()
         finally:
             self._background.__exit__(*error)
+
+    def attending(self) -> AbstractContextManager[None]:
+        """Answer other workers during the block, if it takes long."""
+        return self._driver.attending() if self._driver else nullcontext()
 
     @property
     def clock(self) -> Clock:

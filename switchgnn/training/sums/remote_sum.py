@@ -11,8 +11,11 @@ launch and landing is also differentiated between them.
 Rows may be on any device; the thread of the exchange brings its sums back there.
 """
 
+import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +28,9 @@ from switchgnn.host.transport import Transport
 from switchgnn.planner.direction import Direction
 from switchgnn.training.staging import OnDevice, OnHost, Staging
 from switchgnn.training.sums.ledger import Ledger
+
+# What takes less time is over before anybody misses an answer.
+_LONG = 0.05
 
 
 @dataclass
@@ -69,6 +75,26 @@ class RemoteSum:
 
     def __exit__(self, *_: object) -> None:
         self._thread.shutdown(cancel_futures=True)
+
+    @contextmanager
+    def attending(self) -> Iterator[None]:
+        """Answer other workers during the block, if it takes long; see ``Transport.attend``.
+
+        Raises:
+            HostError: the link is gone.
+        """
+        over = threading.Event()
+
+        def attend() -> None:
+            if not over.wait(_LONG):
+                self._transport.attend(over.is_set)
+
+        attendant = self._thread.submit(attend)
+        try:
+            yield
+        finally:
+            over.set()
+        attendant.result()
 
     def launch(self, rows: Tensor) -> "Launched":
         """Start the exchange of float32[n, F]; land it to get the sums."""

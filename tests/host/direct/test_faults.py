@@ -31,6 +31,7 @@ from tests.host.direct.crew import (
 )
 from tests.support.seeds import seed_of, seeds
 from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 HASTY = Pace(patience=0.5)
 BOTH = (Direction.FORWARD, Direction.BACKWARD)
@@ -196,6 +197,68 @@ def test_the_last_acknowledgement_may_be_lost(number):
         features = features_for(graph, 3, turn)
         (sums,) = exchange(transports, parts_of(assignment, 3), [(features, BOTH[0], False)])
         assert wrong(graph, assignment, features, sums) == 0
+
+
+class NothingAcknowledged:
+    """Two workers. Worker 1 acknowledges nothing before it is done with the round."""
+
+    def __init__(self, pace):
+        graph, assignment = random_case(20, 40, 2, 1, directed=False)
+        self.done = threading.Event()
+        hub = Hub(2, self._touch)
+        self._mute = bytes.fromhex(hub.stations[1].mac.replace(":", ""))
+        self.transports = on_hub(copy_schedules(graph, assignment, 2), hub=hub, pace=pace)
+        self._features, self._parts = features_for(graph, 3), parts_of(assignment, 2)
+
+    def _touch(self, frame):
+        acknowledges = frame[KIND_AT] & 0xF == Kind.ACK and frame[6:12] == self._mute
+        return None if acknowledges and not self.done.is_set() else frame
+
+    def exchange(self, worker):
+        self.transports[worker].aggregate(self._features[self._parts[worker]], BOTH[0])
+        if worker == 1:
+            self.done.set()
+
+
+def test_who_is_done_and_deaf_leaves_the_others_waiting():
+    """The case that the next tests are about."""
+    case, failed = NothingAcknowledged(HASTY), threading.Event()
+
+    def work(worker):
+        if worker == 0:
+            with pytest.raises(SilentWorkerError, match="worker 1"):
+                case.exchange(worker)
+            failed.set()
+            return
+        case.exchange(worker)
+        assert failed.wait(seconds_here())
+
+    together(work, 2)
+
+
+@pytest.mark.parametrize("in_background", [False, True])
+def test_who_attends_answers_for_the_rounds_behind_it(in_background):
+    """Workers wait for each other after a round, as they do to add up gradients."""
+    case, over = NothingAcknowledged(Pace(patience=5.0)), []
+
+    def all_over():
+        return len(over) == 2
+
+    def work(worker):
+        transport = case.transports[worker]
+        if not in_background:
+            case.exchange(worker)
+            over.append(worker)
+            transport.attend(all_over)
+            return
+        with transport.in_background() as driver:
+            case.exchange(worker)
+            over.append(worker)
+            with driver.attending():
+                wait_until(all_over)
+
+    together(work, 2)
+    assert sorted(over) == [0, 1]
 
 
 def test_a_farewell_acknowledges_all_that_came_before():
