@@ -5,7 +5,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switchgnn.simulator import ETHERNET_MTU, LeafSpineOptions, Mtu
+from switchgnn.simulator import ETHERNET_MTU, LeafSpineOptions
+from switchgnn.simulator.packing import Mtu
 
 # In a `where`: the smallest and the largest that the scale has.
 LEAST, MOST = "least", "most"

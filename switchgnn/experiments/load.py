@@ -14,7 +14,8 @@ from switchgnn.experiments.measures import MEASURES, OVER_TIME
 from switchgnn.profiles import known_profiles
 from switchgnn.records import RecordError, make_record, parse_json
 from switchgnn.regular_file import read_regular
-from switchgnn.simulator import LeafSpineOptions, Mtu, SimulatorError, parse_mtu
+from switchgnn.simulator import LeafSpineOptions, SimulatorError, parse_mtu
+from switchgnn.simulator.packing import Mtu
 from switchgnn.simulator.request import SYSTEMS
 
 FOLDER = Path(__file__).parent / "figures"

@@ -7,7 +7,8 @@ import json
 from dataclasses import asdict, dataclass
 
 from switchgnn.profiles import UNLIMITED
-from switchgnn.simulator import ETHERNET_MTU, LEAF, SPINE, Mtu
+from switchgnn.simulator import ETHERNET_MTU, LEAF, SPINE
+from switchgnn.simulator.packing import Mtu
 from switchgnn.simulator.request import HOSTS_ALONE
 
 _DIGITS = 12

@@ -14,7 +14,7 @@ from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import copies_of_edges, copies_of_plan, host_setup
 from switchgnn.simulator.leaf_spine import COMPLETIONS, LEAF, SPINE, InsideLinks, LeafSpineOptions
 from switchgnn.simulator.options import NetworkOptions
-from switchgnn.simulator.packing import ETHERNET_MTU, FRAGMENT, Mtu, parse_mtu
+from switchgnn.simulator.packing import ETHERNET_MTU, FRAGMENT, parse_mtu
 from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.simulation import SimulationRun, run_simulation
 
@@ -28,7 +28,6 @@ __all__ = [
     "BackgroundRun",
     "InsideLinks",
     "LeafSpineOptions",
-    "Mtu",
     "NetworkOptions",
     "Setup",
     "SimulationRun",

@@ -160,13 +160,15 @@ def test_more_leaves_than_workers_are_refused():
 
 
 def swap_parts(parts):
-    """The parts of a leaf that have the same Count go up under each other's names."""
+    """The parts of a leaf that have the same Count go up for each other's destinations."""
     leaf = parts.leaves[0]
-    ids, switch = leaf.result_partial.copy(), leaf.switch
+    switch, vertex = leaf.switch, leaf.switch.result_vertex.copy()
+    up = leaf.result_partial > 0
     for block, count in set(zip(switch.result_block, switch.result_expected, strict=True)):
-        alike = (switch.result_block == block) & (switch.result_expected == count) & (ids > 0)
-        ids[alike] = np.roll(ids[alike], 1)
-    return replace(parts, leaves=(replace(leaf, result_partial=ids), *parts.leaves[1:]))
+        alike = (switch.result_block == block) & (switch.result_expected == count) & up
+        vertex[alike] = np.roll(vertex[alike], 1)
+    swapped = replace(leaf, switch=replace(switch, result_vertex=vertex))
+    return replace(parts, leaves=(swapped, *parts.leaves[1:]))
 
 
 @pytest.mark.parametrize(("plant", "wrong"), [(None, False), (swap_parts, True)])
