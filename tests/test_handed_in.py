@@ -16,7 +16,9 @@ FOLDERS = ("host", "controller", "switchgnn/virtual")
 # Files that ask the system, and what of; no exchange of several workers in one process needs them.
 ALLOWED = {
     "host/worker.py": {"time"},  # a process of its own reports how long it took
-    "host/direct/driver.py": {"time"},  # a thread of its own tells how long a round was under way
+    # A thread of its own tells how long a round was under way, and answers the others when its
+    # caller has been busy with something else for long.
+    "host/direct/driver.py": {"threading", "time"},
     "host/innetwork/incarnation.py": {"secrets"},  # for who is not given one
     "host/wire/batches.py": {"select"},  # waits for a socket, which is what it is for
     "host/wire/link.py": {"select"},  # the same
