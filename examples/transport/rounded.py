@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of rows between workers, rounded to 16 bits: what would that do to a training?"""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -28,6 +28,10 @@ class RoundedTransport:
         """Return the sums of rounded rows; see ``Transport``."""
         rounded = rows.astype(np.float16).astype(np.float32)
         return self._copies.aggregate(rounded, direction)
+
+    def attend(self, until: Callable[[], bool]) -> None:
+        """Answer other workers while nothing is exchanged."""
+        self._copies.attend(until)
 
     def next_epoch(self) -> None:
         """Begin another epoch."""

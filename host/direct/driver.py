@@ -55,7 +55,7 @@ class Driver:
 
     @contextmanager
     def attending(self) -> Iterator[None]:
-        """Answer other workers during the block, if it takes long; see ``DirectTransport.attend``."""
+        """Answer other workers during the block, if it takes long: ``DirectTransport.attend``."""
         over = threading.Event()
         later = threading.Timer(_LONG, self._attend, args=(over,))
         later.daemon = True
