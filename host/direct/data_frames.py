@@ -41,10 +41,8 @@ class SendOrder:
     run_start: NDArray[np.int64]
 
 
-def send_order(
-    worker: int, out_indptr: NDArray[np.int64], fragments: int, rows: NDArray[np.int64]
-) -> SendOrder:
-    """Spread the groups of each receiver evenly over the time that the rows take.
+def send_order(worker: int, out_indptr: NDArray[np.int64], frames: NDArray[np.int64]) -> SendOrder:
+    """Spread the groups of each receiver evenly over the time that the frames take.
 
     So every receiver gets its frames at a constant rate from all senders, for any sizes of
     the pairs, and no queue is filled by all senders at the same time. Workers begin with
@@ -52,18 +50,15 @@ def send_order(
 
     Args:
         worker: the sender.
-        out_indptr: int64[W + 1], the rows for each worker in the whole round; or its frames.
-        fragments: frames per row; 1 of frames.
-        rows: int64[R], ascending, which of the round's rows or frames leave.
+        out_indptr: int64[W + 1], the frames for each worker in the whole round.
+        frames: int64[S], ascending, which of them leave.
 
     Returns:
         The frames, in sending order.
     """
     workers = len(out_indptr) - 1
-    peer_of_row = np.searchsorted(out_indptr, rows, side="right") - 1
-    peer = np.repeat(peer_of_row, fragments)
-    number = ((rows - out_indptr[peer_of_row]) * fragments).repeat(fragments)
-    number += np.arange(len(peer)) % fragments
+    peer = np.searchsorted(out_indptr, frames, side="right") - 1
+    number = frames - out_indptr[peer]
     turn = _turns(peer, number // GROUP, workers)
     order = np.lexsort((number, (peer - worker) % workers, turn))
     peer, number = peer[order], number[order]

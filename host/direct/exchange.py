@@ -182,7 +182,7 @@ class DirectExchange:
         whole = to.outgoing.give(places, rows, counts)
         if not len(whole):
             return
-        order = send_order(self._worker, to.outgoing.runs.first, 1, whole)
+        order = send_order(self._worker, to.outgoing.runs.first, whole)
         asking = asking_frames(order, self._pace)
         frames = data_frames(
             order,
@@ -269,7 +269,7 @@ class DirectExchange:
     def _frames_and_acks(self, indptr: NDArray[np.int64], width: int) -> tuple[int, int, int]:
         """Return data frames, their bytes, and what acknowledges them."""
         runs = Runs(self._framing, width, indptr)
-        order = send_order(self._worker, runs.first, 1, np.arange(runs.frames))
+        order = send_order(self._worker, runs.first, np.arange(runs.frames))
         asking = asking_frames(order, self._pace)
         sent_bytes = int(self._framing.frame_bytes(np.diff(indptr), width).sum())
         return runs.frames, sent_bytes, int(asking.sum())

@@ -6,13 +6,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
 from switchgnn.network.check import check_network
 from switchgnn.network.described import DescribedNetwork, DescribedSwitch, TlsFiles
 from switchgnn.network.errors import NetworkError
 from switchgnn.records import RecordError, make_record
-from switchgnn.regular_file import open_regular
+from switchgnn.toml_file import read_toml
 
 _MOST_BYTES = 1 << 20
 
@@ -24,17 +22,7 @@ def read_network(path: Path) -> DescribedNetwork:
         NetworkError: it cannot be read, is no TOML, or describes no network; the sentence says
             where and what.
     """
-    try:
-        with open_regular(path) as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise NetworkError(f"Cannot read the network {path}: {error.strerror}.") from error
-    if len(data) > _MOST_BYTES:
-        raise NetworkError(f"{path} is larger than {_MOST_BYTES >> 20} MB, so it is no network.")
-    try:
-        told = msgspec.toml.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise NetworkError(f"{path} is no TOML: {error}.") from error
+    told = read_toml(path, _MOST_BYTES, "network", NetworkError)
     try:
         network = make_record(DescribedNetwork, told)
     except RecordError as error:

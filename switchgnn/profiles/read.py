@@ -6,14 +6,12 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import SLOT_BYTES
 from switchgnn.profiles.errors import ProfileError
 from switchgnn.profiles.profile import SwitchProfile
 from switchgnn.records import RecordError, make_record
-from switchgnn.regular_file import open_regular
+from switchgnn.toml_file import read_toml
 
 _FOLDER = Path(__file__).parent / "known"
 _SUFFIX = ".toml"
@@ -53,17 +51,7 @@ def find_profile(switch: str) -> SwitchProfile:
 
 
 def _read(path: Path) -> SwitchProfile:
-    try:
-        with open_regular(path) as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise ProfileError(f"Cannot read the switch {path}: {error.strerror}.") from error
-    if len(data) > _MOST_BYTES:
-        raise ProfileError(f"{path} is larger than {_MOST_BYTES >> 10} kB, so it is no switch.")
-    try:
-        told = msgspec.toml.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProfileError(f"{path} is no TOML: {error}.") from error
+    told = read_toml(path, _MOST_BYTES, "switch", ProfileError)
     try:
         profile = make_record(SwitchProfile, {"name": path.stem, **told})
     except RecordError as error:

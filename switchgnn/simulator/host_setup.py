@@ -38,7 +38,7 @@ def host_setup(copies: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -
     receivers, confirms, lengths, sizes = [], [], [], []
     for worker in range(workers):
         indptr = indptr_of(frames[worker])
-        order = send_order(worker, indptr, 1, np.arange(int(indptr[-1])))
+        order = send_order(worker, indptr, np.arange(int(indptr[-1])))
         receivers.append(order.peer.astype(np.uint8))
         confirms.append(_confirmed(order.number, asking_frames(order, pace)))
         ends = order.number + 1 == frames[worker][order.peer]

@@ -127,5 +127,5 @@ def test_a_file_that_is_missing_or_none(tmp_path):
             read_network(path)
     large = tmp_path / "large.toml"
     large.write_bytes(b"#" * ((1 << 20) + 1))
-    with pytest.raises(NetworkError, match="larger than 1 MB"):
+    with pytest.raises(NetworkError, match="larger than 1,024 kB"):
         read_network(large)

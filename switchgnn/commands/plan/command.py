@@ -30,7 +30,7 @@ from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
-from switchgnn.commands.shared.switch import SwitchOption
+from switchgnn.commands.shared.switch import SwitchOption, TableMemoryOption
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
@@ -108,15 +108,7 @@ def plan(
         ),
     ] = None,
     switch: SwitchOption = None,
-    table_memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            rich_help_panel=PLAN,
-            show_default="all of the switch",
-            help="The most that the tables of a switch may take, as 10MB.",
-        ),
-    ] = None,
+    table_memory: TableMemoryOption = None,
     leaves: PlanLeavesOption = None,
     spines: SpinesOption = None,
     link_rate: Annotated[

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 from typer.core import TyperOption
 
 from switchgnn.commands.errors import ConfigError
-from switchgnn.regular_file import open_regular
+from switchgnn.toml_file import read_toml
 
 # Options of a command are a page of text.
 _MOST_BYTES = 65536
@@ -32,7 +31,7 @@ def _read_config(context: typer.Context, file: Path | None) -> Path | None:
     """Let the options of a file be the defaults of a command, which then looks there itself."""
     if file is not None and not context.resilient_parsing:
         options = _options(context)
-        table = _table(file)
+        table = read_toml(file, _MOST_BYTES, "configuration", ConfigError)
         _refuse_unknown(file, table, options)
         context.default_map = {
             options[key].name or key: _value(context, file, key, options[key], value)
@@ -52,26 +51,6 @@ ConfigOption = Annotated[
         help="TOML with options, as workers = 4; those given here count more.",
     ),
 ]
-
-
-def _table(file: Path) -> dict[str, Any]:
-    """Read a file.
-
-    Raises:
-        ConfigError: it is not there, too long, or no TOML.
-    """
-    try:
-        with open_regular(file) as opened:
-            content = opened.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"Cannot read --config {file}: {error.strerror}.") from error
-    if len(content) > _MOST_BYTES:
-        raise ConfigError(f"--config {file} has more than {_MOST_BYTES:,} bytes: write options.")
-    try:
-        found = msgspec.toml.decode(content, type=dict[str, Any])
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ConfigError(f"--config {file} is no TOML: {error}.") from error
-    return found
 
 
 def _options(context: typer.Context) -> dict[str, TyperOption]:

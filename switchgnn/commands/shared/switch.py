@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The option that names the profile of a switch: the same for `plan` and `simulate`."""
+"""What a switch has, as options: the same for `plan` and `simulate`."""
 
 from typing import Annotated
 
@@ -23,5 +23,14 @@ SwitchOption = Annotated[
         show_default=False,
         autocompletion=_names,
         help=f"Within what a switch has: {', '.join(known_profiles())}, or a TOML file.",
+    ),
+]
+TableMemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        rich_help_panel=PLAN,
+        show_default="all of the switch",
+        help="The most that the tables of a switch may take, as 10MB.",
     ),
 ]

@@ -12,7 +12,7 @@ from rich.console import Console
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import StrategyOptions
-from switchgnn.commands.shared.switch import SwitchOption
+from switchgnn.commands.shared.switch import SwitchOption, TableMemoryOption
 from switchgnn.commands.simulate.display import report_text
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
@@ -115,15 +115,7 @@ def simulate(
         ),
     ] = None,
     switch: SwitchOption = None,
-    table_memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            rich_help_panel=PLAN,
-            show_default="all of the switch",
-            help="The most that the tables of a switch may take, as 10MB.",
-        ),
-    ] = None,
+    table_memory: TableMemoryOption = None,
     slot_features: Annotated[
         int | None,
         typer.Option(

@@ -158,7 +158,7 @@ def test_a_long_file_is_not_read_to_its_end(tmp_path):
     file = tmp_path / "long.toml"
     with file.open("wb") as opened:
         opened.truncate(2**40)
-    assert "more than 65,536 bytes" in refused(file)
+    assert "larger than 64 kB" in refused(file)
 
 
 @pytest.mark.whole

@@ -67,7 +67,7 @@ def test_the_bytes_of_the_rows_in_order(mtu, width, pairs, bits, seed):
         chosen = np.sort(places)
         whole = outgoing.give(chosen, rows[chosen], counts[chosen])
         packed = data_frames(
-            send_order(worker, outgoing.runs.first, 1, whole),
+            send_order(worker, outgoing.runs.first, whole),
             outgoing,
             worker=worker,
             envelopes=envelopes,

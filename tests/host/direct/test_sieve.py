@@ -48,7 +48,7 @@ def frames_of(sender, round_number, mark, asks, framing):
     values = np.random.default_rng(sender + 10 * round_number).random((rows, WIDTH), np.float32)
     whole = outgoing.give(np.arange(rows), values, np.ones(rows, dtype=np.int64))
     packed = data_frames(
-        send_order(sender, outgoing.runs.first, 1, whole),
+        send_order(sender, outgoing.runs.first, whole),
         outgoing,
         worker=sender,
         envelopes=Envelopes(sender, STATIONS),
