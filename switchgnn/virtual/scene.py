@@ -175,6 +175,22 @@ class Scene:
         began = any(mad.began for mad in self._mad.values())
         return began and sum(switch.starts for switch in self.switches) > self._starts
 
+    @property
+    def served(self) -> tuple[Subject, ...]:
+        """All whose plans switches serve at some time in this scenario."""
+        incidents = self.scenario.incidents
+        relapses = any(incident.kind is IncidentKind.RELAPSE for incident in incidents)
+        other = self.scenario.other_plan or relapses
+        return (self.subject, self._other()) if other else (self.subject,)
+
+    def has_relapsed(self, switch: int) -> bool:
+        """Tell whether a switch has come back with another plan, in a session that is over."""
+        where = self.switches[switch].name
+        return any(
+            incident.kind is IncidentKind.RELAPSE and incident.where == where
+            for _, incident in self.happened
+        )
+
     def session_begins(self) -> None:
         """Note that the switches know the turns of a new session."""
         self._starts = sum(switch.starts for switch in self.switches)

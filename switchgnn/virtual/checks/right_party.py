@@ -77,9 +77,14 @@ class RightParty(Check):
             )
 
     def _relapsed(self) -> bool:
-        """Tell whether a switch serves another plan in this session, which nobody takes from it."""
-        happened = self.scene.happened[self._known :]
-        return any(incident.kind is IncidentKind.RELAPSE for _, incident in happened)
+        """Tell whether a switch serves another plan in this session, which nobody takes from it.
+
+        Also one that has come back with it between its own install and that of the last switch.
+        """
+        return any(
+            incident.kind is IncidentKind.RELAPSE and time >= self.scene.controller.install_began
+            for time, incident in self.scene.happened
+        )
 
     def _look_gone(self, gone: set[int], to: int) -> set[int]:
         """Return who else looks gone to a worker: all behind another leaf that has a gap.

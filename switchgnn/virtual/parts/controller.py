@@ -81,6 +81,7 @@ class VirtualController:
 
     Attributes:
         session: the one that was installed last; 0 before.
+        install_began: when the install of that one began, in nanoseconds.
         watching: whether it knows a session to keep switches in.
     """
 
@@ -93,6 +94,7 @@ class VirtualController:
         trace: Trace,
     ) -> None:
         self.session = 0
+        self.install_began = 0
         self.watching = False
         self._subject = subject
         self._lines = lines
@@ -161,7 +163,7 @@ class VirtualController:
     def _install(self, task: Task) -> None:
         """Install under a new session, as often as it takes."""
         while True:
-            clients = self._clients()
+            clients, began = self._clients(), self._scheduler.now
             try:
                 report = install_each(
                     [
@@ -183,7 +185,7 @@ class VirtualController:
                     client.close()
             task.sleep(int(_AGAIN * SECOND))
         # The watch of the last session may have restored it meanwhile; nobody watches this one yet.
-        self.session, self.watching = report.session, False
+        self.session, self.install_began, self.watching = report.session, began, False
         self._trace.note(_NAME, f"has installed session {report.session}")
         ready, self._ready = self._ready, None
         if ready is not None:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of packets between workers and switches: each frame is read once for all."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, Kind
 from switchgnn.virtual.checks.check import Check, SwitchCheck
@@ -24,13 +25,24 @@ class PacketCheck(Check):
 
     Attributes:
         takes, gives: the kinds that it looks at.
+        takes_of_others: the kinds of packets of other sessions that it looks at.
     """
 
     takes: frozenset[Kind] = frozenset()
     gives: frozenset[Kind] = frozenset()
+    takes_of_others: frozenset[Kind] = frozenset()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
         """Note a sound packet that comes from a worker.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+
+    def took_of_another_session(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note a sound packet of another session that comes from a worker.
 
         Args:
             switch: where.
@@ -63,7 +75,21 @@ class PacketCheck(Check):
 
 
 # What looks at packets, by their kinds.
-Looks = Mapping[int, list[Callable[[VirtualSwitch, int, Packet], None]]]
+Looks = dict[int, list[Callable[[VirtualSwitch, int, Packet], None]]]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How packets of one direction are read.
+
+    Attributes:
+        this_session, other_sessions: who looks at them.
+        heeded: whether anybody but a check heeds one.
+    """
+
+    this_session: Looks
+    other_sessions: Looks
+    heeded: Callable[[Packet], bool]
 
 
 class PacketReader(SwitchCheck):
@@ -75,12 +101,15 @@ class PacketReader(SwitchCheck):
 
     def __init__(self, checks: Sequence[PacketCheck]) -> None:
         self._checks = checks
-        self._takes: Looks = {
-            int(kind): [c.took for c in checks if kind in c.takes] for kind in Kind
+        taken: Looks = {int(kind): [c.took for c in checks if kind in c.takes] for kind in Kind}
+        of_others: Looks = {
+            int(kind): [c.took_of_another_session for c in checks if kind in c.takes_of_others]
+            for kind in Kind
         }
-        self._gives: Looks = {
-            int(kind): [c.gave for c in checks if kind in c.gives] for kind in Kind
-        }
+        given: Looks = {int(kind): [c.gave for c in checks if kind in c.gives] for kind in Kind}
+        self._taken = _Reading(taken, of_others, is_sound)
+        # What another worker has wrapped otherwise is forwarded, and heeded by nobody.
+        self._given = _Reading(given, {}, is_wrapped)
         self._session = -1
 
     def begin(self, scene: Scene) -> None:
@@ -107,7 +136,7 @@ class PacketReader(SwitchCheck):
         """
         worker = self._ends.get((switch.number, port))
         if worker is not None:
-            self._read(self._takes, is_sound, switch, worker, frames)
+            self._read(self._taken, switch, worker, frames)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         """Read what leaves for a worker.
@@ -119,23 +148,19 @@ class PacketReader(SwitchCheck):
         """
         worker = self._ends.get((switch.number, port))
         if worker is not None:
-            # What another worker has wrapped otherwise is forwarded, and heeded by nobody.
-            self._read(self._gives, is_wrapped, switch, worker, frames)
+            self._read(self._given, switch, worker, frames)
 
     def _read(
-        self,
-        looks: Looks,
-        heeded: Callable[[Packet], bool],
-        switch: VirtualSwitch,
-        worker: int,
-        frames: list[bytes],
+        self, reading: _Reading, switch: VirtualSwitch, worker: int, frames: list[bytes]
     ) -> None:
-        """Let those look at this session's packets who look at their kinds."""
+        """Let those look at packets who look at their kinds, most at this session's only."""
         for frame in frames:
-            if looking := looks.get(kind_in(frame)):
+            kind = kind_in(frame)
+            if looking := reading.this_session.get(kind):
                 packet = read_packet(frame)
-                session = packet.session_and_round >> _SESSION_SHIFT
-                if session == self._session and heeded(packet):
+                if packet.session_and_round >> _SESSION_SHIFT != self._session:
+                    looking = reading.other_sessions.get(kind, [])
+                if looking and reading.heeded(packet):
                     for look in looking:
                         look(switch, worker, packet)
 

@@ -15,15 +15,16 @@ _OUTCOME = ".outcome"
 class SourcesOnce(PacketCheck):
     """Compares how many features a switch has let through with the different ones that came."""
 
-    takes = frozenset({Kind.FEATURE})
+    takes = takes_of_others = frozenset({Kind.FEATURE})
 
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
         super().begin(scene)
-        part = scene.subject.plan.switch
-        self._owner = dict(
-            zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
-        )
+        self._sources = {
+            source
+            for part in (subject.plan.switch for subject in scene.served)
+            for source in zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
+        }
         self._before = dict.fromkeys(range(len(scene.switches)), 0)
         self._here: dict[int, set[tuple[int, int, int, int]]] = {
             switch.number: set() for switch in scene.switches
@@ -43,10 +44,21 @@ class SourcesOnce(PacketCheck):
             worker: whose port it comes through.
             packet: it.
         """
-        if not packet.resent and self._owner.get(packet.source) == worker:
+        if not packet.resent and (packet.source, worker) in self._sources:
             self._here[switch.number].add(
                 (packet.session_and_round, packet.block, packet.fragment, packet.source)
             )
+
+    def took_of_another_session(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note a feature that a switch takes which has come back with another plan.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if self.scene.has_relapsed(switch.number):
+            self.took(switch, worker, packet)
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Compare, and forget what the switch forgets."""
