@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much may be in flight, and how fast: DCQCN in spirit.
+"""How much may be in flight, and how fast: DCTCP's cut by the share of what came marked.
 
-A mark halves the window, at most once per round trip. Afterwards half of what is
-missing to the old window comes back per round trip, five times; then the window grows
-by a constant (Zhu et al., SIGCOMM 2015, section 3.1: fast recovery, then additive
-increase). The window matters as much as the rate, because a software switch's queues
+Once per window of features that came through, the window shrinks by half of the share of them that
+came marked, and grows by a constant (Alizadeh et al., SIGCOMM 2010, with a gain of 1: the share is
+taken over the sums of all workers, which are many). Before the first mark or loss it doubles
+instead. The window matters as much as the rate, because a software switch's queues
 are short; the rate follows from it, so that a window does not leave as one burst.
 """
 
@@ -15,9 +15,9 @@ from switchgnn.host.round_trip import RoundTrip
 # In features. TCP grows by one segment of 1,448 bytes per round trip; a sender that grows
 # by one feature of 188 bytes starves beside it.
 SEGMENT = 8.0
-_RECOVERY_STEPS = 5
 _BURST = 8.0
-_FIRST_WINDOW = 16.0
+# What every ring holds.
+_SAFE_WINDOW = 16.0
 # Above 1, so that it is the window that limits when the round trip is overestimated.
 _RATE_GAIN = 1.25
 
@@ -32,7 +32,7 @@ class Congestion:
 
     Attributes:
         window: features that may be in flight.
-        cuts: how often it was halved.
+        cuts: how often it was narrowed.
     """
 
     def __init__(self, pace: Pace, round_trip: RoundTrip, segment: float = SEGMENT) -> None:
@@ -41,11 +41,12 @@ class Congestion:
         self._widest = float(pace.window)
         self._narrowest = float(pace.group_size)
         self._round_trip = round_trip
-        self.window = min(self._widest, _FIRST_WINDOW) if self._controlled else self._widest
+        first = min(self._widest, float(pace.first_window))
+        self.window = first if self._controlled else self._widest
+        self._opening = self.window < self._widest
         self.cuts = 0
-        self._target = self.window
-        self._steps = 0
         self._acknowledged = 0
+        self._marked = 0.0
         self._last_cut = float("-inf")
         self._tokens = _BURST
         self._refilled = float("-inf")
@@ -79,36 +80,34 @@ class Congestion:
         return (1 - self._tokens) / rate
 
     def acknowledged(self, features: int) -> None:
-        """Grow, once for each window of features that came through unmarked."""
+        """Take note of features that came through; for each window of them adapt it."""
         self._acknowledged += features
         if not self._controlled or self._acknowledged < self.window:
             return
-        self._acknowledged = 0
-        if not self.cuts:
-            self._target = min(self._widest, 2 * self.window)
-            self.window = self._target
-            return
-        self._steps += 1
-        if self._steps > _RECOVERY_STEPS:
-            self._target = min(self._widest, self._target + self._segment)
-        self.window = (self.window + self._target) / 2
+        share = min(1.0, self._marked / self._acknowledged)
+        self._acknowledged, self._marked = 0, 0.0
+        if share > 0:
+            self.cuts += 1
+            self._opening = False
+        cut = self.window * (1 - share / 2)
+        grown = cut + (self.window if self._opening else self._segment)
+        self.window = min(self._widest, max(self._narrowest, grown))
+
+    def marked(self, features: float) -> None:
+        """Take note that so many of the features, or sums that stand for so many, came marked."""
+        self._marked += features
 
     def lost(self, now: float) -> None:
-        """Halve when features did not arrive, unless the window is one that every ring holds.
+        """Halve when features did not arrive, at most once per round trip.
 
-        BMv2 loses what does not fit the ring of a port, without a mark; a narrower
-        window loses packets for other reasons.
+        BMv2 loses what does not fit the ring of a port, without a mark; a window that every ring
+        holds loses packets for other reasons.
         """
-        if self.window > _FIRST_WINDOW:
-            self.slow_down(now)
-
-    def slow_down(self, now: float) -> None:
-        """Halve: a packet came marked, here or at another worker."""
-        if not self._controlled or now - self._last_cut < self._round_trip.smoothed:
+        soon = now - self._last_cut < self._round_trip.smoothed
+        if not self._controlled or soon or self.window <= _SAFE_WINDOW:
             return
         self._last_cut = now
         self.cuts += 1
-        self._target = self.window
+        self._opening = False
         self.window = max(self._narrowest, self.window / 2)
-        self._steps = 0
-        self._acknowledged = 0
+        self._acknowledged, self._marked = 0, 0.0

@@ -36,9 +36,17 @@ class RoundTrip:
             return max(_INITIAL, self._shortest)
         return min(_LONGEST, max(self._shortest, self._smoothed + 4 * self._deviation))
 
-    def backed_off(self, attempts: int) -> float:
-        """Return the time-out after this number of attempts: doubled each time, within bounds."""
-        return float(min(_LONGEST, self.timeout * 2 ** min(attempts, 10)))
+    def backed_off(self, attempts: int, *, bounded: bool = True) -> float:
+        """Return the time-out after this number of attempts: doubled each time, within bounds.
+
+        Args:
+            attempts: how many.
+            bounded: also from below; not where a packet came marked, see receiver.py.
+        """
+        timeout = self.timeout
+        if not bounded and self._smoothed is not None:
+            timeout = min(timeout, self._smoothed + 4 * self._deviation)
+        return float(min(_LONGEST, timeout * 2 ** min(attempts, 10)))
 
     def answered(self, attempts: int) -> int:
         """Return the attempts to back off from after the answer "not yet".

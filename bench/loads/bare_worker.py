@@ -22,14 +22,13 @@ _NEVER = 60.0
 class BareSender(FeatureSender):
     """Takes each acknowledgement as one of the whole group."""
 
-    def take_ack(self, group: int, count: int, now: float, *, marked: bool = False) -> bool:
+    def take_ack(self, group: int, count: int, now: float) -> bool:
         """Open the window.
 
         Args:
             group: which one the switch has.
             count: ignored.
             now: the time, in seconds of the endpoint's clock.
-            marked: whether the window may not grow.
 
         Returns:
             Whether it is news.
@@ -41,8 +40,7 @@ class BareSender(FeatureSender):
         self._measure(group, now)
         self._waiting.discard(group)
         self._confirmed += size
-        if not marked:
-            self._congestion.acknowledged(size)
+        self._congestion.acknowledged(size)
         return True
 
     def repeat_what_is_late(self, now: float) -> None:

@@ -255,7 +255,6 @@ class Outbox:
         self._tally.acks_received += 1
         if packet.marked:
             self._tally.slowed += 1
-            self._congestion.slow_down(now)
         group.attempts = 0
         answered = packet.question == group.question
         if answered and group.in_flight:
@@ -364,8 +363,9 @@ class Outbox:
         if not group.in_flight:
             # Open again when more of it has come and leaves.
             del self._open[group.key]
-        if not marked:
-            self._congestion.acknowledged(count)
+        if marked:
+            self._congestion.marked(count)
+        self._congestion.acknowledged(count)
         return True
 
     def _send_again(self, group: _Group, packet: Packet, now: float) -> None:

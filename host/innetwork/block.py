@@ -156,6 +156,8 @@ class BlockExchange:
         if (header.round, header.block_id, header.fragment) != under_way.place:
             self._tally.late += 1
             return False
+        if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
+            receiver.note_mark()
         if header.kind is Kind.SUM:
             return receiver.take_sum(header, frame, now)
         if header.kind is Kind.FEATURE:
@@ -163,7 +165,7 @@ class BlockExchange:
             return take(header, frame, now)
         if header.kind is Kind.ACK:
             self._tally.heard += 1
-            return sender.take_ack(header.feature_group, header.count, now, marked=header.ecn)
+            return sender.take_ack(header.feature_group, header.count, now)
         if header.kind is Kind.MISSING:
             self._tally.heard += 1
             return receiver.take_missing(header, now)

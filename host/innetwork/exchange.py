@@ -22,7 +22,7 @@ from switchgnn.host.innetwork.errors import (
 from switchgnn.host.innetwork.expected_traffic import expected_traffic
 from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
 from switchgnn.host.innetwork.inbox import Inbox
-from switchgnn.host.innetwork.notice import Notifier
+from switchgnn.host.innetwork.notice import Notifier, features_per_sum
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.innetwork.sums.receiver import SumReceiver
@@ -142,8 +142,9 @@ class InNetworkExchange:
         self._round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
-        inbox = Inbox(endpoint, self._responder, Notifier(endpoint))
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
+        notifier = Notifier(endpoint, features_per_sum(manifest, self._schedules))
+        inbox = Inbox(endpoint, self._responder, notifier)
         self._sieves = sieves(self._schedules)
         self._barrier = Barrier(
             endpoint,

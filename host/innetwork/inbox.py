@@ -27,14 +27,12 @@ class Inbox:
     Args:
         endpoint: whose packets.
         responder: answers fetches.
-        notifier: tells the others of marks.
+        notifier: tells the others of marks, and hears of theirs.
     """
 
     def __init__(self, endpoint: Endpoint, responder: Responder, notifier: Notifier) -> None:
         self._link = endpoint.link
         self._session = endpoint.session & SESSION_MASK
-        self._congestion = endpoint.congestion
-        self._clock = endpoint.clock
         self._tally = endpoint.tally
         self._responder = responder
         self._notifier = notifier
@@ -76,13 +74,12 @@ class Inbox:
         return None if header.kind is Kind.NOTICE else (header, frame)
 
     def _heed(self, header: Header) -> None:
-        self._congestion.slow_down(self._clock.now())
         if header.kind is Kind.NOTICE:
             self._tally.noticed += 1
+            self._notifier.take(header)
         if header.ecn:
             self._tally.marked += 1
-            if header.kind is not Kind.NOTICE:
-                self._notifier.notify(header)
+            self._notifier.notify(header)
 
     def keep(self, packet: Packet) -> None:
         """Keep a packet that is not for now."""

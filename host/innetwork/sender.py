@@ -87,14 +87,13 @@ class FeatureSender:
         # What the window has no room for waits for an acknowledgement.
         return burst < ready
 
-    def take_ack(self, group: int, count: int, now: float, *, marked: bool = False) -> bool:
+    def take_ack(self, group: int, count: int, now: float) -> bool:
         """Take an acknowledgement.
 
         Args:
             group: of which group.
             count: how many of its features the switch has let through.
             now: the time, in seconds of the endpoint's clock.
-            marked: whether it came with a mark.
 
         Returns:
             Whether it is news.
@@ -115,8 +114,7 @@ class FeatureSender:
             self._doubtful[group] = now - first
         self._waiting.discard(group)
         self._confirmed += size
-        if not marked:
-            self._congestion.acknowledged(size)
+        self._congestion.acknowledged(size)
         return True
 
     def repeat_what_is_late(self, now: float) -> None:

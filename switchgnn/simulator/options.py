@@ -53,8 +53,15 @@ class NetworkOptions:
 
     @property
     def pace(self) -> Pace:
-        """Return the bounds on sending as `host/` takes them."""
-        return Pace(window=self.window, congestion_control=self.congestion_control)
+        """Return the bounds on sending as `host/` takes them.
+
+        Windows are open, as exchanges before this one leave them where nothing is marked.
+        """
+        return Pace(
+            window=self.window,
+            first_window=self.window,
+            congestion_control=self.congestion_control,
+        )
 
     def words(self, data_frame_bytes: int = FEATURE_FRAME_BYTES) -> dict[str, object]:
         """Return what the models are told, by name.

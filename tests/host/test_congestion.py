@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Window and rate: halved once per round trip, grown by a segment; all workers are told."""
+"""Window and rate: cut by the share that came marked, grown by a segment; all workers are told."""
 
 import pytest
 from hypothesis import given
@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.notice import Notifier
+from switchgnn.host.innetwork.notice import Notifier, features_per_sum
+from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Header, Kind, unpack_header
+from switchgnn.planner import Direction, build_plan, load_graph
 from tests.host.addresses import ADDRESSES
 from tests.support.hand_clock import HandClock
 
@@ -27,6 +29,17 @@ def round_trip():
     return made
 
 
+def windows(congestion, shares):
+    """The window after each window of features of which such a share came marked."""
+    after = []
+    for share in shares:
+        whole = -(-congestion.window // 1)
+        congestion.marked(share * whole)
+        congestion.acknowledged(int(whole))
+        after.append(congestion.window)
+    return after
+
+
 def opened(round_trip, window=128):
     """A control that has opened its window."""
     congestion = Congestion(Pace(window=window), round_trip)
@@ -37,42 +50,84 @@ def opened(round_trip, window=128):
 
 def test_before_the_first_mark_the_window_doubles(round_trip):
     congestion = Congestion(Pace(window=128), round_trip)
-    windows = []
-    for _ in range(4):
-        windows.append(congestion.window)
-        congestion.acknowledged(int(congestion.window))
-    assert windows == [16, 32, 64, 128]
-    assert congestion.rate is None
+    assert congestion.window == 16
+    assert windows(congestion, [0] * 4) == [32, 64, 128, 128]
+    assert (congestion.rate, congestion.cuts) == (None, 0)
 
 
-def test_a_mark_halves_and_more_marks_in_one_round_trip_do_not(round_trip):
+def test_it_begins_as_wide_as_it_is_told(round_trip):
+    congestion = Congestion(Pace(window=128, first_window=100), round_trip)
+    assert congestion.window == 100
+    assert Congestion(Pace(window=64, first_window=100), round_trip).window == 64
+
+
+def test_after_the_first_mark_or_loss_it_does_not_double(round_trip):
+    marked, lost = (Congestion(Pace(window=512), round_trip) for _ in range(2))
+    assert windows(marked, [0, 1 / 32, 0]) == [32, 32 * (1 - 1 / 64) + SEGMENT, 39.5 + SEGMENT]
+    assert windows(lost, [0]) == [32]
+    lost.lost(1.0)
+    assert windows(lost, [0]) == [16 + SEGMENT]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.125, 0.5, 1.0])
+def test_it_is_cut_by_half_of_the_share_that_came_marked(round_trip, share):
     congestion = opened(round_trip)
-    for at in (1.0, 1.0 + ROUND_TRIP / 3, 1.0 + ROUND_TRIP / 2):
-        congestion.slow_down(at)
-    assert (congestion.window, congestion.cuts) == (64, 1)
-    assert congestion.rate == pytest.approx(1.25 * 64 / ROUND_TRIP)
-    congestion.slow_down(1.0 + 1.5 * ROUND_TRIP)
-    assert (congestion.window, congestion.cuts) == (32, 2)
+    assert windows(congestion, [share]) == [min(128, 128 * (1 - share / 2) + SEGMENT)]
+    assert congestion.cuts == (share > 0)
 
 
-def test_half_of_what_is_missing_comes_back_then_a_segment_per_round_trip(round_trip):
+def test_marks_count_once_whenever_they_come_within_a_window(round_trip):
+    """Told in one piece or feature by feature, the share is the same."""
+    at_once, one_by_one = (opened(round_trip) for _ in range(2))
+    at_once.marked(32)
+    at_once.acknowledged(128)
+    for place in range(128):
+        if place % 4 == 0:
+            one_by_one.marked(1)
+        one_by_one.acknowledged(1)
+    assert at_once.window == one_by_one.window == 128 * (1 - 0.25 / 2) + SEGMENT
+    at_once.acknowledged(int(at_once.window))
+    assert at_once.window == 128
+
+
+def test_more_marks_than_features_are_a_half(round_trip):
+    """They may have been made of features of the window before."""
     congestion = opened(round_trip)
-    congestion.slow_down(1.0)
-    congestion.slow_down(2.0)
-    windows = []
-    for _ in range(7):
-        congestion.acknowledged(128)
-        windows.append(congestion.window)
-    assert windows[:5] == [48, 56, 60, 62, 63]
-    assert windows[5:] == [(63 + 72) / 2, ((63 + 72) / 2 + 80) / 2]
+    assert windows(congestion, [7.0]) == [64 + SEGMENT]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_a_constant_share_leads_to_the_window_of_the_closed_form(round_trip, share):
+    """W = W (1 - F / 2) + 8, so W = 16 / F."""
+    congestion = opened(round_trip, 512)
+    after = windows(congestion, [share] * 400)
+    assert after[-1] == pytest.approx(2 * SEGMENT / share, rel=1e-3)
+    # On the way the distance to it shrinks by the same factor each time.
+    limit = 2 * SEGMENT / share
+    assert after[3] - limit == pytest.approx((512 - limit) * (1 - share / 2) ** 4)
+
+
+def test_it_grows_by_a_segment_per_round_trip(round_trip):
+    congestion = opened(round_trip)
+    for at in range(3):
+        congestion.lost(1.0 + at)
+    assert windows(congestion, [0] * 3) == [24, 32, 40]
+    assert congestion.rate == pytest.approx(1.25 * 40 / ROUND_TRIP)
 
 
 def test_it_never_stops(round_trip):
     congestion = opened(round_trip)
-    for at in range(20):
-        congestion.slow_down(1.0 + at)
-    assert congestion.window == Pace(window=128).group_size
-    assert congestion.rate == pytest.approx(1.25 * SEGMENT / ROUND_TRIP)
+    assert windows(congestion, [1.0] * 40)[-1] == pytest.approx(2 * SEGMENT)
+    assert congestion.rate == pytest.approx(1.25 * congestion.window / ROUND_TRIP)
+
+
+def test_losses_in_one_round_trip_halve_once(round_trip):
+    congestion = opened(round_trip)
+    for at in (1.0, 1.0 + ROUND_TRIP / 3, 1.0 + ROUND_TRIP / 2):
+        congestion.lost(at)
+    assert (congestion.window, congestion.cuts) == (64, 1)
+    congestion.lost(1.0 + 1.5 * ROUND_TRIP)
+    assert (congestion.window, congestion.cuts) == (32, 2)
 
 
 def test_loss_narrows_only_what_a_ring_may_not_hold(round_trip):
@@ -85,7 +140,7 @@ def test_loss_narrows_only_what_a_ring_may_not_hold(round_trip):
 def test_the_rate_is_kept_and_tells_how_long_to_wait(round_trip):
     congestion = opened(round_trip)
     for at in range(20):
-        congestion.slow_down(1.0 + at)
+        congestion.lost(1.0 + at)
     rate = congestion.rate
     sent, now = 0, 100.0
     while now < 101.0:
@@ -97,27 +152,36 @@ def test_the_rate_is_kept_and_tells_how_long_to_wait(round_trip):
     assert sent == pytest.approx(rate, rel=0.02, abs=2 * SEGMENT)
 
 
-def test_without_control_marks_change_nothing(round_trip):
+def test_without_control_marks_and_losses_change_nothing(round_trip):
     congestion = Congestion(Pace(window=64, congestion_control=False), round_trip)
-    congestion.slow_down(1.0)
+    assert windows(congestion, [1.0] * 3) == [64] * 3
+    congestion.lost(1.0)
     assert (congestion.window, congestion.rate) == (64, None)
     assert congestion.allowance(10, 1.0) == 54
 
 
-@given(st.lists(st.tuples(st.floats(0.0001, 1.0), st.booleans()), max_size=80), st.integers(1, 500))
+@given(
+    st.lists(
+        st.tuples(st.floats(0.0001, 1.0), st.floats(0, 1e6), st.integers(0, 64), st.booleans()),
+        max_size=80,
+    ),
+    st.integers(1, 500),
+)
 def test_window_and_rate_stay_within_bounds(events, window):
     round_trip = RoundTrip()
     pace = Pace(window=window)
     congestion = Congestion(pace, round_trip)
     now = 1.0
-    for gap, is_mark in events:
+    for gap, marked, came, lost in events:
         now += gap
         round_trip.measured(gap)
-        if is_mark:
-            congestion.slow_down(now)
-        else:
-            congestion.acknowledged(pace.group_size)
-        assert pace.group_size <= congestion.window <= window or congestion.window == 1
+        before = congestion.window
+        congestion.marked(marked)
+        congestion.acknowledged(came)
+        assert before / 2 <= congestion.window <= max(2 * before, before + SEGMENT)
+        if lost:
+            congestion.lost(now)
+        assert pace.group_size <= congestion.window <= window
         assert congestion.rate is None or congestion.rate > 0
         assert 0 <= congestion.allowance(0, now) <= window
 
@@ -132,17 +196,61 @@ class _Wire:
         self.frames.append(bytes(frame))
 
 
-def test_others_are_told_once_per_round_trip(round_trip):
-    clock = HandClock(5.0)
-    wire, tally = _Wire(), InNetworkTally()
-    pace = Pace()
-    congestion = Congestion(pace, round_trip)
-    known = (3, 1, 0, wire, ADDRESSES, pace, round_trip, congestion, tally)
-    notifier = Notifier(Endpoint(*known, clock=clock))
-    for gap in (0.0, ROUND_TRIP / 2, ROUND_TRIP):
+def notifier_at(clock, round_trip, wire, **pace):
+    """A notifier of worker 3 that sends three features for two sums in block 2, and its endpoint."""
+    told = Pace(**pace, first_window=1_000)
+    known = (3, 1, 0, wire, ADDRESSES, told, round_trip)
+    endpoint = Endpoint(*known, Congestion(told, round_trip), InNetworkTally(), clock=clock)
+    return Notifier(endpoint, [1.0, 1.5]), endpoint
+
+
+def test_others_are_told_once_per_round_trip_how_many_came_marked(round_trip):
+    clock, wire = HandClock(5.0), _Wire()
+    notifier, endpoint = notifier_at(clock, round_trip, wire)
+    for gap in (0.0, ROUND_TRIP / 2, ROUND_TRIP / 4, ROUND_TRIP):
         clock.seconds += gap
         notifier.notify(Header(kind=Kind.SUM, dst_id=9, block_id=2, fragment=1, round=7, ecn=True))
-    assert len(wire.frames) == tally.notices == 2
-    header = unpack_header(memoryview(wire.frames[0]))
-    assert (header.kind, header.src_id) == (Kind.NOTICE, 3)
-    assert (header.round, header.block_id, header.fragment) == (7, 2, 1)
+    assert len(wire.frames) == endpoint.tally.notices == 2
+    first, second = (unpack_header(memoryview(frame)) for frame in wire.frames)
+    assert (first.count, second.count) == (1, 3)
+    assert (first.kind, first.src_id) == (Kind.NOTICE, 3)
+    assert (first.round, first.block_id, first.fragment) == (7, 2, 1)
+
+
+def test_only_data_packets_count(round_trip):
+    wire = _Wire()
+    notifier, _ = notifier_at(HandClock(5.0), round_trip, wire)
+    for kind in (Kind.ACK, Kind.ADVANCE, Kind.NOTICE, Kind.MISSING):
+        notifier.notify(Header(kind=kind, block_id=2, ecn=True))
+    assert wire.frames == []
+
+
+def test_a_notice_is_as_if_so_many_features_had_come_marked(round_trip):
+    """20 of the sums of all workers, for each of which this one sends one and a half."""
+    notifier, endpoint = notifier_at(HandClock(5.0), round_trip, _Wire(), window=120)
+    notifier.take(Header(kind=Kind.NOTICE, block_id=2, count=20))
+    endpoint.congestion.acknowledged(120)
+    assert endpoint.congestion.window == 120 * (1 - 20 * 1.5 / 120 / 2) + SEGMENT
+
+
+@pytest.mark.parametrize("block", [0, 3, 65_535])
+def test_a_notice_of_a_block_that_there_is_not_changes_nothing(round_trip, block):
+    notifier, endpoint = notifier_at(HandClock(5.0), round_trip, _Wire(), window=120)
+    notifier.take(Header(kind=Kind.NOTICE, block_id=block, count=65_535))
+    endpoint.congestion.acknowledged(120)
+    assert (endpoint.congestion.window, endpoint.congestion.cuts) == (120, 0)
+
+
+def test_features_per_sum_follow_from_the_plan():
+    """Over all workers and blocks they add up to features over sums."""
+    plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
+    prediction = plan.manifest.direction(Direction.FORWARD).prediction
+    blocks = plan.manifest.blocks
+    ratios = [
+        features_per_sum(plan.manifest, block_schedules(part, ADDRESSES, 8, 1))
+        for part in plan.workers
+    ]
+    assert blocks > 1
+    assert {len(each) for each in ratios} == {blocks}
+    mean = sum(map(sum, ratios)) / blocks
+    assert mean == pytest.approx(sum(prediction.packets_up) / sum(prediction.packets_down))

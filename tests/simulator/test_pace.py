@@ -6,7 +6,6 @@ import pytest
 
 from switchgnn.host import round_trip
 from switchgnn.host.congestion import Congestion
-from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Kind
 from switchgnn.simulator import NetworkOptions, run_simulation
@@ -21,12 +20,12 @@ FEATURES = 2_000
 def replay(options, opened, heard):
     """When the features reach the switch, by the Python of `host/`.
 
-    heard: (picoseconds, whether an ACK or else a NOTICE), as worker 0 gets them.
+    heard: (picoseconds, what a NOTICE tells, or None for an ACK), as worker 0 gets them.
     """
     delay = options.delay * 1e6
     trip = RoundTrip()
-    control = Congestion(Pace(window=options.window), trip)
-    size = Pace(window=options.window).group_size
+    control = Congestion(options.pace, trip)
+    size = options.pace.group_size
     sent, confirmed, free, now = 0, 0, 0.0, opened
     asked, reached, acks = {}, [], 0
     heard = list(heard)
@@ -48,16 +47,17 @@ def replay(options, opened, heard):
         # A token that is a rounding away is there.
         now, due = (now + wait + 1, True) if wait else (float("inf"), True)
         if heard and heard[0][0] <= now:
-            (now, is_ack), due = heard.pop(0), False
+            (now, told), due = heard.pop(0), False
         if due:
             continue
-        if is_ack:
+        if told is None:
             trip.measured((now - asked[acks]) / PICO)
             acks += 1
             confirmed += size
             control.acknowledged(size)
         else:
-            control.slow_down(now / PICO)
+            # Three workers send as many features, and one gets as many sums as all of them.
+            control.marked(told / 3)
 
 
 @pytest.mark.parametrize("threshold", [None, 20, 4])
@@ -70,7 +70,7 @@ def test_features_leave_when_those_of_the_host_would(threshold, monkeypatch):
     run = run_simulation(scene(4, [Row(3, 1)] * (3 * FEATURES), packets), options, trace=True)
     reached = [at for at, worker, _ in arrivals(run, Kind.FEATURE, at_switch=True) if not worker]
     heard = [
-        (each.picoseconds, each.kind == Kind.ACK)
+        (each.picoseconds, None if each.kind == Kind.ACK else each.count)
         for each in run.trace
         if not each.at_switch and each.worker == 0 and each.kind in (Kind.ACK, Kind.NOTICE)
     ]

@@ -110,6 +110,7 @@ class SumReceiver:
         self._late: deque[int] = deque()
         self._unanswered: set[int] = set()
         self._lossy = False
+        self._marked = False
         self._quiet_since = 0.0
         self._began = began
         self._grew_at = began
@@ -271,6 +272,14 @@ class SumReceiver:
             if not doubt.awaited:
                 self._add_up(place, now)
 
+    def note_mark(self) -> None:
+        """Note that the queue to this worker was long.
+
+        What does not come is then lost there rather than late, and the shortest time-out, which is
+        for software that is slow, does not hold.
+        """
+        self._marked = self._endpoint.pace.congestion_control
+
     def ask_for_what_is_late(self, now: float) -> bool:
         """Recall or fetch when nothing has come for a while; tell whether it was so."""
         if self._quiet_since == 0.0:
@@ -309,7 +318,7 @@ class SumReceiver:
 
     def _patience(self, now: float) -> float:
         share = min(_LONGEST_QUIET, _RECALL_SHARE * (now - self._began))
-        return max(share, self._round_trip.backed_off(self._attempts))
+        return max(share, self._round_trip.backed_off(self._attempts, bounded=not self._marked))
 
     def _ask(self, place: int) -> int:
         doubt = self._doubt(place)

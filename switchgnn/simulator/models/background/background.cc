@@ -25,7 +25,7 @@ FlowPace(const PaceOptions& workers)
     pace.group = 1;
     pace.congestion_control = true;
     pace.round_trip = 2 * workers.round_trip;
-    pace.first_window = kFirstWindow;
+    pace.first_window = pace.safe_window = kFirstWindow;
     pace.segment = 1;
     return pace;
 }

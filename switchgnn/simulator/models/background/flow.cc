@@ -97,19 +97,13 @@ void
 Flow::Receive(const Packet& packet, uint32_t, Picoseconds now)
 {
     congestion_.Measured(now - packet.asked);
-    if (packet.ecn)
-    {
-        congestion_.SlowDown(now);
-    }
     if (!Confirm(packet.id))
     {
         return;
     }
     attempts_ = 0;
-    if (!packet.ecn)
-    {
-        congestion_.Acknowledged(1);
-    }
+    congestion_.Marked(packet.ecn ? 1 : 0);
+    congestion_.Acknowledged(1);
     if (++confirmed_ == frames_)
     {
         timer_->Stop();

@@ -30,6 +30,14 @@ class Schedule
     Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments, uint32_t together);
 
     Share ShareOf(uint32_t worker, uint32_t block) const;
+
+    /// How many packets a worker sends in a block for each sum that leaves in a block on average.
+    double PacketsPerSum(uint32_t worker, uint32_t block) const
+    {
+        const double sums = static_cast<double>(row_expected_.size() * together) / blocks;
+        return static_cast<double>(ShareOf(worker, block).packets) / sums;
+    }
+
     /// The rows of the worker's fullest block.
     uint64_t RowsOf(uint32_t worker) const;
     /// Set what each row of the worker's misses at the beginning of a block.

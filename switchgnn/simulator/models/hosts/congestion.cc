@@ -9,7 +9,6 @@
 namespace
 {
 // The names and values are those of host/congestion.py.
-constexpr int kRecoverySteps = 5;
 constexpr double kBurst = 8;
 constexpr double kRateGain = 1.25;
 } // namespace
@@ -18,7 +17,7 @@ Congestion::Congestion(const PaceOptions& options)
     : options_(options),
       window_(options.congestion_control ? std::min<double>(options.window, options.first_window)
                                          : options.window),
-      target_(window_),
+      opening_(window_ < options.window),
       tokens_(kBurst),
       round_trip_(2 * options.round_trip, options.shortest_timeout)
 {
@@ -83,18 +82,22 @@ Congestion::Acknowledged(uint32_t features)
     {
         return;
     }
-    acknowledged_ = 0;
-    const double widest = options_.window;
-    if (cuts_ == 0)
+    const double share = std::min(1.0, marked_ / acknowledged_);
+    acknowledged_ = marked_ = 0;
+    if (share > 0)
     {
-        target_ = window_ = std::min(widest, 2 * window_);
-        return;
+        ++cuts_;
+        opening_ = false;
     }
-    if (++steps_ > kRecoverySteps)
-    {
-        target_ = std::min(widest, target_ + options_.segment);
-    }
-    window_ = (window_ + target_) / 2;
+    const double cut = window_ * (1 - share / 2);
+    const double grown = cut + (opening_ ? window_ : options_.segment);
+    window_ = std::clamp<double>(grown, options_.group, options_.window);
+}
+
+void
+Congestion::Marked(double features)
+{
+    marked_ += features;
 }
 
 void
@@ -104,26 +107,17 @@ Congestion::Measured(Picoseconds round_trip)
 }
 
 void
-Congestion::SlowDown(Picoseconds now)
+Congestion::Lost(Picoseconds now)
 {
-    if (!options_.congestion_control || (cut_ && now - last_cut_ < Smoothed()))
+    const bool soon = cut_ && now - last_cut_ < Smoothed();
+    if (!options_.congestion_control || soon || window_ <= options_.safe_window)
     {
         return;
     }
     cut_ = true;
     last_cut_ = now;
     ++cuts_;
-    target_ = window_;
+    opening_ = false;
     window_ = std::max<double>(options_.group, window_ / 2);
-    steps_ = 0;
-    acknowledged_ = 0;
-}
-
-void
-Congestion::Lost(Picoseconds now)
-{
-    if (window_ > options_.first_window)
-    {
-        SlowDown(now);
-    }
+    acknowledged_ = marked_ = 0;
 }

@@ -8,6 +8,8 @@
 #include "base/units.h"
 #include "hosts/round_trip.h"
 
+#include <limits>
+
 struct PaceOptions
 {
     /// Features in flight at most.
@@ -23,9 +25,11 @@ struct PaceOptions
     /// Whether packets can be lost; nobody keeps time-outs otherwise.
     bool losses = false;
     Picoseconds shortest_timeout = 0;
-    /// Packets of the first window, and those by which a window that was cut grows in the end.
-    double first_window = 16;
+    /// Packets of the first window, which doubles until packets come marked; by how many a window
+    /// grows in a round trip; and the window that losses do not narrow.
+    double first_window = std::numeric_limits<double>::infinity();
     double segment = 8;
+    double safe_window = 16;
 };
 
 class Congestion
@@ -38,10 +42,11 @@ class Congestion
     void Sent(uint32_t features);
     /// The time until the rate lets the next feature go; 0 when it is not the rate that limits.
     Picoseconds Wait(uint64_t in_flight) const;
+    /// Take note of packets that came through; for each window of them adapt it.
     void Acknowledged(uint32_t features);
+    /// Take note that so many of them, or sums that stand for so many, came marked.
+    void Marked(double features);
     void Measured(Picoseconds round_trip);
-    /// Halve: a packet came marked, here or at another worker.
-    void SlowDown(Picoseconds now);
     /// Halve when packets did not arrive, unless the window is narrow.
     void Lost(Picoseconds now);
 
@@ -67,10 +72,10 @@ class Congestion
 
     PaceOptions options_;
     double window_;
-    double target_;
+    bool opening_;
     uint64_t cuts_ = 0;
-    int steps_ = 0;
     double acknowledged_ = 0;
+    double marked_ = 0;
     bool cut_ = false;
     Picoseconds last_cut_ = 0;
     double tokens_;

@@ -112,17 +112,11 @@ Peer::Acknowledge(const Packet& packet, Picoseconds now)
 void
 Peer::TakeAck(const Packet& packet, Picoseconds now)
 {
-    if (packet.ecn)
-    {
-        congestion_.SlowDown(now);
-    }
     congestion_.Measured(now - packet.asked);
     const uint32_t confirmed = resender_ ? Confirmed(packet, now) : packet.count;
     confirmed_ += confirmed;
-    if (!packet.ecn)
-    {
-        congestion_.Acknowledged(confirmed);
-    }
+    congestion_.Marked(packet.ecn ? confirmed : 0);
+    congestion_.Acknowledged(confirmed);
     SendSome(now);
 }
 

@@ -26,6 +26,7 @@ void
 Recaller::Begin(Picoseconds now)
 {
     Stop();
+    marked_ = false;
     began_ = now;
 }
 
@@ -106,5 +107,5 @@ Picoseconds
 Recaller::Due(Picoseconds now) const
 {
     const Picoseconds share = (now - began_) / kRecallShare;
-    return quiet_since_ + std::max(share, round_trip_.BackedOff(attempts_));
+    return quiet_since_ + std::max(share, round_trip_.BackedOff(attempts_, !marked_));
 }

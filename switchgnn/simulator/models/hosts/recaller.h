@@ -34,6 +34,13 @@ class Recaller
     void Begin(Picoseconds now);
     /// The worker's own features are through, and sums are missing.
     void Wait(Picoseconds now);
+    /// A packet came marked: the queue was long, so what does not come is lost there rather than
+    /// late, and the shortest time-out, which is for hosts that are slow, does not hold.
+    void Marked()
+    {
+        marked_ = true;
+    }
+
     /// A sum came.
     void Heard(Picoseconds now);
     /// The switch says that a sum is not complete.
@@ -52,6 +59,7 @@ class Recaller
     Picoseconds began_ = 0;
     Picoseconds quiet_since_ = 0;
     bool waiting_ = false;
+    bool marked_ = false;
     int attempts_ = 0;
     int in_vain_ = 0;
     std::vector<uint32_t> to_ask_;

@@ -36,11 +36,12 @@ class RoundTrip
     }
 
     /// The time-out after a number of attempts: it doubles with each, within bounds.
-    Picoseconds BackedOff(int attempts) const
+    /// bounded: also from below.
+    Picoseconds BackedOff(int attempts, bool bounded = true) const
     {
         const double first = smoothed_ + 4 * deviation_;
         const Picoseconds longest = kLongest * shortest_;
-        if (!measured_ || first < static_cast<double>(shortest_))
+        if (!measured_ || (bounded && first < static_cast<double>(shortest_)))
         {
             return std::min(longest, shortest_ << std::min(attempts, kMostDoublings));
         }

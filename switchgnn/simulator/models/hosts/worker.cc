@@ -4,6 +4,12 @@
 #include "hosts/worker.h"
 
 #include <algorithm>
+#include <limits>
+
+namespace
+{
+constexpr uint32_t kMostTold = std::numeric_limits<uint16_t>::max();
+} // namespace
 
 Worker::Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace)
     : Host(worker, pace),
@@ -50,17 +56,30 @@ Worker::Receive(const Packet& packet, uint32_t, Picoseconds now)
 void
 Worker::Heed(const Packet& packet, Picoseconds now)
 {
-    if (packet.ecn || packet.kind == Kind::NOTICE)
+    if (packet.kind == Kind::NOTICE)
     {
-        congestion_.SlowDown(now);
+        congestion_.Marked(packet.count * schedule_.PacketsPerSum(worker_, block_));
+        return;
     }
-    const bool soon = notified_ && now - last_notice_ < congestion_.Smoothed();
-    if (packet.ecn && packet.kind != Kind::NOTICE && !soon)
+    const bool data = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
+    if (!packet.ecn || !data)
+    {
+        return;
+    }
+    ++untold_;
+    if (recaller_ && pace_.congestion_control)
+    {
+        recaller_->Marked();
+    }
+    if (!notified_ || now - last_notice_ >= congestion_.Smoothed())
     {
         notified_ = true;
         last_notice_ = now;
         ++notices_;
-        up_->Send({.kind = Kind::NOTICE, .worker = static_cast<uint16_t>(worker_)}, now);
+        Packet notice{.kind = Kind::NOTICE, .worker = static_cast<uint16_t>(worker_)};
+        notice.count = static_cast<uint16_t>(std::min(untold_, kMostTold));
+        up_->Send(notice, now);
+        untold_ = 0;
     }
 }
 
@@ -125,10 +144,7 @@ Worker::TakeAck(const Packet& packet, Picoseconds now)
 {
     congestion_.Measured(now - packet.asked);
     confirmed_ += GroupSize(packet.group);
-    if (!packet.ecn)
-    {
-        congestion_.Acknowledged(GroupSize(packet.group));
-    }
+    congestion_.Acknowledged(GroupSize(packet.group));
     acknowledged_[packet.group] = true;
     while (first_waiting_ < acknowledged_.size() && acknowledged_[first_waiting_])
     {

@@ -85,6 +85,8 @@ class Worker : public Host, public Expectant
     bool notified_ = false;
     Picoseconds last_notice_ = 0;
     uint64_t notices_ = 0;
+    // Data packets that came marked since the last notice.
+    uint32_t untold_ = 0;
     uint64_t parts_received_ = 0;
     // Only where packets can be lost.
     std::optional<Recaller> recaller_;

@@ -40,7 +40,7 @@ struct Packet
     /// The worker that sent it, or, if a switch made it, the worker that gets it.
     uint16_t worker = 0;
     /// FEATURE, SUM: contributions in it. ACK, and FEATURE between hosts: frames it confirms.
-    /// BACKGROUND: bytes.
+    /// NOTICE: data packets that came marked. BACKGROUND: bytes.
     uint16_t count = 1;
     /// FEATURE: its place among all packets. SUM, and FEATURE that overflowed: the row of the
     /// destination. RECALL, MISSING: that row. Between hosts: the receiver. BACKGROUND and its

@@ -35,6 +35,6 @@ CompletingLeaf::Send(const Packet& packet, uint32_t worker, Picoseconds now)
 void
 CompletingLeaf::Notice(const Packet& packet, Picoseconds now)
 {
-    TellAll(Kind::NOTICE, now);
-    uplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE, .worker = packet.worker}, now);
+    TellAll(packet, now);
+    uplinks_.SendTo(kBarrierSpine, packet, now);
 }

@@ -42,7 +42,7 @@ AddingLeaf::Receive(const Packet& packet, uint32_t port, Picoseconds now)
         Advance(now);
         break;
     case Kind::NOTICE:
-        TellAll(Kind::NOTICE, now);
+        TellAll(packet, now);
         break;
     default:
         break;
@@ -97,5 +97,5 @@ ProgramLeaf::Send(const Packet& packet, uint32_t worker, Picoseconds now)
 void
 ProgramLeaf::Notice(const Packet& packet, Picoseconds now)
 {
-    uplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE, .worker = packet.worker}, now);
+    uplinks_.SendTo(kBarrierSpine, packet, now);
 }

@@ -41,11 +41,11 @@ Spine::Collect(Picoseconds now)
 }
 
 void
-Spine::Notice(const Packet&, Picoseconds now)
+Spine::Notice(const Packet& notice, Picoseconds now)
 {
     for (Link* down : down_)
     {
-        down->Send({.kind = Kind::NOTICE}, now);
+        down->Send(notice, now);
     }
 }
 
@@ -73,7 +73,7 @@ RelayingSpine::Notice(const Packet& notice, Picoseconds now)
     {
         if (leaf != tier_.LeafOf(notice.worker))
         {
-            down_[leaf]->Send({.kind = Kind::NOTICE}, now);
+            down_[leaf]->Send(notice, now);
         }
     }
 }

@@ -164,14 +164,16 @@ AddingSwitch::Advance(Picoseconds now)
     {
         left_sums_->Clear();
     }
-    TellAll(Kind::ADVANCE, now);
+    TellAll({.kind = Kind::ADVANCE}, now);
 }
 
 void
-AddingSwitch::TellAll(Kind kind, Picoseconds now)
+AddingSwitch::TellAll(const Packet& told, Picoseconds now)
 {
     for (uint32_t place = 0; place < down_.size(); ++place)
     {
-        down_[place]->Send({.kind = kind, .worker = static_cast<uint16_t>(WorkerAt(place))}, now);
+        Packet packet = told;
+        packet.worker = static_cast<uint16_t>(WorkerAt(place));
+        down_[place]->Send(packet, now);
     }
 }

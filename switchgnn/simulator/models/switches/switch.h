@@ -62,9 +62,9 @@ class AddingSwitch : public Switch
     virtual void Done(Picoseconds now);
 
     /// A worker has got a marked packet.
-    virtual void Notice(const Packet&, Picoseconds now)
+    virtual void Notice(const Packet& packet, Picoseconds now)
     {
-        TellAll(Kind::NOTICE, now);
+        TellAll(packet, now);
     }
 
     /// Add what a packet carries to a row; tell whether something left.
@@ -89,7 +89,8 @@ class AddingSwitch : public Switch
         return place;
     }
 
-    void TellAll(Kind kind, Picoseconds now);
+    /// Tell all workers that are attached here.
+    void TellAll(const Packet& told, Picoseconds now);
 
     Adder adder_;
 
