@@ -176,15 +176,60 @@ def test_many_to_one_queues_at_the_switch():
     assert run.max_port_queue_bytes == 3 * 188
 
 
-def test_what_finds_a_long_queue_is_marked_and_slows_everybody_down():
-    """The third of three sums finds two; its receiver tells all workers, who halve."""
+def test_what_finds_a_long_queue_is_marked_and_all_are_told():
+    """The third of three sums finds two; its receiver tells all workers that it was one."""
     rows = [Row(2, 2), Row(2, 2), Row(2, 2)]
     setup = scene(3, rows, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
     assert simulated(setup, ecn_threshold=2).marked == 0
-    run = simulated(setup, ecn_threshold=1)
-    assert (run.marked, run.notices, run.window_cuts) == (1, (0, 0, 1), 3)
-    run = simulated(setup, ecn_threshold=1, congestion_control=False)
-    assert (run.marked, run.notices, run.window_cuts) == (1, (0, 0, 1), 0)
+    for control in (True, False):
+        run = simulated(setup, ecn_threshold=1, congestion_control=control)
+        assert (run.marked, run.notices) == (1, (0, 0, 1))
+        heard = THERE + 3 * FEATURE + DELAY + 2 * (ACK + DELAY)
+        assert notices(run) == [(heard, each, 1) for each in range(3)]
+
+
+def notices(run):
+    """(picoseconds, worker, marked packets) of the notices that have arrived at workers."""
+    return [
+        (each.picoseconds, each.worker, each.count)
+        for each in run.trace
+        if each.kind == Kind.NOTICE and not each.at_switch
+    ]
+
+
+def marked_queue(**options):
+    """Two workers send 32 features each, of which as many sums for the third are made at once."""
+    rows = [Row(2, 1)] * 64
+    sent = [Sent(worker, [[32 * worker + place]]) for worker in (0, 1) for place in range(32)]
+    return simulated(
+        scene(3, rows, sent, fragments=4), ecn_threshold=4, window=32, delay=20.0, **options
+    )
+
+
+def test_a_window_shrinks_by_half_of_the_share_of_sums_that_came_marked():
+    """Of each 64 sums that come at twice the rate, all but nine find more than four.
+
+    Of the pair with number j one finds j and one j + 1. The first marked one is told at once, and
+    all others with the first of the next fragment. There are two sums for each feature of a
+    worker; when 32 are acknowledged, those that were told in time count: none, 1 and 55.
+    """
+    run = marked_queue()
+    assert 3 * 55 < run.marked < 4 * 55
+    assert [told for _, worker, told in notices(run) if worker == 0] == [1, 55, 55, 55]
+    # Workers 0 and 1: after the second, third and fourth fragment.
+    assert run.window_cuts == 2 * 3
+    # The window is 32 (1 - 1 / 2 / 32 / 2) + 8, no wider than 32, and 32 (1 - 55 / 2 / 32 / 2) + 8.
+    assert leaving_at_once(run) == [32, 32, 32, 8]
+    assert leaving_at_once(marked_queue(congestion_control=False)) == [32] * 4
+
+
+def leaving_at_once(run):
+    """How many features of worker 0 follow each other without a gap at the beginning of each."""
+    came = np.array([at for at, worker, _ in features_at_switch(run) if worker == 0])
+    return [
+        1 + int(np.argmin(np.append(np.diff(fragment) == FEATURE, False)))
+        for fragment in came.reshape(4, 32)
+    ]
 
 
 def _copies(rows):

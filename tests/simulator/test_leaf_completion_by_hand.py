@@ -145,12 +145,14 @@ def test_a_strawman_without_slots_at_either_leaf_passes_on_what_came():
     assert (run.overflowed, run.sums, run.features_down) == (3, 2, (0, 0, 2))
 
 
-def test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down():
+def test_a_mark_between_switches_reaches_the_worker_and_all_are_told():
     """The third partial sum finds two at its leaf. The slot keeps the mark for what leaves."""
     setup = scene(4, [Row(2, 2)] * 3, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
     assert simulated(setup, ecn_threshold=2).marked == 0
     run = simulated(setup, ecn_threshold=1)
-    assert (run.marked, run.notices, run.window_cuts) == (1, (0, 0, 1, 0), 4)
+    assert (run.marked, run.notices) == (1, (0, 0, 1, 0))
+    told = [each.count for each in run.trace if each.kind == Kind.NOTICE and not each.at_switch]
+    assert told == [1] * 4
     marked = THERE + ACROSS + 2 * FEATURE
     # Its leaf hears of it from the leaf, the other over the first spine.
     near, far = (marked + hops * (NOTICE + DELAY) for hops in (2, 4))

@@ -59,6 +59,26 @@ def test_a_lost_sum_is_recalled():
     assert (run.sums, run.sums_down) == (3, (0, 0, 3))
 
 
+@pytest.mark.parametrize("control", [True, False])
+def test_who_got_a_marked_packet_asks_after_what_round_trips_say(control):
+    """The second sum finds one waiting, so its receiver takes the third for lost, not for late."""
+    rows = [Row(2, 2), Row(2, 2), Row(2, 2), Row(0, 1)]
+    packets = [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]]), Sent(2, [[3]])]
+    run = simulated(
+        scene(3, rows, packets),
+        buffer=3 * 188 - 1,
+        ecn_threshold=0,
+        timeout=4_000.0,
+        congestion_control=control,
+    )
+    # Its own feature is acknowledged behind two sums. RFC 6298: once, and four times the half.
+    round_trip = 3 * FEATURE + ACK + 2 * DELAY
+    patience = 3 * round_trip if control else 4_000_000_000
+    asked = OPENING + round_trip + patience
+    assert arrivals(run, Kind.RECALL, at_switch=True) == [(asked + ACK + DELAY, 2, 2)]
+    assert (run.lost, run.recalled, run.sent_again, run.repeated) == (1, 1, 1, 0)
+
+
 def test_the_shortest_time_out_is_an_option():
     run = simulated(three_sums(), buffer=3 * 188 - 1, timeout=4_000.0)
     asked = THERE + 2 * FEATURE + DELAY + 4_000_000_000

@@ -15,6 +15,7 @@ from . import (
     test_background,
     test_by_hand,
     test_closed_forms,
+    test_figure19,
     test_leaf_completion_by_hand,
     test_leaf_completion_plan,
     test_leaf_spine_by_hand,
@@ -82,6 +83,10 @@ def packing(name, *arguments):
     return lambda patch: getattr(test_packing, name)(*arguments)
 
 
+def goals(name, *arguments):
+    return lambda patch: getattr(test_figure19, name)(test_figure19.made(), *arguments)
+
+
 def sizes(patch):
     test_background.test_sizes_are_those_that_were_published(test_background.flows_of(3))
 
@@ -144,9 +149,25 @@ MISTAKES = {
         ("network/packet.h", "return 60;", "return 64;"),
         prediction,
     ),
-    "a notice does not halve the window": (
-        ("hosts/congestion.cc", "window_ / 2);\n    steps_", "window_);\n    steps_"),
+    "a notice does not narrow the window": (
+        ("hosts/congestion.cc", "window_ * (1 - share / 2)", "window_"),
         pace,
+    ),
+    "a notice tells of one packet however many came marked": (
+        ("hosts/worker.cc", "std::min(untold_, kMostTold)", "1"),
+        by_hand("test_a_window_shrinks_by_half_of_the_share_of_sums_that_came_marked"),
+    ),
+    "a sum stands for a feature, whatever the plan says": (
+        ("hosts/worker.cc", "packet.count * schedule_.PacketsPerSum(worker_, block_)", "packet.count"),
+        pace,
+    ),
+    "a mark halves": (
+        ("hosts/congestion.cc", "std::min(1.0, marked_ / acknowledged_)", "marked_ > 0 ? 1.0 : 0.0"),
+        goals("test_control_costs_next_to_nothing_where_nothing_is_lost", 0.5),
+    ),
+    "who got a marked packet waits as long as all others": (
+        ("hosts/recaller.cc", "BackedOff(attempts_, !marked_)", "BackedOff(attempts_)"),
+        goals("test_control_pays_where_losses_are_dear", 0.3),
     ),
     "a leaf keeps its part of a sum to itself when the worker is its own": (
         (
@@ -190,7 +211,7 @@ MISTAKES = {
     ),
     "a sum loses the mark of its last part": (
         ("switches/adder.h", ".ecn = packet.ecn, ", ""),
-        across("test_a_mark_on_the_last_part_reaches_the_worker_and_slows_everybody_down"),
+        across("test_a_mark_on_the_last_part_reaches_the_worker_and_all_are_told"),
     ),
     "a leaf tells its own workers of a notice at once": (
         (
@@ -198,7 +219,7 @@ MISTAKES = {
             "uplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE",
             "TellAll(Kind::NOTICE, now);\nuplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE",
         ),
-        across("test_a_mark_on_the_last_part_reaches_the_worker_and_slows_everybody_down"),
+        across("test_a_mark_on_the_last_part_reaches_the_worker_and_all_are_told"),
     ),
     "the first leaf that is done lets all go on": (
         ("switches/spine.cc", "++done_ < down_.size()", "++done_ < 1"),
@@ -243,7 +264,7 @@ MISTAKES = {
     ),
     "a slot forgets the mark of what was added": (
         ("switches/completing_leaf.cc", "        marked_.insert(packet.id);\n", ""),
-        variant("test_a_mark_between_switches_reaches_the_worker_and_slows_everybody_down"),
+        variant("test_a_mark_between_switches_reaches_the_worker_and_all_are_told"),
     ),
     "all rows go over one spine where leaves complete": (
         (
