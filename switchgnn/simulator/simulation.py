@@ -86,7 +86,7 @@ class SimulationRun:
         max_queue_bytes: in all queues of all switches together, at most.
         max_port_queue_bytes: in one of them.
         marked: packets that found a longer queue than the threshold.
-        window_cuts: how often windows were halved.
+        window_cuts: how often windows were narrowed.
         lost: data packets that found a full queue.
         recalled: questions of workers about what did not come.
         sent_again: sums that the switch, and copies that hosts sent again.

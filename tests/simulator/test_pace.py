@@ -60,7 +60,7 @@ def replay(options, opened, heard):
             control.marked(told / 3)
 
 
-@pytest.mark.parametrize("threshold", [None, 20, 4])
+@pytest.mark.parametrize("threshold", [None, 440, 4])
 def test_features_leave_when_those_of_the_host_would(threshold, monkeypatch):
     """Three workers send to a fourth, whose queue grows, is marked, and slows them down."""
     # The host's guess is for software; its floor of the rate does not matter at this distance.

@@ -109,7 +109,7 @@ def prediction(patch):
 
 
 def pace(patch):
-    test_pace.test_features_leave_when_those_of_the_host_would(20, patch)
+    test_pace.test_features_leave_when_those_of_the_host_would(440, patch)
 
 
 MISTAKES = {
@@ -151,18 +151,26 @@ MISTAKES = {
     ),
     "a notice does not narrow the window": (
         ("hosts/congestion.cc", "window_ * (1 - share / 2)", "window_"),
-        pace,
+        by_hand("test_a_window_shrinks_by_half_of_the_share_of_sums_that_came_marked"),
     ),
     "a notice tells of one packet however many came marked": (
         ("hosts/worker.cc", "std::min(untold_, kMostTold)", "1"),
         by_hand("test_a_window_shrinks_by_half_of_the_share_of_sums_that_came_marked"),
     ),
     "a sum stands for a feature, whatever the plan says": (
-        ("hosts/worker.cc", "packet.count * schedule_.PacketsPerSum(worker_, block_)", "packet.count"),
+        (
+            "hosts/worker.cc",
+            "packet.count * schedule_.PacketsPerSum(worker_, block_)",
+            "packet.count",
+        ),
         pace,
     ),
     "a mark halves": (
-        ("hosts/congestion.cc", "std::min(1.0, marked_ / acknowledged_)", "marked_ > 0 ? 1.0 : 0.0"),
+        (
+            "hosts/congestion.cc",
+            "std::min(1.0, marked_ / acknowledged_)",
+            "marked_ > 0 ? 1.0 : 0.0",
+        ),
         goals("test_control_costs_next_to_nothing_where_nothing_is_lost", 0.5),
     ),
     "who got a marked packet waits as long as all others": (
@@ -216,8 +224,8 @@ MISTAKES = {
     "a leaf tells its own workers of a notice at once": (
         (
             "switches/leaf.cc",
-            "uplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE",
-            "TellAll(Kind::NOTICE, now);\nuplinks_.SendTo(kBarrierSpine, {.kind = Kind::NOTICE",
+            "uplinks_.SendTo(kBarrierSpine, packet",
+            "TellAll(packet, now);\nuplinks_.SendTo(kBarrierSpine, packet",
         ),
         across("test_a_mark_on_the_last_part_reaches_the_worker_and_all_are_told"),
     ),

@@ -42,7 +42,7 @@ class BackgroundRun:
         bytes_lost: that found a full queue.
         lost: frames that did.
         marked: frames that found a longer queue than the threshold.
-        window_cuts: how often windows of flows were halved.
+        window_cuts: how often windows of flows were narrowed.
         mean_slowdown: time of a flow over what it takes in an empty network at the links' rate.
         high_slowdown: which 99 % of the flows do not exceed.
         trace: all flows, if they were asked for.

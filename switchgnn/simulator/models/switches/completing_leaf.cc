@@ -31,7 +31,7 @@ CompletingLeaf::Send(const Packet& packet, uint32_t worker, Picoseconds now)
     uplinks_.SendByKey(packet.id, sent, now);
 }
 
-/// Its own workers hear of it as soon as in a star: the one that sent it must not halve twice.
+/// Its own workers hear of it as soon as in a star, and once.
 void
 CompletingLeaf::Notice(const Packet& packet, Picoseconds now)
 {
