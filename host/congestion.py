@@ -10,7 +10,7 @@ are short; the rate follows from it, so that a window does not leave as one burs
 """
 
 from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.round_trip import LONGEST_TIMEOUT, RoundTrip
 
 # In features. TCP grows by one segment of 1,448 bytes per round trip; a sender that grows
 # by one feature of 188 bytes starves beside it.
@@ -41,7 +41,8 @@ class Congestion:
         self._widest = float(pace.window)
         self._narrowest = float(pace.group_size)
         self._round_trip = round_trip
-        first = min(self._widest, float(pace.first_window))
+        # Narrower than a group, nothing would ever be acknowledged.
+        first = max(self._narrowest, min(self._widest, float(pace.first_window)))
         self.window = first if self._controlled else self._widest
         self._opening = self.window < self._widest
         self.cuts = 0
@@ -56,7 +57,9 @@ class Congestion:
         """Features per second, or None while the window is as wide as it may be."""
         if not self._controlled or self.window >= self._widest:
             return None
-        return _RATE_GAIN * self.window / max(self._round_trip.smoothed, 1e-4)
+        # A longer round trip is one in which somebody stood still, which is not the network.
+        round_trip = min(self._round_trip.smoothed, LONGEST_TIMEOUT)
+        return _RATE_GAIN * self.window / max(round_trip, 1e-4)
 
     def allowance(self, in_flight: int, now: float) -> int:
         """Return how many features may be sent now."""

@@ -20,7 +20,6 @@ class Pace:
         window: features in flight at most. On interfaces with offloads BMv2 reads each port
             through a ring of about 30 frames and loses what does not fit
             (docs/limitations.md).
-        first_window: features in flight at most before anything is known of the network.
         patience: seconds of silence after which the worker gives up the switch or another worker;
             and seconds without any progress of its own after which it gives up itself.
         skew: seconds beyond the patience that others may be silent where they may be computing,
@@ -29,14 +28,15 @@ class Pace:
         congestion_control: slow down when packets come marked.
         shortest_timeout: seconds that an answer is waited for at least, before it is asked for
             again. More than software switches need keeps a busy machine from repeating.
+        first_window: features in flight at most before anything is known of the network.
     """
 
     window: int = 16
-    first_window: int = 16
     patience: float = 20.0
     congestion_control: bool = True
     shortest_timeout: float = SHORTEST_TIMEOUT
     skew: float = 0.0
+    first_window: int = 16
 
     @property
     def group_size(self) -> int:

@@ -7,7 +7,7 @@ The estimator is that of TCP (RFC 6298): a smoothed round trip and its deviation
 
 _INITIAL = 0.05
 SHORTEST_TIMEOUT = 0.004
-_LONGEST = 1.0
+LONGEST_TIMEOUT = 1.0
 # Questions that were answered back off only so far: 8 time-outs.
 _ATTEMPTS_WHEN_ANSWERED = 3
 
@@ -34,7 +34,7 @@ class RoundTrip:
         """The seconds without an answer after which a question is repeated for the first time."""
         if self._smoothed is None:
             return max(_INITIAL, self._shortest)
-        return min(_LONGEST, max(self._shortest, self._smoothed + 4 * self._deviation))
+        return min(LONGEST_TIMEOUT, max(self._shortest, self._smoothed + 4 * self._deviation))
 
     def backed_off(self, attempts: int, *, bounded: bool = True) -> float:
         """Return the time-out after this number of attempts: doubled each time, within bounds.
@@ -46,7 +46,7 @@ class RoundTrip:
         timeout = self.timeout
         if not bounded and self._smoothed is not None:
             timeout = min(timeout, self._smoothed + 4 * self._deviation)
-        return float(min(_LONGEST, timeout * 2 ** min(attempts, 10)))
+        return float(min(LONGEST_TIMEOUT, timeout * 2 ** min(attempts, 10)))
 
     def answered(self, attempts: int) -> int:
         """Return the attempts to back off from after the answer "not yet".

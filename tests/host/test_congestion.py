@@ -59,6 +59,7 @@ def test_it_begins_as_wide_as_it_is_told(round_trip):
     congestion = Congestion(Pace(window=128, first_window=100), round_trip)
     assert congestion.window == 100
     assert Congestion(Pace(window=64, first_window=100), round_trip).window == 64
+    assert Congestion(Pace(window=64, first_window=5), round_trip).window == 8
 
 
 def test_after_the_first_mark_or_loss_it_does_not_double(round_trip):
@@ -152,6 +153,14 @@ def test_the_rate_is_kept_and_tells_how_long_to_wait(round_trip):
     assert sent == pytest.approx(rate, rel=0.02, abs=2 * SEGMENT)
 
 
+def test_a_worker_that_stood_still_for_a_minute_is_not_paced_by_it(round_trip):
+    congestion = opened(round_trip)
+    congestion.lost(1.0)
+    for _ in range(40):
+        round_trip.measured(60.0)
+    assert congestion.rate == 1.25 * 64
+
+
 def test_without_control_marks_and_losses_change_nothing(round_trip):
     congestion = Congestion(Pace(window=64, congestion_control=False), round_trip)
     assert windows(congestion, [1.0] * 3) == [64] * 3
@@ -197,7 +206,7 @@ class _Wire:
 
 
 def notifier_at(clock, round_trip, wire, **pace):
-    """A notifier of worker 3 that sends three features for two sums in block 2, and its endpoint."""
+    """A notifier of worker 3, which sends three features for two sums in block 2."""
     told = Pace(**pace, first_window=1_000)
     known = (3, 1, 0, wire, ADDRESSES, told, round_trip)
     endpoint = Endpoint(*known, Congestion(told, round_trip), InNetworkTally(), clock=clock)
