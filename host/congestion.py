@@ -97,7 +97,7 @@ class Congestion:
         self.window = min(self._widest, max(self._narrowest, grown))
 
     def marked(self, features: float) -> None:
-        """Take note that so many of the features, or sums that stand for so many, came marked."""
+        """Take note of features that came marked, or of sums that stand for them."""
         self._marked += features
 
     def lost(self, now: float) -> None:

@@ -3,8 +3,8 @@
 """Tells the other workers how many packets come marked, and hears it from them.
 
 What waits in this worker's queue are sums of the others' features, so they have
-to slow down, not it alone. How much follows from the plan: a block has so many sums, and
-for each of them a worker sends so many features.
+to slow down, not it alone. How much follows from the plan: it says how many sums a block has, and
+how many features this worker sends in it.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class Notifier:
         self._endpoint.tally.notices += 1
 
     def take(self, notice: Header) -> None:
-        """Take the word of a worker, this one included, that so many of its packets came marked."""
+        """Take the word of a worker, this one included, for how much came marked."""
         if 1 <= notice.block_id <= len(self._features_per_sum):
             features = notice.count * self._features_per_sum[notice.block_id - 1]
             self._endpoint.congestion.marked(features)

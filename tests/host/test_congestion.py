@@ -234,7 +234,7 @@ def test_only_data_packets_count(round_trip):
     assert wire.frames == []
 
 
-def test_a_notice_is_as_if_so_many_features_had_come_marked(round_trip):
+def test_a_notice_counts_as_marked_features(round_trip):
     """20 of the sums of all workers, for each of which this one sends one and a half."""
     notifier, endpoint = notifier_at(HandClock(5.0), round_trip, _Wire(), window=120)
     notifier.take(Header(kind=Kind.NOTICE, block_id=2, count=20))

@@ -44,7 +44,7 @@ class Congestion
     Picoseconds Wait(uint64_t in_flight) const;
     /// Take note of packets that came through; for each window of them adapt it.
     void Acknowledged(uint32_t features);
-    /// Take note that so many of them, or sums that stand for so many, came marked.
+    /// Take note of packets that came marked, or of sums that stand for them.
     void Marked(double features);
     void Measured(Picoseconds round_trip);
     /// Halve when packets did not arrive, unless the window is narrow.
