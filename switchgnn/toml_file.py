@@ -22,6 +22,9 @@ def read_toml(
         kind: what the file is for, as "network".
         refuse: makes the error from its sentence.
 
+    Returns:
+        Its keys and values.
+
     Raises:
         Exception: what `refuse` makes; the file cannot be read, is too long, or is no TOML.
     """

@@ -23,7 +23,7 @@ from tests.support.waiting import wait_until
 WAITS = {"wait", "join", "settimeout", "acquire", "create_connection"}
 WORDS = {"timeout", "deadline"}
 # Times of a model, not of this machine.
-MODELS = {"simulated"}
+MODELS = {"simulated", "NetworkOptions"}
 # What is over sooner is meant to expire.
 SHORTEST = 1.0
 

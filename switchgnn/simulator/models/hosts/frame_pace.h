@@ -21,8 +21,8 @@ PaceInFrames(const PaceOptions& workers, uint32_t frame_bytes)
     const uint32_t bytes = workers.window * kFeatureBytes;
     // What has come stays in the window until the last frame of its group is acknowledged.
     pace.window = std::max(1U, bytes / frame_bytes) + workers.group - 1;
-    pace.first_window =
-        std::max(kTcpFirstWindow, workers.first_window * kFeatureBytes / frame_bytes);
+    pace.first_window = pace.safe_window =
+        std::max(kTcpFirstWindow, workers.safe_window * kFeatureBytes / frame_bytes);
     pace.segment = 1;
     return pace;
 }
