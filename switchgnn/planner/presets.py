@@ -21,8 +21,6 @@ COVER = "cover"
 NUMBER_BYTES, SLOT_BYTES = 4, 128
 # The most directed edges with which Mt-KaHyPar takes only seconds.
 _MOST_HYPERGRAPH_EDGES = 500_000
-# The most directed edges with which a minimum cut takes no more than a minute.
-_MOST_WEIGHTED_EDGES = 20_000_000
 # The most directed edges with which a cover for each of several weights takes a minute at most.
 _MOST_TRIED_EDGES = 4_000_000
 # What a pass serves on average by banks, measured on social graphs.
@@ -107,7 +105,7 @@ def best(graph: Graph, situation: Situation) -> Choice:
     """
     partition, why_partition = _partition(situation.leaf_spine)
     blocks, why_blocks = _blocks(graph, situation)
-    send, weight, why_send = _send(graph, situation)
+    send, weight, why_send = _send(situation)
     rates = _rates(graph, situation)
     if rates is not None:
         why_send = (
@@ -238,7 +236,7 @@ def _rates(graph: Graph, situation: Situation) -> Rates | None:
     return Rates(link, passes, _CONTRIBUTIONS_PER_PASS[situation.banks])
 
 
-def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
+def _send(situation: Situation) -> tuple[str, float, str]:
     link, passes = situation.link_rate, situation.recirculation_rate
     if link is None or passes is None:
         return (
@@ -246,13 +244,6 @@ def _send(graph: Graph, situation: Situation) -> tuple[str, float, str]:
             0.0,
             "Workers send a minimum cover of sources and partial sums: the fewest packets, as "
             "no link and recirculation rates are given.",
-        )
-    if len(graph.indices) > _MOST_WEIGHTED_EDGES:
-        return (
-            COVER,
-            0.0,
-            "Workers send a minimum cover of sources and partial sums: the fewest packets; to "
-            f"weigh in the contributions of {len(graph.indices):,} edges would take too long.",
         )
     # All links carry packets at once, while one switch makes all passes.
     weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS[situation.banks])

@@ -1,5 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from switchgnn.planner import PlannerError, presets
@@ -19,7 +22,6 @@ FEW = Situation(workers=4, slots=50)
 def test_every_choice_can_be_made(monkeypatch, name, slots, installed, edges):
     monkeypatch.setattr(presets, "has_mtkahypar", lambda: installed)
     monkeypatch.setattr(presets, "_MOST_HYPERGRAPH_EDGES", edges)
-    monkeypatch.setattr(presets, "_MOST_WEIGHTED_EDGES", edges)
     choice = choose(name, GRAPH, Situation(4, slots, 1e6, 1e6))
     assert choice.partition in PARTITION_STRATEGIES
     assert choice.blocks in BLOCK_STRATEGIES
@@ -55,6 +57,13 @@ def test_scarce_recirculation_raises_the_weight():
     assert choose("best", GRAPH, FEW).weight == 0
     assert weight(1e9) < weight(1e7) < weight(1e6) <= 1
     assert weight(1.0) == 1
+
+
+def test_contributions_weigh_the_same_at_any_size():
+    """Of a graph only its size counts; this one has a hundred million edges and no memory."""
+    large = SimpleNamespace(vertices=1_000_000, indices=np.broadcast_to(np.int32(0), 100_000_000))
+    situation = Situation(4, 50, 1e6, 1e7)
+    assert choose("best", large, situation).weight == choose("best", GRAPH, situation).weight > 0
 
 
 def test_a_pass_that_adds_less_weighs_less():
