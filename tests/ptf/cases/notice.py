@@ -10,11 +10,11 @@ WORKER_PORTS = (1, 2, 3)
 
 
 class NoticeReachesAllWorkers(SwitchTest):
-    """Every worker gets it, its sender too, addressed to the worker."""
+    """Every worker gets it, its sender too, addressed to the worker, with what it counts."""
 
     def runTest(self) -> None:
         for worker in range(3):
-            sent = notice(worker, block=4, fragment=2, round_=9)
+            sent = resigned(notice(worker, block=4, fragment=2, round_=9), Count=7 + worker)
             with self.counted(Outcome.NOTICED, passes={}, completed={}):
                 self.send(worker + 1, sent)
                 for port in WORKER_PORTS:
