@@ -203,7 +203,7 @@ def test_a_port_without_a_page_is_one_sentence():
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(("--graph", "digits", "--rounds", 12, *FAULT), id="browser-star-fault"),
+        pytest.param(("--graph", "digits", "--rounds", 48, *FAULT), id="browser-star-fault"),
         pytest.param(("--rounds", 300, *LEAF_SPINE), id="browser-leaf-spine"),
     ],
 )
