@@ -133,3 +133,12 @@ def test_as_a_user_starts_it(tmp_path):
     right = switchgnn(*words, folder=tmp_path)
     assert right.returncode == 0, right.stderr
     assert json.loads(right.stdout)["failures"] == []
+
+
+@pytest.mark.parametrize("name", ["endless", "large"])
+def test_a_scenario_has_an_end(name, tmp_path):
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(ScenarioError, match=r"no regular file|larger than 64 MB"):
+        read_scenario(tmp_path / name)
