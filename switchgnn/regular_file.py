@@ -32,6 +32,19 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
+def read_bounded(path: Path, most_bytes: int) -> bytes:
+    """Return the content of a file that people write.
+
+    Raises:
+        OSError: as open_regular, or it is longer than that.
+    """
+    with open_regular(path) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {most_bytes >> 10:,} kB", str(path))
+    return content
+
+
 def read_regular_text(path: Path, encoding: str) -> str:
     """Return the text of a file, lines ending in a newline alone.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from switchgnn.regular_file import open_regular
+from switchgnn.regular_file import read_bounded
 
 
 def read_toml(
@@ -29,12 +29,9 @@ def read_toml(
         Exception: what `refuse` makes; the file cannot be read, is too long, or is no TOML.
     """
     try:
-        with open_regular(path) as file:
-            content = file.read(most_bytes + 1)
+        content = read_bounded(path, most_bytes)
     except OSError as error:
         raise refuse(f"Cannot read the {kind} {path}: {error.strerror}.") from error
-    if len(content) > most_bytes:
-        raise refuse(f"{path} is larger than {most_bytes >> 10:,} kB, so it is no {kind}.")
     try:
         found: dict[str, Any] = msgspec.toml.decode(content)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

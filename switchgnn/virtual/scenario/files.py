@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios as JSON or TOML."""
 
-import errno
 import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -14,7 +13,7 @@ import msgspec
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.records import RecordError, make_record
-from switchgnn.regular_file import open_regular
+from switchgnn.regular_file import read_bounded
 from switchgnn.virtual.scenario.scenario import Scenario
 
 _MOST_BYTES = 64 << 20
@@ -79,15 +78,7 @@ def read_scenario(path: Path) -> Scenario:
         ScenarioError: the file cannot be read, or holds no scenario.
     """
     decode = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
-    return _scenario(str(path), lambda: decode(_content(path)))
-
-
-def _content(path: Path) -> bytes:
-    with open_regular(path) as file:
-        content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it is larger than {_MOST_BYTES >> 20} MB")
-    return content
+    return _scenario(str(path), lambda: decode(read_bounded(path, _MOST_BYTES)))
 
 
 def _scenario(where: str, decode: Callable[[], Any]) -> Scenario:
