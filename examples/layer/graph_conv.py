@@ -1,40 +1,40 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lets PyG's GraphConv, W1 x_v + W2 * (sum of x_u), see the neighbours on other workers."""
+"""PyG's GraphConv, W1 x_v + W2 * (sum of x_u) + b, as one sum over neighbours."""
 
-from typing import Any
+from dataclasses import dataclass
 
 from torch import Tensor
+from torch.nn import functional
 from torch_geometric.nn import GraphConv
 
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.summed import ALL_ROWS, SummedLayer
 from switchgnn.training.partition import Partition
-from switchgnn.training.sums.remote_sum import Launched, RemoteSum
 
 
-def adapt_graph_conv(layer: GraphConv, _partition: Partition, remote: RemoteSum) -> None:
-    """Launch an exchange before the layer propagates, and add what has come afterwards.
+@dataclass(frozen=True, eq=False)
+class SummedGraphConv(SummedLayer):
+    """Sums the rows or, where those are narrower, the rows times W2."""
 
-    Args:
-        layer: it sums; it is changed in place.
-        remote: sums over remote neighbours, of one row per vertex of this worker.
-    """
-    launched: list[Launched] = []
+    layer: GraphConv
 
-    def check(_layer: object, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if named.get("edge_weight") is not None or len(arguments) > 2:
-            raise UnsupportedLayerError(
-                "GraphConv was given edge weights: a weight per edge means another row per "
-                "edge, and a source is sent once."
-            )
+    @property
+    def width(self) -> int:
+        """The number of elements of an output."""
+        return int(self.layer.out_channels)
 
-    def before(_layer: object, inputs: tuple[Any, ...]) -> None:
-        source_rows, _ = inputs[-1]["x"]
-        launched.append(remote.launch(source_rows))
+    mapped_width = width
 
-    def after(_layer: object, _inputs: object, local: Tensor) -> Tensor:
-        return local + launched.pop().land()
+    def map(self, rows: Tensor) -> Tensor:
+        """Return the rows times W2."""
+        return functional.linear(rows, self.layer.lin_rel.weight)
 
-    layer.register_forward_pre_hook(check, with_kwargs=True)
-    layer.register_propagate_forward_pre_hook(before)
-    layer.register_propagate_forward_hook(after)
+    def after(self, inputs: Tensor, sums: Tensor, _span: slice = ALL_ROWS) -> Tensor:
+        """Add the bias and the vertices' own rows; see ``SummedLayer``."""
+        outputs = sums + self.layer.lin_root(inputs)
+        return outputs if self.layer.lin_rel.bias is None else outputs + self.layer.lin_rel.bias
+
+
+def sum_graph_conv(layer: GraphConv, _partition: Partition, _order: Tensor) -> SummedLayer:
+    """Return a GraphConv as a sum over neighbours; it needs nothing of the partition."""
+    return SummedGraphConv(layer)

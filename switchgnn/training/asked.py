@@ -59,10 +59,18 @@ class AskedTraining:
             max=0.99,
             metavar="SHARE",
             rich_help_panel=MODEL,
-            show_default="as --dropout",
+            show_default="as --dropout; 0 with your own model",
             help="Of features that are dropped.",
         ),
     ] = None
+    precompute: Annotated[
+        bool,
+        typer.Option(
+            "--precompute/--no-precompute",
+            rich_help_panel=MODEL,
+            help="Exchange the sums of features that do not change once, and keep them.",
+        ),
+    ] = True
     paper: Annotated[
         bool,
         typer.Option(
@@ -141,9 +149,16 @@ class AskedTraining:
             epochs=self.epochs,
             learning_rate=self.lr,
             weight_decay=self.weight_decay,
-            input_dropout=shape.dropout if self.input_dropout is None else self.input_dropout,
+            input_dropout=self._of_inputs(shape),
             seed=seed,
             evaluate_every=self.evaluate_every,
+            precompute=self.precompute,
             patience=self.patience,
             checkpoint=None if self.checkpoint is None else self.checkpoint.absolute(),
         )
+
+    def _of_inputs(self, shape: "ModelOptions") -> float:
+        """Return the share of features to drop; a model of the user's own has its own dropout."""
+        if self.input_dropout is not None:
+            return self.input_dropout
+        return 0.0 if shape.own else shape.dropout

@@ -32,6 +32,7 @@ class TrainOptions:
             recipe of Kipf and Welling (ICLR 2017).
         seed: the seed of the weights and of dropout.
         evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
+        precompute: whether the sums of features that do not change are exchanged once and kept.
         patience: evaluations without a better validation accuracy after which training
             stops; 0 for never.
         checkpoint: the file that worker 0 saves to after each evaluation, and that all go on
@@ -44,6 +45,7 @@ class TrainOptions:
     input_dropout: float = 0.0
     seed: int = 0
     evaluate_every: int = 10
+    precompute: bool = True
     patience: int = 0
     checkpoint: Path | None = None
 

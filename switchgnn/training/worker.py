@@ -97,14 +97,14 @@ def _distributed(
     model: nn.Module, partition: Partition, transport: Transport, training: Training
 ) -> Iterator[RemoteSum | BinnedSum]:
     """Let the model compute on the partition, at once or in bins."""
-    seed = training.options.seed
+    seed, precompute = training.options.seed, training.options.precompute
     if isinstance(transport, BinnedTransport):
         with BinnedSum(transport, training.bins) as binned:
-            distribute_in_bins(model, partition, binned, seed=seed)
+            distribute_in_bins(model, partition, binned, seed=seed, precompute=precompute)
             yield binned
         return
     with RemoteSum(transport) as remote:
-        distribute(model, partition, remote, seed=seed)
+        distribute(model, partition, remote, seed=seed, precompute=precompute)
         yield remote
 
 

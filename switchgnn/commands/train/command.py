@@ -26,6 +26,7 @@ from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, Win
 from switchgnn.commands.train.display import (
     Epochs,
     closing_line,
+    kept_line,
     links_table,
     transports_table,
 )
@@ -147,8 +148,11 @@ def train(
     pace = Pace(skew=SKEW) if window is None else Pace(window=window, skew=SKEW)
     reports: list[TrainReport] = []
     reached = Reached(reports, training.epochs, training.checkpoint, as_json=as_json)
+    # A sample is drawn again in each epoch, so its sums change.
+    precompute = training.precompute and over.sampling == 1
+    options = replace(training.options(shape, seed), precompute=precompute)
     task = default_task(
-        training=Training(shape, training.options(shape, seed), over.bins(), training.device),
+        training=Training(shape, options, over.bins(), training.device),
         pace=pace,
         sampling=over.sampling,
         mtu=over.mtu,
@@ -285,6 +289,6 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
     for kept in recordings:
         if kept.files:
             console.print(captured_line(kept.files), soft_wrap=True, highlight=False)
-    closing = closing_line(reports)
-    if closing is not None:
-        console.print(closing, soft_wrap=True, highlight=False)
+    for line in (kept_line(reports), closing_line(reports)):
+        if line is not None:
+            console.print(line, soft_wrap=True, highlight=False)

@@ -156,6 +156,17 @@ def closing_line(reports: Sequence[TrainReport]) -> str | None:
     )
 
 
+def kept_line(reports: Sequence[TrainReport]) -> str | None:
+    """Return how often sums were not exchanged again; None where they always were."""
+    passes = max(report.kept for report in reports)
+    if not passes:
+        return None
+    return (
+        f"Sums of the unchanged features were exchanged once and used again {passes} times; "
+        "--no-precompute exchanges them each time."
+    )
+
+
 def _mb(number: int) -> str:
     return f"{number / 1e6:.1f} MB" if number else "nothing"
 

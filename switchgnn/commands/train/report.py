@@ -41,6 +41,7 @@ class TrainReport:
         wire_bytes_per_link: what the interfaces counted, with gradients and everything else;
             None over loopback.
         traffic: frames and bytes of each worker's exchanges.
+        kept: passes of a layer over unchanged features, which used the sums of an earlier pass.
         leaf_spine: the links between leaves and spines, if sums of the switch cross them;
             their interfaces also count gradients and everything else.
         backend: what the embedded switch ran the program as, ``native`` or ``python``; None for
@@ -79,6 +80,7 @@ class TrainReport:
     expected_bytes_per_link: list[dict[str, int]]
     wire_bytes_per_link: list[dict[str, int]] | None
     traffic: list[dict[str, int]]
+    kept: int
     leaf_spine: LeafSpineReport | None = None
     backend: str | None = None
     compile_seconds: float | None = None
@@ -154,6 +156,7 @@ class Recorder:
             expected_bytes_per_link=[_both_ways(end["expected"]) for end in finished],
             wire_bytes_per_link=wire_bytes,
             traffic=[end["traffic"] for end in finished],
+            kept=finished[0]["kept"],
         )
 
     def _split(self) -> dict[str, float]:

@@ -33,6 +33,11 @@ class ModelOptions:
     hidden: int = 16
     dropout: float = 0.0
 
+    @property
+    def own(self) -> bool:
+        """Whether the model is one of the user's own."""
+        return ":" in self.model
+
 
 # The paper's model (section 6.1); its learning rate is 0.01.
 PAPER = ModelOptions(model="gcn", layers=4, hidden=128)
@@ -71,7 +76,7 @@ def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module
         TrainingError: there is no such model.
         ModelError: the user's file fails.
     """
-    if ":" in options.model:
+    if options.own:
         return _own_model(options.model, features, classes)
     if options.model not in MODELS:
         raise TrainingError(_no_model(options.model))

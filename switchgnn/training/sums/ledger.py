@@ -18,10 +18,12 @@ class Ledger:
     Attributes:
         expected: what they should have put on the link, all together, without losses.
         exchanges: their number, by direction and width.
+        kept: passes of a layer that used sums of before, and needed no exchange.
     """
 
     expected: Traffic = NO_TRAFFIC
     exchanges: Counter[tuple[Direction, int]] = field(default_factory=Counter)
+    kept: int = 0
 
     def enter(self, transport: Transport, width: int, direction: Direction) -> None:
         """Count one exchange.
@@ -41,4 +43,8 @@ class Ledger:
             {"direction": direction.value, "width": width, "times": times}
             for (direction, width), times in self.exchanges.items()
         ]
-        return {"expected": self.expected._asdict(), "exchanges": exchanges}
+        return {
+            "expected": self.expected._asdict(),
+            "exchanges": exchanges,
+            "kept": self.kept,
+        }

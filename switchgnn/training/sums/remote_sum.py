@@ -1,12 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sums over remote neighbours inside autograd, exchanged while other things are computed.
-
-The forward pass launches an exchange, computes what needs no other worker, and then
-lands the exchange: it waits for the sums. The backward pass does the same in reverse:
-landing launches an exchange of the gradients over the transposed edges, and launching
-waits for it. Autograd runs the latest operations first, so what was computed between
-launch and landing is also differentiated between them.
+"""Sums over remote neighbours, exchanged in a thread while other things are computed.
 
 Rows may be on any device; the thread of the exchange brings its sums back there.
 """
@@ -17,7 +11,6 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -39,14 +32,6 @@ class Clock:
 
     exchanging: float = 0.0
     waiting: float = 0.0
-
-
-class _Flight:
-    """One exchange of the forward pass and the one of the backward pass that belongs to it."""
-
-    def __init__(self) -> None:
-        self.there: Future[OnDevice] | None = None
-        self.back: Future[OnDevice] | None = None
 
 
 class RemoteSum:
@@ -96,24 +81,20 @@ class RemoteSum:
             over.set()
         attendant.result()
 
-    def launch(self, rows: Tensor) -> "Launched":
-        """Start the exchange of float32[n, F]; land it to get the sums."""
-        flight = _Flight()
-        launched: Tensor = _Launch.apply(rows, self, flight)  # type: ignore[no-untyped-call]
-        return Launched(launched, self, flight)
-
     def submit(self, rows: Tensor, direction: Direction) -> "Future[OnDevice]":
-        """Queue one exchange; the caller goes on with other things."""
+        """Queue one exchange of [n, F].
+
+        The rows must not change until :meth:`result` has returned their sums.
+        """
         on_host = self._staging.to_host(rows)
         return self._thread.submit(self._exchange, on_host, direction, rows.device)
 
-    def result(self, future: "Future[OnDevice] | None") -> Tensor:
-        """Wait for an exchange and return its sums.
+    def result(self, future: "Future[OnDevice]") -> Tensor:
+        """Wait for an exchange and return its sums, float32[n, F].
 
         Raises:
             SwitchGNNError: whatever stopped it.
         """
-        assert future is not None  # noqa: S101  autograd runs a landing before its launch
         started = time.perf_counter()
         sums = future.result()
         self.clock.waiting += time.perf_counter() - started
@@ -132,45 +113,3 @@ class RemoteSum:
             self.clock.exchanging += time.perf_counter() - started
         self.ledger.enter(self._transport, rows.shape[1], direction)
         return sums
-
-
-@dataclass(frozen=True)
-class Launched:
-    """An exchange that is running."""
-
-    rows: Tensor
-    remote: RemoteSum
-    flight: _Flight
-
-    def land(self) -> Tensor:
-        """Return float32[n, F], the sums over remote neighbours."""
-        sums: Tensor = _Land.apply(  # type: ignore[no-untyped-call]
-            self.rows, self.remote, self.flight
-        )
-        return sums
-
-
-class _Launch(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, remote: RemoteSum, flight: _Flight) -> Tensor:  # noqa: ANN401
-        ctx.remote, ctx.flight = remote, flight
-        flight.there = remote.submit(rows, Direction.FORWARD)
-        return rows.view_as(rows)
-
-    @staticmethod
-    def backward(ctx: Any, _placeholder: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        return ctx.remote.result(ctx.flight.back), None, None
-
-
-class _Land(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, remote: RemoteSum, flight: _Flight) -> Tensor:  # noqa: ANN401
-        ctx.remote, ctx.flight = remote, flight
-        sums = remote.result(flight.there)
-        return sums.to(rows.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        ctx.flight.back = ctx.remote.submit(gradient, Direction.BACKWARD)
-        # The gradient itself is returned by the backward pass of the launch.
-        return gradient.new_zeros(()).expand_as(gradient), None, None

@@ -10,6 +10,7 @@ from rich.console import Console
 from switchgnn.commands.errors import PlotError
 from switchgnn.commands.train.display import (
     closing_line,
+    kept_line,
     largest_difference,
     links_table,
     transports_table,
@@ -44,7 +45,7 @@ def event(worker, epoch, *, loss=1.0, accuracy=None):
     }
 
 
-def report(transport="switch", *, loss=1.0, traffic=True):
+def report(transport="switch", *, loss=1.0, traffic=True, kept=0):
     heard = []
     recorder = Recorder(WORKERS, heard.append)
     for epoch in range(1, EPOCHS + 1):
@@ -58,6 +59,7 @@ def report(transport="switch", *, loss=1.0, traffic=True):
         {
             "traffic": {"bytes_up": size * (worker + 1), "bytes_down": 2 * size},
             "expected": {"bytes_up": size, "bytes_down": 2 * size},
+            "kept": kept,
         }
         for worker in range(WORKERS)
     ]
@@ -104,6 +106,11 @@ def test_the_closing_line():
     reports[1] = report("host", loss=1.5)
     differ = "The losses of host differ from those of one process by up to 5.0e-01."
     assert closing_line(reports) == f"{carried} {differ}"
+
+
+def test_sums_that_were_kept_are_reported():
+    assert kept_line([report(), report("host")]) is None
+    assert "used again 21 times; --no-precompute" in kept_line([report(kept=21), report("host")])
 
 
 def test_tables_fit_a_terminal():

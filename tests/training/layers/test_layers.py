@@ -14,7 +14,7 @@ from switchgnn.planner.direction import Direction  # noqa: E402
 from switchgnn.planner.graphs.graph import graph_from_edges  # noqa: E402
 from switchgnn.training.data.dataset import Dataset  # noqa: E402
 from switchgnn.training.errors import UnsupportedLayerError  # noqa: E402
-from switchgnn.training.layers.whole import distribute  # noqa: E402
+from switchgnn.training.layers.whole import check_layers, distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
@@ -32,6 +32,7 @@ def mlp():
 LAYERS = {
     "gcn": lambda: pyg.GCNConv(WIDE, NARROW),
     "gcn improved": lambda: pyg.GCNConv(WIDE, NARROW, improved=True),
+    "gcn wider": lambda: pyg.GCNConv(WIDE, 2 * WIDE),
     "gcn without loops": lambda: pyg.GCNConv(WIDE, NARROW, add_self_loops=False),
     "gcn plain": lambda: pyg.GCNConv(WIDE, NARROW, normalize=False, add_self_loops=False),
     "sage mean, narrower": lambda: pyg.SAGEConv(WIDE, NARROW),
@@ -44,6 +45,9 @@ LAYERS = {
     "gin model": lambda: pyg.models.GIN(WIDE, 8, 3, NARROW),
     "gcn model": lambda: pyg.models.GCN(WIDE, 8, 3, NARROW),
     "sage model": lambda: pyg.models.GraphSAGE(WIDE, 8, 3, NARROW),
+    "sage model, projected": lambda: pyg.models.GraphSAGE(
+        WIDE, 8, 3, NARROW, project=True, normalize=True
+    ),
 }
 
 
@@ -151,10 +155,19 @@ def test_a_layer_on_partitions_is_the_layer_on_the_whole(name, workers, directed
     assert off < 1e-5
 
 
-def test_the_narrower_rows_travel():
-    for name, width in (("sage mean, narrower", NARROW), ("sage mean, wider", WIDE)):
-        _, ends = compare(name, 2, directed=True)
-        assert ends[0].calls == [(Direction.FORWARD, width), (Direction.BACKWARD, width)]
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        ("sage mean, narrower", NARROW),
+        ("sage mean, wider", WIDE),
+        ("gcn", NARROW),
+        ("gcn wider", WIDE),
+        ("gin", WIDE),
+    ],
+)
+def test_the_narrower_rows_travel(name, width):
+    _, ends = compare(name, 2, directed=True)
+    assert ends[0].calls == [(Direction.FORWARD, width), (Direction.BACKWARD, width)]
 
 
 @pytest.mark.parametrize(
@@ -188,10 +201,26 @@ def test_what_is_no_sum_of_rows_is_refused(make, words):
         distribute(make(), part, RemoteSum(None))
 
 
-def test_edge_weights_are_refused():
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda layer, x, edges: layer(x, edges, torch.ones(edges.shape[1])), "edge weights"),
+        (lambda layer, x, edges: layer(x, edges[:, 1:]), "other edges"),
+        (lambda layer, x, edges: layer((x, x), edges), "bipartite"),
+    ],
+)
+def test_what_a_layer_cannot_be_called_with_is_refused(call, words):
     data = make_data(0, directed=False)
     part = next(partition_dataset(data, np.arange(data.vertices) % 2))
     layer = distribute(pyg.GCNConv(WIDE, 2), part, RemoteSum(None))
-    edges = torch.from_numpy(part.edges)
-    with pytest.raises(UnsupportedLayerError, match="edge weights"):
-        layer(torch.from_numpy(part.features), edges, torch.ones(edges.shape[1]))
+    with pytest.raises(UnsupportedLayerError, match=words):
+        call(layer, torch.from_numpy(part.features), torch.from_numpy(part.edges))
+
+
+def test_a_layer_that_changes_messages_is_refused():
+    class Halved(pyg.GCNConv):
+        def message(self, x_j, edge_weight):
+            return x_j / 2
+
+    with pytest.raises(UnsupportedLayerError, match="message"):
+        check_layers(Halved(WIDE, 2))

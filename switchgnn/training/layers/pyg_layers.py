@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The layers of PyG that are one sum over neighbours: GCNConv, SAGEConv and GINConv."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
+
+from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.anywhere import Anywhere
+from switchgnn.training.layers.summed import ALL_ROWS, SummedLayer
+from switchgnn.training.partition import Partition
+
+_SUMS = ("sum", "add")
+_Make = Callable[[Any, Partition, Tensor], SummedLayer]
+
+
+def summed_layer(
+    name: str, layer: MessagePassing, partition: Partition, order: Tensor | None = None
+) -> SummedLayer:
+    """Return a layer of PyG as a sum over neighbours.
+
+    Args:
+        name: the name of the layer, for messages.
+        layer: its parameters are used.
+        partition: this worker's part of the graph.
+        order: int64[n], the rows of the partition in the order in which they are computed; None:
+            as they are.
+
+    Returns:
+        The layer.
+
+    Raises:
+        UnsupportedLayerError: the layer needs more than one sum of per-source rows.
+    """
+    order = torch.arange(len(partition.vertices)) if order is None else order
+    return check_layer(name, layer)(layer, partition, order)
+
+
+def check_layer(name: str, layer: MessagePassing) -> _Make:
+    """Return what makes a layer of PyG a sum over neighbours.
+
+    Raises:
+        UnsupportedLayerError: the layer needs more than one sum of per-source rows.
+    """
+    called = called_by(name, layer)
+    if layer.flow != "source_to_target":
+        raise UnsupportedLayerError(
+            f"{called} sends messages from target to source: give it the transposed edges and "
+            "the flow source_to_target."
+        )
+    for kind, aggregations, make in _KINDS:
+        if not isinstance(layer, kind):
+            continue
+        if type(layer).forward is not kind.forward or type(layer).message is not kind.message:
+            raise UnsupportedLayerError(
+                f"{called} changes forward() or message() of {kind.__name__}, so its sums may be "
+                f"others: use {kind.__name__} itself."
+            )
+        if layer.aggr in aggregations:
+            return make
+        raise UnsupportedLayerError(
+            f"{called} aggregates with {layer.aggr!r}, and a switch can only add: "
+            f"use {' or '.join(map(repr, aggregations[:2]))}."
+        )
+    raise UnsupportedLayerError(
+        f"{called} cannot be summed by the switch: it may weigh a message by both ends of its "
+        "edge, as attention does, so there is no one row per source that serves all its "
+        "neighbours. GCNConv, SAGEConv and GINConv can."
+    )
+
+
+def called_by(name: str, layer: nn.Module) -> str:
+    """Return what messages call a layer."""
+    return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
+
+
+def local_edges(partition: Partition, *, loops: bool) -> NDArray[np.int64]:
+    """Return the edges with both ends on this worker, int64[2, E].
+
+    Args:
+        partition: this worker's part of the graph.
+        loops: whether each vertex has exactly one loop; otherwise those of the input stay.
+    """
+    if not loops:
+        return partition.edges
+    rows = np.arange(len(partition.vertices))
+    proper = partition.edges[:, partition.edges[0] != partition.edges[1]]
+    return np.concatenate([proper, np.stack([rows, rows])], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class _GCN(SummedLayer):
+    """``GCNConv``: D^-1/2 (A + I) D^-1/2 X W + b, with the degrees of the whole graph.
+
+    The weight of an edge is a factor of its source times one of its destination.
+    """
+
+    layer: GCNConv
+    factor: Anywhere | None
+    loops: bool
+
+    @classmethod
+    def of(cls, layer: GCNConv, partition: Partition, order: Tensor) -> "_GCN":
+        """Make it for the rows of a partition in an order."""
+        if not layer.normalize:
+            return cls(layer, None, loops=False)
+        # Loops have weight 1 even when `improved`: without edge weights PyG takes 1 for all.
+        loops = bool(layer.add_self_loops)
+        degree = torch.from_numpy(partition.in_degree + (1 if loops else partition.self_loop))
+        factor = degree.float().pow(-0.5).masked_fill(degree == 0, 0.0)
+        return cls(layer, Anywhere(factor[order, None]), loops)
+
+    @property
+    def width(self) -> int:
+        """The number of elements of an output."""
+        return int(self.layer.out_channels)
+
+    mapped_width = width
+
+    def before(self, inputs: Tensor, span: slice = ALL_ROWS) -> Tensor:
+        """Return the rows times the factors of their vertices."""
+        return self._scaled(inputs, span)
+
+    def map(self, rows: Tensor) -> Tensor:
+        """Return the rows times the weights."""
+        mapped: Tensor = self.layer.lin(rows)
+        return mapped
+
+    def after(self, _inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
+        """Return the sums times the factors of their vertices, plus the bias."""
+        outputs = self._scaled(sums, span)
+        return outputs if self.layer.bias is None else outputs + self.layer.bias
+
+    def _scaled(self, rows: Tensor, span: slice) -> Tensor:
+        if self.factor is None:
+            return rows
+        (factor,) = self.factor.on(rows.device)
+        return rows * factor[span]
+
+
+@dataclass(frozen=True, eq=False)
+class _SAGE(SummedLayer):
+    """``SAGEConv`` with a mean or a sum: W1 (sum of X) / n + b + W2 X."""
+
+    layer: SAGEConv
+    divisor: Anywhere | None
+
+    @classmethod
+    def of(cls, layer: SAGEConv, partition: Partition, order: Tensor) -> "_SAGE":
+        """Make it for the rows of a partition in an order."""
+        if layer.aggr != "mean":
+            return cls(layer, None)
+        total = torch.from_numpy(partition.in_degree_with_self_loops).clamp(min=1).float()
+        return cls(layer, Anywhere(total[order, None]))
+
+    @property
+    def constant(self) -> bool:
+        """Whether no weights come before the sum."""
+        return not self.layer.project
+
+    @property
+    def width(self) -> int:
+        """The number of elements of an output."""
+        return int(self.layer.out_channels)
+
+    mapped_width = width
+
+    def before(self, inputs: Tensor, _span: slice = ALL_ROWS) -> Tensor:
+        """Return the inputs, projected where the layer does so."""
+        return self.layer.lin(inputs).relu() if self.layer.project else inputs
+
+    def map(self, rows: Tensor) -> Tensor:
+        """Return the rows times the weights of neighbours, without the bias."""
+        return nn.functional.linear(rows, self.layer.lin_l.weight)
+
+    def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
+        """Return means or sums, plus the bias and the mapped inputs."""
+        outputs = sums
+        if self.divisor is not None:
+            (divisor,) = self.divisor.on(sums.device)
+            outputs = outputs / divisor[span]
+        if self.layer.lin_l.bias is not None:
+            outputs = outputs + self.layer.lin_l.bias
+        if self.layer.root_weight:
+            outputs = outputs + self.layer.lin_r(inputs)
+        return nn.functional.normalize(outputs, dim=-1) if self.layer.normalize else outputs
+
+
+@dataclass(frozen=True, eq=False)
+class _GIN(SummedLayer):
+    """``GINConv``: h((1 + eps) X + sum of X), where h need not be linear."""
+
+    layer: GINConv
+
+    @classmethod
+    def of(cls, layer: GINConv, _partition: Partition, _order: Tensor) -> "_GIN":
+        """Make it; it needs nothing of the partition."""
+        return cls(layer)
+
+    @property
+    def width(self) -> int:
+        """The number of elements of an output."""
+        linear = [each for each in self.layer.nn.modules() if hasattr(each, "weight")]
+        return int(linear[-1].weight.shape[0]) if linear else 1
+
+    def after(self, inputs: Tensor, sums: Tensor, _span: slice = ALL_ROWS) -> Tensor:
+        """Return h of the sums and the inputs."""
+        outputs: Tensor = self.layer.nn(sums + (1 + self.layer.eps) * inputs)
+        return outputs
+
+
+_KINDS: tuple[tuple[Any, tuple[str, ...], _Make], ...] = (
+    (GCNConv, _SUMS, _GCN.of),
+    (SAGEConv, ("mean", *_SUMS), _SAGE.of),
+    (GINConv, _SUMS, _GIN.of),
+)
