@@ -25,6 +25,7 @@ from bench.figures import epoch as fig_epoch
 from bench.figures import exchange as fig_exchange
 from bench.figures import host as fig_host
 from bench.figures import install as fig_install
+from bench.figures import local as fig_local
 from bench.figures import loss as fig_loss
 from bench.figures import plain as fig_plain
 from bench.figures import planner as fig_planner
@@ -48,6 +49,7 @@ _FIGURES = (
     fig_recovery,
     fig_simulated,
     fig_congestion,
+    fig_local,
     fig_epoch,
     fig_training,
     fig_planner,

@@ -45,7 +45,7 @@ class Sums:
             The loss of all workers.
         """
         if self._alone:
-            return float(loss)
+            return float(loss.detach())
         used = [parameter for parameter in parameters if parameter.requires_grad]
         for parameter in used:
             if parameter.grad is None:

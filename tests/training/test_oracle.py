@@ -21,12 +21,12 @@ from tests.training.threads import EPOCHS, train_in_threads  # noqa: E402
 TOLERANCE = 2e-4
 
 
-def distance(data, workers, **options):
+def distance(data, workers, *, hidden=8, **options):
     """The largest difference of losses and weights from the plain loop, and the accuracies."""
     losses, weights, accuracies = train_plainly(
-        data, model=options["model"], layers=3, hidden=8, epochs=EPOCHS, seed=0
+        data, model=options["model"], layers=3, hidden=hidden, epochs=EPOCHS, seed=0
     )
-    results = train_in_threads(data, workers, **options)
+    results = train_in_threads(data, workers, hidden=hidden, **options)
     found = [report.loss for report in results[0][0]]
     off = max(abs(a - b) for a, b in zip(losses, found, strict=True))
     for _, state in results:
@@ -46,6 +46,14 @@ def test_many_workers_train_like_one(karate, model, workers):
     assert off < TOLERANCE
     for name, share in expected.items():
         assert getattr(found, name) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("precompute", [True, False], ids=["kept", "each time"])
+@pytest.mark.parametrize("model", ["gcn", "sage"])
+def test_the_same_where_features_are_summed_before_the_map(karate, model, precompute):
+    """Karate has 34 features, fewer than the hidden units here."""
+    off, *_ = distance(karate, 2, model=model, hidden=40, precompute=precompute)
+    assert off < TOLERANCE
 
 
 @pytest.mark.parametrize(

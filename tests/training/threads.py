@@ -70,12 +70,14 @@ def train_in_threads(
     seed=0,
     epochs=EPOCHS,
     checkpoint=None,
+    hidden=8,
+    precompute=True,
 ):
     """Return what each worker has reported, and its weights."""
     assignment = np.random.default_rng(5).permutation(np.arange(data.vertices) % workers)
     gathering = Gathering(data.graph, assignment, spoil=spoil)
     shared = (threading.Barrier(workers, timeout=seconds_here(60)), [])
-    shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
+    shape = ModelOptions(model=model, layers=3, hidden=hidden, dropout=dropout)
     options = TrainOptions(
         epochs=epochs,
         weight_decay=5e-4,
@@ -93,7 +95,7 @@ def train_in_threads(
             net = build_model(shape, data.features.shape[1], data.classes)
             net.load_state_dict(state)
             with RemoteSum(gathering.transport(part.worker)) as remote:
-                distribute(net, part, remote, seed=seed)
+                distribute(net, part, remote, seed=seed, precompute=precompute)
                 own = part.worker == 0
                 sums = ThreadSums(shared, factor=factor if own else 1.0, own=own)
                 trainer = Trainer(net, part, remote, options, sums=sums)
