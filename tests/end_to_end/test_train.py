@@ -185,7 +185,8 @@ def test_a_comparison_as_a_user_sees_it(tmp_path):
     assert "The losses agree with those of one process, to " in result.stdout
     difference = float(result.stdout.split("one process, to ")[1].split()[0].rstrip("."))
     assert difference < TOLERANCE
-    sentences = ("Ran", "Drawn", "Carried")
+    assert "--no-precompute" in result.stdout
+    sentences = ("Ran", "Drawn", "Sums", "Carried")
     table = [line for line in result.stdout.splitlines() if not line.startswith(sentences)]
     assert all(len(line) <= 80 for line in table)
     assert len(list(plots.iterdir())) == 6
