@@ -72,7 +72,7 @@ shell: $(VENV)-shell/ready  ## p4runtime-shell on the switch that `make up` keep
 	$(VENV)-shell/bin/python -m p4runtime_sh --grpc-addr 127.0.0.1:$(GRPC_PORT) --device-id 0 \
 	    --election-id 0,1
 
-doctor: $(VENV)/base  ## what is installed, what is missing, and what mends it
+doctor: $(VENV)/base  ## what is installed, what is missing, and the commands that install it
 	$(BIN)/switchgnn doctor
 
 soak: $(VENV)/base  ## runs with random graphs and faults, for SOAK_MINUTES
