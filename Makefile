@@ -38,6 +38,9 @@ GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shel
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# So that a recipe fails where pip fails.
+SHELL  := bash
+.SHELLFLAGS := -o pipefail -c
 # Everything here starts many processes; each would compile our modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -69,7 +72,7 @@ shell: $(VENV)-shell/ready  ## p4runtime-shell on the switch that `make up` keep
 	$(VENV)-shell/bin/python -m p4runtime_sh --grpc-addr 127.0.0.1:$(GRPC_PORT) --device-id 0 \
 	    --election-id 0,1
 
-doctor: $(VENV)/base  ## what is installed, what is missing, and what mends it
+doctor: $(VENV)/base  ## what is installed, what is missing, and the commands that install it
 	$(BIN)/switchgnn doctor
 
 soak: $(VENV)/base  ## runs with random graphs and faults, for SOAK_MINUTES
@@ -123,36 +126,44 @@ clean:  ## remove everything that can be made again
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+# INSTALL ENVIRONMENT WHAT ARGUMENTS...: of what pip prints, show the large downloads.
+INSTALL = @install() { \
+	    echo "Installing $$2 into $$1; the first time, this takes some minutes."; \
+	    "$$1/bin/python" -m pip install --disable-pip-version-check "$${@:3}" | sed -nuE \
+	        -e 's/^ *((Downloading|Using cached) .*\([0-9.]+ [MG]B\)).*/  \1/p' \
+	        -e 's/^Installing collected packages:.*/  Unpacking/p'; \
+	}; install
+
 $(VENV)/base: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mininet]'
+	$(INSTALL) $(VENV) "SwitchGNN with Mininet" -e '.[mininet]'
 	@touch $@
 
 $(VENV)/run: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mininet,training]' $(TORCH)
+	$(INSTALL) $(VENV) "SwitchGNN with PyTorch (up to 3 GB of downloads)" -e '.[mininet,plots,training]' $(TORCH)
 	@touch $@ $(VENV)/base
 
 $(VENV)/test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mininet,test]' $(TORCH)
+	$(INSTALL) $(VENV) "SwitchGNN with PyTorch (up to 3 GB of downloads) and test tools" -e '.[mininet,test]' $(TORCH)
 	@touch $@ $(VENV)/run $(VENV)/base $(VENV)/figures
 
 $(VENV)/figures: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[hypergraph,plots,simulate]'
+	$(INSTALL) $(VENV) "SwitchGNN with ns-3 and matplotlib" -e '.[hypergraph,plots,simulate]'
 	@touch $@
 
 $(VENV)/docs: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(INSTALL) $(VENV) "SwitchGNN with MkDocs" -e '.[docs]'
 	@touch $@
 
 $(VENV)-lowest/ready: pyproject.toml requirements-lowest.txt
 	$(PYTHON) -m venv $(VENV)-lowest
-	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
+	$(INSTALL) $(VENV)-lowest "the lowest versions of all packages" \
 	    --constraint requirements-lowest.txt -e '.[mininet,test]' $(TORCH)
 	@touch $@
 
 # p4runtime-shell pins a protobuf that is too old for everything else.
 $(VENV)-shell/ready:
 	$(PYTHON) -m venv $(VENV)-shell
-	$(VENV)-shell/bin/python -m pip install --quiet --disable-pip-version-check p4runtime-shell
+	$(INSTALL) $(VENV)-shell "p4runtime-shell" p4runtime-shell
 	@touch $@
 
 .PHONY: help run exchange up shell doctor soak lint check test test-all tests test-share test-bare check-lowest bench figures docs p4 clean

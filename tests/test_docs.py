@@ -28,16 +28,18 @@ def blocks(page, language):
     return [text for kind, text in BLOCK.findall(page.read_text()) if kind == language]
 
 
-# Sets of tests would run this test again, or the tests beside it.
-SETS = ("make check", "make test")
-COMMANDS = [
-    line
-    for page in PAGES
-    for text in blocks(page, "sh")
-    for line in text.splitlines()
-    if line.strip() and not line.startswith(SETS)
-]
+README = ROOT / "README.md"
+ACTIVATE = ". .venv/bin/activate"
+# Sets of tests would run this test again, or the tests beside it; ENVIRONMENT is an activated one.
+NOT_RUN = ("make check", "make test", ACTIVATE)
 
+
+def lines(page):
+    """The commands of a page, in order."""
+    return [line for text in blocks(page, "sh") for line in text.splitlines() if line.strip()]
+
+
+COMMANDS = [line for page in PAGES for line in lines(page) if not line.startswith(NOT_RUN)]
 
 NO_SIMULATIONS = what_is_missing()
 NO_TSHARK = tshark_missing()
@@ -62,7 +64,16 @@ def test_command(command, folder):
         # As many epochs as the default has would take most of the time of this file.
         command = f"{command} --directory {ROOT} EPOCHS=2"
     # What belongs to the tests is there in a checkout only.
-    run_command(command, ROOT if command.startswith("python -m tests.") else folder)
+    output = run_command(command, ROOT if command.startswith("python -m tests.") else folder)
+    carried = re.search(r"host [\d.]+ MB, ([\d.]+) times", output)
+    if carried and any(command.startswith(line) for line in lines(README)):
+        assert float(carried[1]) > 1, "the README is to show where the switch pays"
+
+
+def test_the_readme_activates_the_environment_before_its_commands():
+    there = lines(README)
+    ours = [number for number, line in enumerate(there) if line.startswith("switchgnn ")]
+    assert there.index(ACTIVATE) < ours[0]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

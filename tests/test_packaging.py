@@ -3,6 +3,7 @@
 """What stands beside the code agrees with it: metadata, lowest versions, citation, hooks, CI."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAKEFILE = (ROOT / "Makefile").read_text()
 HOOKS = ROOT / ".pre-commit-config.yaml"
 WORKFLOW = ROOT / ".github/workflows/ci.yml"
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")]
 REQUIREMENT = re.compile(
     r"([A-Za-z0-9_.-]+)(>=|==|<)([A-Za-z0-9.]+)(?:,<[0-9.]+)?(?:; python_version < '[0-9.]+')?"
 )
@@ -115,3 +117,65 @@ def test_the_workflow_runs_on_the_oldest_and_the_newest_python():
     }
     oldest, newest = f"3.{minors[0]}", f"3.{minors[-1]}"
     assert used == {"newest": [newest], "oldest": [oldest], "lowest": [oldest]}
+
+
+FAKE_PYTHON = """#!/bin/sh
+echo "$@" > {folder}/arguments
+echo "Collecting torch"
+echo "  Downloading torch-2.whl.metadata (29 kB)"
+echo "Downloading torch-2.whl (888.1 MB)"
+echo "Using cached scipy-1.whl (35.4 MB)"
+echo "Installing collected packages: torch, scipy"
+echo "no space left" >&2
+exit {code}
+"""
+
+
+def installed(folder, target, code=0):
+    """Make a target of the virtual environment with a fake pip; return (outcome, extras)."""
+    python = folder / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(FAKE_PYTHON.format(folder=folder, code=code))
+    python.chmod(0o755)
+    command = ["make", f"VENV={folder}", f"{folder}/{target}"]
+    outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    extras = re.search(r"-e \.\[([a-z,]+)\]", (folder / "arguments").read_text())
+    return outcome, set(extras[1].split(","))
+
+
+@pytest.mark.parametrize("target", ["base", "run", "test", "figures", "docs"])
+def test_an_installation_shows_what_is_installed_and_its_large_downloads(tmp_path, target):
+    outcome, _ = installed(tmp_path, target)
+    assert outcome.returncode == 0
+    first, *others = outcome.stdout.splitlines()
+    assert re.match(rf"Installing .+ into {re.escape(str(tmp_path))}", first)
+    assert [line.strip() for line in others] == [
+        "Downloading torch-2.whl (888.1 MB)", "Using cached scipy-1.whl (35.4 MB)", "Unpacking"
+    ]  # fmt: skip
+    assert (tmp_path / target).exists()
+
+
+def test_an_installation_that_fails_is_tried_again(tmp_path):
+    outcome, _ = installed(tmp_path, "run", code=1)
+    assert outcome.returncode != 0
+    assert "no space left" in outcome.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_make_run_installs_what_the_readme_uses(tmp_path):
+    assert "--plots" in (ROOT / "README.md").read_text()
+    _, extras = installed(tmp_path, "run")
+    assert extras == {"mininet", "plots", "training"}
+
+
+def test_checks_build_no_mpi4py():
+    assert "switchgnn[ptscotch]" not in PROJECT["optional-dependencies"]["test"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_documents_install_from_the_checkout(page):
+    """The package is not published, so its name alone installs nothing."""
+    for words in re.findall(r"pip install ([^`\n]+)", page.read_text()):
+        assert not re.search(r"\bswitchgnn\b", words), words
+        for extras in re.findall(r"-e '\.\[([a-z,]+)\]'", words):
+            assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"]), words

@@ -8,18 +8,22 @@ import pytest
 
 from switchgnn.host.wire.link import open_link
 from switchgnn.softswitch.ports import open_ports, parse_port
+from switchgnn.topologies.free_ports import free_udp_addresses
 
-ONE, OTHER = ("127.77.1.2", 40001), ("127.77.1.2", 40002)
+
+def address(text):
+    host, _, port = text.rpartition(":")
+    return host, int(port)
 
 
-def switch_port():
-    spec = parse_port("1=udp:{}:{}:{}:{}".format(*ONE, *OTHER))
+def switch_port(one, other):
+    spec = parse_port(f"1=udp:{one}:{other}")
     port = open_ports([spec])[1]
     return port, lambda: port.receive(2000)
 
 
-def worker_link():
-    link = open_link("udp:{}:{}:{}:{}".format(*ONE, *OTHER))
+def worker_link(one, other):
+    link = open_link(f"udp:{one}:{other}")
 
     def receive():
         frame = link.receive(0)
@@ -46,16 +50,17 @@ def hurried(monkeypatch):
 
 @pytest.mark.parametrize("opened", [switch_port, worker_link])
 def test_nobody_else_is_heard(hurried, opened):
-    end, receive = opened()
+    one, other = free_udp_addresses(2)
+    end, receive = opened(one, other)
     try:
         with pytest.raises(BlockingIOError):
             receive()
-        hurried.sendto(b"a later frame", ONE)
+        hurried.sendto(b"a later frame", address(one))
         with pytest.raises(BlockingIOError):
             receive()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
-            peer.bind(OTHER)
-            peer.sendto(b"a frame of the other end", ONE)
+            peer.bind(address(other))
+            peer.sendto(b"a frame of the other end", address(one))
             assert receive() == b"a frame of the other end"
     finally:
         end.close()

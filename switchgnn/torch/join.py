@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins a job: rank, number of workers and meeting point are what torchrun says."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -26,7 +27,7 @@ from switchgnn.torch.errors import JobError
 from switchgnn.torch.job import PARTS_FOLDER, PLAN_FOLDER, Job, check_part, read_job
 from switchgnn.torch.session import open_session
 from switchgnn.torch.worker import Worker
-from switchgnn.training.meeting import patience_of, together
+from switchgnn.training.meeting import patience_of, share_cores, together
 from switchgnn.training.partition import Partition
 from switchgnn.training.partition_files import read_partition
 from switchgnn.training.sums.remote_sum import RemoteSum
@@ -149,7 +150,7 @@ def take_seat(
     if metrics:
         check_installed()
     with _together(described.workers[number].gloo, size, pace):
-        first = _rank_of_worker_0(number, size)
+        first = _meet(number, size)
         check_part(folder, facts, number)
         partition = read_partition(folder / PARTS_FOLDER, number)
         agreed = _agreed(session, folder, described, number=number, size=size, first=first)
@@ -179,20 +180,29 @@ def _number(network: DescribedNetwork, rank: int) -> int:
     return own[0] if len(own) == 1 else rank
 
 
-def _rank_of_worker_0(number: int, size: int) -> int:
-    """Let all say which workers they are; return the rank of worker 0."""
+def _meet(number: int, size: int) -> int:
+    """Exchange worker numbers and cores, and limit threads; return the rank of worker 0."""
     if size == 1:
         return 0
-    mine = torch.tensor([number])
+    mine = torch.tensor([number, _cores()])
     found = [torch.zeros_like(mine) for _ in range(size)]
     dist.all_gather(found, mine)
-    numbers = [int(each) for each in found]
+    numbers = [int(each[0]) for each in found]
     if sorted(numbers) != list(range(size)):
         raise JobError(
             f"The processes are the workers {', '.join(map(str, numbers))}, by rank, and not each "
             "of them once: give all machines the same network file, and each its own interface."
         )
+    share_cores(sum(int(each[1]) == int(mine[1]) for each in found))
     return numbers.index(0)
+
+
+def _cores() -> int:
+    """Return a number that processes have in common which run on the same cores."""
+    # The same in all network namespaces and containers of a machine.
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+    text = f"{boot} {sorted(os.sched_getaffinity(0))}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
 
 
 def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None:

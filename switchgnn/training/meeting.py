@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers meet over torch.distributed, which adds up their gradients."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import torch
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import Store
 
@@ -17,6 +19,20 @@ from switchgnn.training.errors import TrainingError
 def patience_of(pace: Pace) -> timedelta:
     """Return how long workers wait for each other: they add gradients when each has its own."""
     return timedelta(seconds=pace.patience + pace.skew)
+
+
+def share_cores(processes: int) -> None:
+    """Limit PyTorch to this process's share of the cores that it may run on.
+
+    More threads than cores slow training down by an order of magnitude. OMP_NUM_THREADS and a
+    smaller number of threads that was set before are left as they are.
+
+    Args:
+        processes: how many processes run on these cores.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        share = max(1, len(os.sched_getaffinity(0)) // processes)
+        torch.set_num_threads(min(share, torch.get_num_threads()))
 
 
 @contextmanager

@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workers of `switchgnn train`: each is told in a task what it trains, and over what."""
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import torch
 
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
@@ -21,7 +18,7 @@ from switchgnn.station import Station
 from switchgnn.tasks.task_events import FAILED, EventWriter, Heartbeat
 from switchgnn.tasks.task_json import task_from_json, task_to_json
 from switchgnn.training.errors import ModelError, TrainingError
-from switchgnn.training.meeting import together_in_file
+from switchgnn.training.meeting import share_cores, together_in_file
 from switchgnn.training.partition import Partition
 from switchgnn.training.partition_files import read_partition
 from switchgnn.training.trainer import EpochReport
@@ -104,7 +101,7 @@ def run_train_worker(task: TrainTask) -> None:
 
 def _train(task: TrainTask, events: EventWriter) -> None:
     partition = read_partition(task.partitions, task.worker)
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // partition.workers))
+    share_cores(partition.workers)
     opened = transport_kind(task.transport).open(_end(task, partition))
     with _together(task, partition.workers), opened as transport:
 

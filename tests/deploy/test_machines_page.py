@@ -59,8 +59,7 @@ class Machine:
         found = shutil.which(program, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
         assert found is not None, program
         inside = ["nsenter", f"--net={self.network.path}", "env", f"--chdir={self.folder}"]
-        variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        variables |= temporary_files_in(self.folder)
+        variables = {"PYTHONPATH": str(ROOT)} | temporary_files_in(self.folder)
         log = self.folder / f"{program}-{len(list(self.folder.iterdir()))}.log"
         return Child(
             self.name,

@@ -26,13 +26,14 @@ SHELL = re.compile(r"[|&;<>$`*?~(){}\\]")
 
 
 def run_command(command, folder):
-    """Run it with bash in the folder; it must succeed within 100 s."""
+    """Run it with bash in the folder; it must succeed within 100 s. Return its output."""
     program, *arguments = shlex.split(command, comments=True)
     if program == "switchgnn" and not SHELL.search(command):
         result = switchgnn(*arguments, folder=folder)
     else:
         result = run_in_shell(command, folder)
     assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def run_in_shell(command, folder):

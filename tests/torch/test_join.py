@@ -3,6 +3,8 @@
 """Who may join: the right number of workers, on the network that the job is for."""
 
 import re
+import sys
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -15,6 +17,7 @@ from switchgnn.network.file import network_text
 from switchgnn.torch.session import open_session
 from switchgnn.training import load_dataset
 from tests.network.usual import described_leaf_spine, described_star
+from tests.support.speed import seconds_here
 from tests.torch.machines import one_machine
 
 
@@ -128,3 +131,42 @@ def test_each_join_has_a_session_of_its_own_in_which_workers_agree(tmp_path, kar
     assert len(refusals) == 2
     assert "Worker 0 could not open a session on the switches; it says why." in refusals
     assert any("/far" in line for line in refusals)
+
+
+# Of three workers, the last one has cores of its own.
+THREADS = r"""
+import os
+import sys
+import torch
+import torch.distributed as dist
+import switchgnn.torch as sg
+
+rank = int(os.environ["RANK"])
+cores = {0, 1} if rank == 2 else set(range(12))
+os.sched_getaffinity = lambda _: cores
+torch.set_num_threads(8)
+dist.init_process_group("gloo", init_method=f"file://{os.getcwd()}/met", rank=rank, world_size=3)
+with sg.join("job", network="network.toml"):
+    sys.stdout.write(f"{rank}: {torch.get_num_threads()} threads\n")
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.whole
+def test_workers_of_one_machine_share_its_cores(tmp_path, karate):
+    sg.write_job(karate, 3, tmp_path / "job", slots=16)
+    (tmp_path / "script.py").write_text(THREADS)
+    with one_machine(3, tmp_path) as machine, ExitStack() as stack:
+        variables = ("--unset=OMP_NUM_THREADS", "WORLD_SIZE=3")
+        started = [
+            stack.enter_context(
+                machine.child([*variables, f"RANK={rank}", sys.executable, "script.py"])
+            )
+            for rank in range(3)
+        ]
+        told = []
+        for child in started:
+            child.stdin.close()
+            told += re.findall(r"\d: \d+ threads", child.stdout.read())
+            assert child.wait(seconds_here(100)) == 0, child.log.read_text()[-4000:]
+    assert told == ["0: 6 threads", "1: 6 threads", "2: 2 threads"]

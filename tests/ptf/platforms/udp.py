@@ -3,7 +3,7 @@
 """PTF platform: a port is a UDP socket and a datagram is a frame; needs no root.
 
 An interface is written LOCAL_IP:LOCAL_PORT:PEER_IP:PEER_PORT, as in
-``-i 1@127.0.0.1:40001:127.0.0.1:40002``.
+``-i 1@127.0.0.1:21001:127.0.0.1:22001``.
 """
 
 import socket
