@@ -3,7 +3,7 @@
 """A worker process of `switchgnn run`: one worker's exchanges, round after round.
 
 It reports to its parent as JSON lines on standard output and leaves its sums in
-a file. It reads only its own part of the plan and its own features.
+files. It reads only its own part of the plan and its own features.
 """
 
 import sys
@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from switchgnn.full_disk import writing
 from switchgnn.host.innetwork.exchange import InNetworkExchange
@@ -29,7 +30,9 @@ from switchgnn.tasks.task_events import EventWriter, Heartbeat
 from switchgnn.tasks.task_json import task_from_json, task_to_json
 
 _REPORT_INTERVAL = 0.1
-# What a worker writes.
+# The event that says that one more file is complete; after the last one comes ``finished``.
+WRITTEN = "written"
+# What a worker writes to a file.
 WORKER_RESULT = {
     "fixed": ArrayKind(("<i4",), (3,)),
     "sums": ArrayKind(("<f4",), (3,)),
@@ -49,8 +52,9 @@ class WorkerTask:
         addresses: its addresses.
         features: ``.npy`` file, float32[n, F], this worker's rows only.
         rounds: how many exchanges.
-        output: ``.npz`` file to write: fixed int32[R, n, F], sums float32[R, n, F],
-            scale float64[R].
+        output: the ``.npz`` files to write, named as ``result_file`` says. One of R rounds holds
+            fixed int32[R, n, F], sums float32[R, n, F] and scale float64[R].
+        rounds_per_file: how many rounds a file holds; the last one may hold fewer.
         pace: bounds on sending and waiting.
         faults: what to inject on its link, as ``--faults`` takes it.
         recording: the file that keeps what passes its link, or None.
@@ -66,6 +70,7 @@ class WorkerTask:
     features: Path
     rounds: int
     output: Path
+    rounds_per_file: int
     pace: Pace
     faults: str = ""
     recording: Path | None = None
@@ -84,6 +89,16 @@ class WorkerTask:
             TaskError: no JSON; or a field is missing, unknown, or of another type.
         """
         return task_from_json(cls, text)
+
+
+def result_file(output: Path, number: int) -> Path:
+    """Return the file with the sums of some rounds.
+
+    Args:
+        output: of the task.
+        number: of the file, from 0.
+    """
+    return output.with_stem(f"{output.stem}-{number}")
 
 
 def steps_of(manifest: Manifest, width: int, rounds: int) -> int:
@@ -117,7 +132,8 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     part = read_worker_part(task.plan, task.worker)
     features = read_npy(task.features, ArrayKind(("<f4",), (2,)), remedy="run again")
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
-    fixed, sums, scales = [], [], []
+    kept: list[_Round] = []
+    seconds = 0.0
     with open_worker_link(task.link, task.faults, task.worker, recording=task.recording) as link:
         exchange = InNetworkExchange(
             manifest,
@@ -137,17 +153,18 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
             telling_metrics(events, task.tell_every, view),
         ):
             events.write("ready")
-            started = time.perf_counter()
             for index in range(task.rounds):
+                if len(kept) == task.rounds_per_file:
+                    _write(kept, result_file(task.output, index // task.rounds_per_file - 1))
+                    events.write(WRITTEN)
+                    kept = []
+                started = time.perf_counter()
                 result = exchange.aggregate_fixed(features_of_round(features, index))
-                fixed.append(result.values)
-                sums.append(result.decode())
-                scales.append(result.fixed_point.scale)
-            seconds = time.perf_counter() - started
+                kept.append(_Round(result.values, result.decode(), result.fixed_point.scale))
+                seconds += time.perf_counter() - started
         traffic = link.traffic
         injected = {way: asdict(counts) for way, counts in injected_faults(link).items()}
-    with writing(task.output):
-        np.savez(task.output, fixed=np.stack(fixed), sums=np.stack(sums), scale=np.array(scales))
+    _write(kept, result_file(task.output, (task.rounds - 1) // task.rounds_per_file))
     events.write(
         "finished",
         seconds=seconds,
@@ -155,6 +172,25 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
         traffic=traffic._asdict(),
         faults=injected,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """The sums of one round."""
+
+    fixed: NDArray[np.int32]
+    sums: NDArray[np.float32]
+    scale: float
+
+
+def _write(rounds: list[_Round], path: Path) -> None:
+    with writing(path):
+        np.savez(
+            path,
+            fixed=np.stack([each.fixed for each in rounds]),
+            sums=np.stack([each.sums for each in rounds]),
+            scale=np.array([each.scale for each in rounds]),
+        )
 
 
 class _Progress:

@@ -130,5 +130,6 @@ def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
         features=features,
         rounds=rounds,
         output=bed.folder / f"sums-{worker}.npz",
+        rounds_per_file=rounds,
         pace=Pace(usual_window(bed.target, shaped=False), _PATIENCE),
     )

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,16 @@ from switchgnn.records import RecordError, make_record, parse_json
 from switchgnn.regular_file import open_regular
 from switchgnn.torch.data_source import dataset_of
 from switchgnn.torch.errors import JobError
-from switchgnn.training.partition_files import partition_file, write_partitions
+from switchgnn.training.partition import Partition
+from switchgnn.training.partition_files import (
+    SHARED_FILE,
+    partition_file,
+    read_partition,
+    write_partitions,
+)
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
-FORMAT, VERSION = "switchgnn-job", 1
+FORMAT, VERSION = "switchgnn-job", 2
 _MOST_BYTES = 1 << 20
 _CHUNK = 1 << 20
 
@@ -46,6 +52,8 @@ class Job:
         train, validation, test: how many vertices of the whole graph do each.
         plan: the digest of the plan.
         parts: SHA-256 in hex of each worker's part.
+        shared: SHA-256 in hex of what the parts share.
+        digest: SHA-256 in hex over the canonical JSON of all fields but this one.
     """
 
     format: str
@@ -64,6 +72,8 @@ class Job:
     test: int
     plan: str
     parts: tuple[str, ...]
+    shared: str
+    digest: str
 
 
 def write_job(
@@ -145,7 +155,10 @@ def write_job(
                     _digest(new / PARTS_FOLDER / partition_file(worker))
                     for worker in range(workers)
                 ),
+                shared=_digest(new / PARTS_FOLDER / SHARED_FILE),
+                digest="",
             )
+            job = replace(job, digest=_job_digest(job))
             (new / JOB_FILE).write_text(json.dumps(asdict(job), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise JobError(f"Cannot write the job {folder}: {why_not_written(error, target)}.") from (
@@ -173,10 +186,12 @@ def read_job(folder: str | Path) -> Job:
         if told.get("version") != VERSION:
             raise RecordError(f"its version is not {VERSION}")
         job = make_record(Job, told)
+        if len(job.parts) != job.workers:
+            raise RecordError(f"it has {len(job.parts)} parts")
+        if job.digest != _job_digest(job):
+            raise RecordError("it was changed after it was written")
     except RecordError as error:
         raise JobError(f"{path} describes no job, write it again: {error}.") from error
-    if len(job.parts) != job.workers:
-        raise JobError(f"{path} describes no job, write it again: it has {len(job.parts)} parts.")
     return job
 
 
@@ -197,16 +212,54 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
         raise JobError(
             f"The plan in {folder} is another one than the job's: copy the whole job again."
         )
-    part = Path(folder) / PARTS_FOLDER / partition_file(worker)
-    try:
-        digest = _digest(part)
-    except OSError as error:
-        raise JobError(
-            f"Worker {worker} has no part in {folder}: cannot read {part}: {error.strerror}. "
-            "Copy the whole job again, or its own part."
-        ) from error
-    if digest != job.parts[worker]:
-        raise JobError(f"{part} is another one than the job's: copy the whole job again.")
+    parts = Path(folder) / PARTS_FOLDER
+    for file, expected in ((SHARED_FILE, job.shared), (partition_file(worker), job.parts[worker])):
+        try:
+            digest = _digest(parts / file)
+        except OSError as error:
+            raise JobError(
+                f"Worker {worker} has no part in {folder}: cannot read {parts / file}: "
+                f"{error.strerror}. Copy the whole job again, or its own part."
+            ) from error
+        if digest != expected:
+            raise JobError(
+                f"{parts / file} is another one than the job's: copy the whole job again."
+            )
+
+
+def read_part(folder: str | Path, job: Job, worker: int) -> Partition:
+    """Check and read a worker's part of the data set.
+
+    Args:
+        folder: of the job, as for `check_part`.
+        job: what is in it.
+        worker: whose part is read.
+
+    Raises:
+        JobError: as `check_part`, or the job says something else than its parts.
+        DatasetError: the part is damaged.
+        PlannerError: as `check_part`.
+    """
+    check_part(folder, job, worker)
+    part = read_partition(Path(folder) / PARTS_FOLDER, worker)
+    pairs = {
+        "data": (job.data, part.name),
+        "workers": (job.workers, part.workers),
+        "vertices": (job.vertices, part.total_vertices),
+        "features": (job.features, part.features.shape[1]),
+        "classes": (job.classes, part.classes),
+        "multilabel": (job.multilabel, part.multilabel),
+        "train": (job.train, part.total_train),
+        "validation": (job.validation, part.total_validation),
+        "test": (job.test, part.total_test),
+    }
+    for name, (told, found) in pairs.items():
+        if told != found:
+            raise JobError(
+                f"The parts in {folder} have another {name} ({found}) than {JOB_FILE} "
+                f"({told}): write the job again."
+            )
+    return part
 
 
 def _check_target(target: Path) -> None:
@@ -222,6 +275,13 @@ def _check_target(target: Path) -> None:
                 f"{target} holds {path.name}, which is not part of a job, so it is not "
                 "overwritten; choose another name."
             )
+
+
+def _job_digest(job: Job) -> str:
+    content = asdict(job)
+    del content["digest"]
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def _digest(path: Path) -> str:

@@ -5,7 +5,7 @@
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,12 +24,11 @@ from switchgnn.network.described import DescribedNetwork
 from switchgnn.network.file import read_network
 from switchgnn.network.interfaces import interfaces
 from switchgnn.torch.errors import JobError
-from switchgnn.torch.job import PARTS_FOLDER, PLAN_FOLDER, Job, check_part, read_job
+from switchgnn.torch.job import PLAN_FOLDER, Job, read_job, read_part
 from switchgnn.torch.session import open_session
 from switchgnn.torch.worker import Worker
-from switchgnn.training.meeting import patience_of, share_cores, together
+from switchgnn.training.meeting import collective, patience_of, share_cores, together
 from switchgnn.training.partition import Partition
-from switchgnn.training.partition_files import read_partition
 from switchgnn.training.sums.remote_sum import RemoteSum
 from switchgnn.training.worker import view_of
 
@@ -149,10 +148,9 @@ def take_seat(
     metrics = described.workers[number].metrics
     if metrics:
         check_installed()
-    with _together(described.workers[number].gloo, size, pace):
+    with _together(described.workers[number].gloo, size, pace, number):
         first = _meet(number, size)
-        check_part(folder, facts, number)
-        partition = read_partition(folder / PARTS_FOLDER, number)
+        partition = read_part(folder, facts, number)
         agreed = _agreed(session, folder, described, number=number, size=size, first=first)
         end = _end(partition, described, folder, agreed, pace=pace, faults=faults, seed=seed)
         with open_in_network(end) as transport:
@@ -186,7 +184,8 @@ def _meet(number: int, size: int) -> int:
         return 0
     mine = torch.tensor([number, _cores()])
     found = [torch.zeros_like(mine) for _ in range(size)]
-    dist.all_gather(found, mine)
+    with collective():
+        dist.all_gather(found, mine)
     numbers = [int(each[0]) for each in found]
     if sorted(numbers) != list(range(size)):
         raise JobError(
@@ -222,7 +221,7 @@ def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None
 
 
 @contextmanager
-def _together(interface: str, size: int, pace: Pace) -> Iterator[None]:
+def _together(interface: str, size: int, pace: Pace, number: int) -> Iterator[None]:
     """Meet the other workers over torch.distributed, unless the script has done so."""
     if size == 1 or dist.is_initialized():
         yield
@@ -230,13 +229,15 @@ def _together(interface: str, size: int, pace: Pace) -> Iterator[None]:
     if interface:
         # Without it gloo takes the address of the machine's name.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
-    store, rank, _ = next(iter(rendezvous("env://", timeout=patience_of(pace))))
-    # Where workers meet again, they must not find where they were the last time.
-    times = store.add(f"switchgnn/{rank}", 1)
-    meeting = dist.PrefixStore(  # type: ignore[attr-defined]
-        f"switchgnn/meeting/{times}", store
-    )
-    with together(meeting, rank, size, pace):
+    with ExitStack() as stack:
+        with collective():
+            store, rank, _ = next(iter(rendezvous("env://", timeout=patience_of(pace))))
+            # Where workers meet again, they must not find where they were the last time.
+            times = store.add(f"switchgnn/{rank}", 1)
+            meeting = dist.PrefixStore(  # type: ignore[attr-defined]
+                f"switchgnn/meeting/{times}", store
+            )
+            stack.enter_context(together(meeting, rank, size, pace, worker=number))
         yield
 
 
@@ -258,7 +259,8 @@ def _agreed(
             error = failed
     agreed = torch.tensor([-1 if session is None else session])
     if size > 1:
-        dist.broadcast(agreed, first)
+        with collective():
+            dist.broadcast(agreed, first)
     if error is not None:
         raise error
     if int(agreed) < 0:

@@ -17,6 +17,10 @@ class UnsupportedLayerError(TrainingError):
     """A layer cannot be computed with sums of per-source rows."""
 
 
+class LostWorkerError(TrainingError):
+    """Another worker has ended, or cannot be reached."""
+
+
 class ModelError(TrainingError):
     """The user's model raised an exception.
 

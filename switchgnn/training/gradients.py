@@ -13,6 +13,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from switchgnn.training.meeting import collective
+
 Attending = Callable[[], AbstractContextManager[None]]
 
 
@@ -88,11 +90,11 @@ class Sums:
         return bytes(self.spread(said).tolist()).decode() if length else ""
 
     def _reduce(self, values: Tensor) -> None:
-        with self._attending():
+        with self._attending(), collective():
             dist.all_reduce(values)
 
     def _broadcast(self, values: Tensor) -> None:
-        with self._attending():
+        with self._attending(), collective():
             dist.broadcast(values, self._first)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.partition.workers import check_assignment
-from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.data.dataset import MOST_CLASSES, UNLABELLED, Dataset
 from switchgnn.training.errors import DatasetError
 
 
@@ -42,7 +42,7 @@ class Partition:
         total_test: test vertices of the whole graph.
 
     Raises:
-        DatasetError: the arrays do not belong together.
+        DatasetError: the arrays do not belong together, or hold values that cannot be.
     """
 
     worker: int
@@ -84,6 +84,12 @@ class Partition:
                 f"the arrays of worker {self.worker}'s part of data set {self.name} "
                 "do not belong together; write the partitions again"
             )
+        for what in (_wrong_sizes(self), _wrong_vertices(self), _wrong_labels(self)):
+            if what:
+                raise DatasetError(
+                    f"worker {self.worker}'s part of data set {self.name!r} has {what}; "
+                    "write the partitions again"
+                )
 
     @property
     def in_degree_with_self_loops(self) -> NDArray[np.int64]:
@@ -94,6 +100,56 @@ class Partition:
     def out_degree_with_self_loops(self) -> NDArray[np.int64]:
         """int64[n]; self-loops of the input count once."""
         return self.out_degree + self.self_loop
+
+
+def _wrong_sizes(part: Partition) -> str:
+    """Return which of the sizes cannot be, in words; empty: none."""
+    total = part.total_vertices
+    if not part.name.isprintable():
+        return "a name that cannot be printed"
+    if not 1 <= part.classes <= MOST_CLASSES:
+        return f"{part.classes:,} classes"
+    # Each of the other workers has a vertex at least.
+    if len(part.vertices) + part.workers - 1 > total:
+        return f"{len(part.vertices):,} of {total:,} vertices in all, of {part.workers:,} workers"
+    totals = {
+        "train": (part.train, part.total_train),
+        "validate": (part.validation, part.total_validation),
+        "test": (part.test, part.total_test),
+    }
+    for what, (mask, number) in totals.items():
+        if not int(mask.sum()) <= number <= total:
+            return f"{int(mask.sum()):,} of {number:,} vertices that {what}, of {total:,} in all"
+    chosen = part.total_train + part.total_validation + part.total_test
+    return f"a split of {chosen:,} of {total:,} vertices" if chosen > total else ""
+
+
+def _wrong_vertices(part: Partition) -> str:
+    """Return what is wrong with the vertices, in words; empty: nothing."""
+    ids, total = part.vertices, part.total_vertices
+    if len(ids) and (ids[0] < 0 or ids[-1] >= total or (np.diff(ids) <= 0).any()):
+        return f"vertices that are not ascending ids below {total:,}"
+    for degrees in (part.in_degree, part.out_degree):
+        if degrees.min(initial=0) < 0 or degrees.max(initial=0) >= total:
+            return f"a vertex with a degree outside 0 to {total - 1:,}"
+    if (part.train.astype(np.int8) + part.validation + part.test).max(initial=0) > 1:
+        return "a vertex in two parts of the split"
+    return ""
+
+
+def _wrong_labels(part: Partition) -> str:
+    """Return what is wrong with the labels, in words; empty: nothing."""
+    labels = part.labels
+    if part.multilabel:
+        right = labels.dtype != np.int64 and bool(((labels == 0) | (labels == 1)).all())
+        return "" if right else "multi-label labels other than 0 and 1"
+    if labels.dtype != np.int64:
+        return f"labels of {labels.dtype}"
+    if labels.min(initial=0) < UNLABELLED or labels.max(initial=0) >= part.classes:
+        return f"a label outside 0 to {part.classes - 1:,}"
+    if (labels[part.train | part.validation | part.test] == UNLABELLED).any():
+        return "a vertex in the split without a label"
+    return ""
 
 
 def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterator[Partition]:

@@ -14,13 +14,15 @@ from switchgnn.full_disk import why_not_written
 from switchgnn.npy import ArrayKind, ArraysError
 from switchgnn.npz import read_npz
 from switchgnn.planner.arrays.folder_swap import replacing
-from switchgnn.regular_file import read_regular
+from switchgnn.records import RecordError, parse_json
+from switchgnn.regular_file import read_bounded
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.errors import DatasetError
 from switchgnn.training.partition import Partition, partition_dataset
 
 SHARED_FILE = "partitions.json"
 FORMAT, VERSION = "switchgnn-partitions", 1
+_MOST_BYTES = 1 << 20
 
 # What each array of a worker's file has to be, little-endian.
 ARRAYS: Mapping[str, ArrayKind] = {
@@ -84,7 +86,8 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     """Read one worker's part, large arrays when they are used; other workers' are not touched.
 
     Raises:
-        DatasetError: no partitions, no such worker, or a missing or damaged file.
+        DatasetError: no partitions, no such worker, a missing or damaged file, or sizes and values
+            that do not belong together.
     """
     shared = _read_shared(Path(folder) / SHARED_FILE)
     if not 0 <= worker < shared["workers"]:
@@ -134,12 +137,12 @@ def _little_endian(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 def _read_shared(path: Path) -> dict[str, Any]:
     try:
-        shared = json.loads(read_regular(path))
+        shared = parse_json(read_bounded(path, _MOST_BYTES))
     except FileNotFoundError:
         raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}") from None
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except RecordError as error:
         raise DatasetError(f"{path} is damaged; write the partitions again") from error
     if not isinstance(shared, dict) or shared.get("format") != FORMAT:
         raise DatasetError(f"{path} does not describe partitions; write them again")

@@ -13,7 +13,7 @@ from switchgnn.commands.shared.workers import run_workers
 from switchgnn.controller import install
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
-from switchgnn.host.worker import WorkerTask
+from switchgnn.host.worker import WorkerTask, result_file
 from switchgnn.network import star_network
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
@@ -197,6 +197,7 @@ def exchange_once(fabric, plan, graph, features, folder, session):
                 features=folder / f"f{worker}.npy",
                 rounds=1,
                 output=folder / f"s{worker}.npz",
+                rounds_per_file=1,
                 pace=pace_here(Pace(patience=1.0)),
             )
         )
@@ -207,7 +208,7 @@ def exchange_once(fabric, plan, graph, features, folder, session):
     fixed = np.zeros(features.shape, dtype=np.int32)
     sums = np.zeros(features.shape, dtype=np.float32)
     for worker in range(WORKERS):
-        with np.load(folder / f"s{worker}.npz") as result:
+        with np.load(result_file(folder / f"s{worker}.npz", 0)) as result:
             fixed[plan.assignment == worker] = result["fixed"][0]
             sums[plan.assignment == worker] = result["sums"][0]
             scale = float(result["scale"][0])

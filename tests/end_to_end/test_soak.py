@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.commands.run import job
+from switchgnn.commands.run import job, reference
 from switchgnn.commands.soak.draw import draw_run
 from switchgnn.commands.soak.runs import SoakOptions, soak
 from switchgnn.errors import SwitchGNNError
@@ -70,8 +70,8 @@ def test_leaves_of_a_star_are_refused():
 
 def test_a_wrong_sum_is_exit_code_1(monkeypatch):
     forks_elsewhere(monkeypatch)
-    real = job.judge
-    monkeypatch.setattr(job, "judge", lambda *given: replace(real(*given), wrong_sums=2))
+    real = reference.judge
+    monkeypatch.setattr(reference, "judge", lambda *given: replace(real(*given), wrong_sums=2))
     result = CliRunner().invoke(app, HERE)
     assert result.exit_code == 1, result.output
     assert "2 sums differ from the reference" in result.output

@@ -24,6 +24,7 @@ def task():
         features=Path("features.npy"),
         rounds=3,
         output=Path("sums.npz"),
+        rounds_per_file=2,
         pace=Pace(window=5, patience=7),
         faults="loss=0.1",
     )

@@ -278,6 +278,57 @@ def test_direct_counters(switch, tables):
     assert read() == 0
 
 
+def test_counts_below_zero_are_refused(switch, tables):
+    counter = tables.ident("counters", "probes")
+    entry = tables.table_entry("exact_table", [exact(1), exact(2)], "counted", [b"\x05"])
+    tables.write(insert(entry))
+    wrong = [p4r.CounterData(packet_count=-1), p4r.CounterData(byte_count=-(2**63))]
+    updates = []
+    for data in wrong:
+        direct = p4r.DirectCounterEntry(table_entry=entry, data=data)
+        updates += [
+            p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter, data=data)),
+            p4r.Entity(direct_counter_entry=direct),
+        ]
+    with_counts = tables.table_entry("exact_table", [exact(3), exact(4)], "counted", [b"\x05"])
+    with_counts.counter_data.packet_count = -1
+    same = tables.table_entry("exact_table", [exact(1), exact(2)], "counted", [b"\x06"])
+    same.counter_data.byte_count = -1
+    codes = tables.failed_write(
+        *(p4r.Update(type=p4r.Update.MODIFY, entity=entity) for entity in updates),
+        insert(with_counts),
+        modify(same),
+    )
+    assert codes == [INVALID] * 6
+    # What is refused changes nothing.
+    rows = tables.read(counter_entry=p4r.CounterEntry())
+    assert all(row.counter_entry.data == p4r.CounterData() for row in rows)
+    wanted = p4r.TableEntry(table_id=entry.table_id, counter_data=p4r.CounterData())
+    (found,) = tables.read(table_entry=wanted)
+    assert found.table_entry.action == entry.action
+    assert found.table_entry.counter_data == p4r.CounterData()
+
+
+def test_counts_that_overflow_can_be_read(switch, tables):
+    counter = tables.ident("counters", "probes")
+    most = p4r.CounterData(packet_count=2**63 - 1, byte_count=2**63 - 1)
+    entry = tables.table_entry("exact_table", [exact(1), exact(2)], "counted", [b"\x05"])
+    entry.counter_data.CopyFrom(most)
+    written = p4r.CounterEntry(counter_id=counter, index=p4r.Index(index=3), data=most)
+    tables.write(
+        insert(entry),
+        p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(counter_entry=written)),
+    )
+    switch.inject(1, bytes([3, 0, 0, 0, 0, 0, 0]))
+    switch.inject(1, bytes([0, 0, 1, 0, 0x20, 0, 0]))
+    # A count has 63 bits in a message.
+    (read,) = tables.read(counter_entry=p4r.CounterEntry(counter_id=counter, index=written.index))
+    assert (read.counter_entry.data.packet_count, read.counter_entry.data.byte_count) == (0, 6)
+    wanted = p4r.TableEntry(table_id=entry.table_id, counter_data=p4r.CounterData())
+    (found,) = tables.read(table_entry=wanted)
+    assert found.table_entry.counter_data == p4r.CounterData(packet_count=0, byte_count=6)
+
+
 # Replication
 
 

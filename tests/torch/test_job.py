@@ -3,6 +3,7 @@
 """Jobs on disk: what is written is read, and what is no job, or another one, is refused."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,9 +12,10 @@ import torch
 from torch_geometric.data import Data
 
 import switchgnn.torch as sg
+from switchgnn.errors import SwitchGNNError
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.plan.files import read_plan
-from switchgnn.torch.job import check_part
+from switchgnn.torch.job import check_part, read_part
 from switchgnn.training import load_dataset
 from switchgnn.training.partition_files import partition_file, read_partition
 
@@ -104,12 +106,13 @@ def test_an_older_job_is_replaced_and_nothing_else(tmp_path, job, karate):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda told: told | {"version": 2}, "its version is not 1"),
+        (lambda told: told | {"version": 1}, "its version is not 2"),
         (lambda told: told | {"format": "tar"}, "its format is not switchgnn-job"),
         (lambda told: told | {"workers": "2"}, "workers: expected int, got str"),
         (lambda told: told | {"workers": 3}, "it has 2 parts"),
         (lambda told: told | {"run": "rm"}, "unknown field run"),
         (lambda told: [told], "its format"),
+        (lambda told: told | {"train": 10 * told["train"]}, "it was changed after"),
     ],
 )
 def test_a_damaged_job_is_refused(job, change, sentence):
@@ -134,12 +137,48 @@ def test_a_copy_that_differs_is_noticed(tmp_path, job, karate):
     check_part(folder, written, 0)
     with pytest.raises(sg.JobError, match="is another one than the job's"):
         check_part(folder, written, 1)
+    shared = folder / "parts" / "partitions.json"
+    told = json.loads(shared.read_text())
+    shared.write_text(json.dumps(told | {"total_train": 10 * told["total_train"]}))
+    with pytest.raises(sg.JobError, match=r"partitions\.json is another one than the job's"):
+        check_part(folder, written, 0)
+    shared.write_text(json.dumps(told, indent=1) + "\n")
     part.unlink()
     with pytest.raises(sg.JobError, match="Worker 1 has no part"):
         check_part(folder, written, 1)
     other = sg.write_job(karate, 2, tmp_path / "other", slots=8)
     with pytest.raises(sg.JobError, match=r"The plan in .* is another one"):
         check_part(folder, other, 0)
+
+
+def test_every_file_is_under_a_digest(job):
+    """Whichever byte changes in any file of a job, its worker notices."""
+    folder, _ = job
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    assert len(files) == 9
+    for path in files:
+        content = path.read_bytes()
+        place = len(content) // 2
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(SwitchGNNError):
+            read_all(folder)
+        path.write_bytes(content)
+    read_all(folder)
+
+
+def read_all(folder):
+    """Read a job as all its workers, and as the one that installs its plan."""
+    job = sg.read_job(folder)
+    for worker in range(job.workers):
+        read_part(folder, job, worker)
+    read_plan(folder / "plan")
+
+
+def test_a_job_that_disagrees_with_its_parts_is_refused(job):
+    folder, written = job
+    for name, value in (("train", 220), ("vertices", 10**12), ("classes", 3), ("data", "cora")):
+        with pytest.raises(sg.JobError, match=f"have another {name}"):
+            read_part(folder, replace(written, **{name: value}), 0)
 
 
 def test_data_without_labels_is_refused(tmp_path, karate):

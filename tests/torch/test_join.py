@@ -170,3 +170,33 @@ def test_workers_of_one_machine_share_its_cores(tmp_path, karate):
             told += re.findall(r"\d: \d+ threads", child.stdout.read())
             assert child.wait(seconds_here(100)) == 0, child.log.read_text()[-4000:]
     assert told == ["0: 6 threads", "1: 6 threads", "2: 2 threads"]
+
+
+FAILING = r"""
+import sys
+import torch
+import switchgnn.torch as sg
+from switchgnn.errors import SwitchGNNError
+
+try:
+    with sg.join("job", network="network.toml") as worker:
+        number = worker.number
+        worker.sum(torch.ones(1))
+        if number == 1:
+            raise SwitchGNNError("Out of paper.")
+        worker.gather(worker.data.n_id)
+except SwitchGNNError as error:
+    sys.stdout.write(f"ended: {number} {error}\n")
+"""
+
+
+@pytest.mark.whole
+def test_a_worker_that_fails_is_named_by_the_others(tmp_path, karate):
+    sg.write_job(karate, 2, tmp_path / "job", slots=16)
+    (tmp_path / "script.py").write_text(FAILING)
+    with one_machine(2, tmp_path) as machine:
+        output = machine.torchrun("script.py")
+    assert sorted(re.findall(r"ended: (.*)\n", output)) == [
+        "0 Worker 1 has failed: Out of paper.",
+        "1 Out of paper.",
+    ]

@@ -153,6 +153,8 @@ def test_an_assignment_that_does_not_fit_is_refused(karate, tmp_path, assignment
         ("[]", "does not describe"),
         ('{"format": "switchgnn-partitions", "version": 2}', "version"),
         ('{"format": "switchgnn-partitions", "version": 1, "workers": true}', "damaged"),
+        ("[" * 200_000, "damaged"),
+        (" " * (1 << 20) + " ", "cannot read"),
     ],
 )
 def test_a_bad_description_is_refused(folder, text, part):
@@ -177,6 +179,51 @@ def test_a_bad_archive_is_refused(folder):
         assert part in refused(folder)
     path.write_bytes(b"no zip")
     assert "not an archive" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"classes": 10**12}, "classes"),
+        ({"classes": 0}, "classes"),
+        ({"classes": 1}, "label"),
+        ({"workers": 30}, "34 vertices in all"),
+        ({"total_vertices": -34}, "-34 vertices in all"),
+        ({"total_vertices": 30}, "vertices"),
+        ({"total_train": -1}, "train"),
+        ({"total_train": 5}, "train"),
+        ({"total_train": 220}, "train"),
+        ({"total_test": 30}, "34 vertices"),
+        ({"name": "a\x1b[2J"}, "name"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(folder, changes, part):
+    path = folder / "partitions.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    assert part in refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "part"),
+    [
+        ("vertices", lambda ids: ids + 10**15, "vertices"),
+        ("vertices", lambda ids: ids - 1, "vertices"),
+        ("vertices", lambda ids: ids[::-1], "vertices"),
+        ("vertices", lambda ids: np.where(ids == 3, 0, ids), "vertices"),
+        ("labels", lambda labels: labels + 4, "label"),
+        ("labels", lambda labels: labels - 5, "label"),
+        ("labels", lambda labels: np.full_like(labels, -1), "label"),
+        ("labels", lambda labels: labels.astype(np.float32), "label"),
+        ("validation", lambda mask: np.arange(len(mask)) < mask.sum(), "split"),
+        ("in_degree", lambda degrees: degrees + 34, "degree"),
+        ("out_degree", lambda degrees: -degrees, "degree"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(folder, name, change, part):
+    path = folder / "partition-000.npz"
+    arrays = dict(np.load(path))
+    np.savez(path, **(arrays | {name: change(arrays[name])}))
+    assert part in refused(folder)
 
 
 def test_the_description_is_plain_json(folder):

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.commands.run.make_report import Measured, Prepared, make_report
 from switchgnn.commands.run.options import RunOptions
-from switchgnn.commands.run.reference import RoundResult, Verdict, judge
+from switchgnn.commands.run.reference import Comparison
 from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.run.size import check_size
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
@@ -31,14 +32,11 @@ from switchgnn.controller import (
     install_each,
     read_counters,
 )
-from switchgnn.errors import SwitchGNNError
 from switchgnn.full_disk import writing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.wire.native.library import compile_for_hosts
-from switchgnn.host.worker import WORKER_RESULT, WorkerTask, steps_of
-from switchgnn.host.workload import features_of_round
-from switchgnn.npz import read_npz
+from switchgnn.host.worker import WRITTEN, WorkerTask, steps_of
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.graphs.graph import Graph
@@ -125,10 +123,19 @@ def run_job(
             cable_recordings=recordings.cables,
             logs=logs.folder,
         ) as fabric:
-            measured = _install_and_exchange(options, prepared, fabric, recordings, step, onlooker)
+            comparison = Comparison(
+                prepared.graph,
+                read_assignment(prepared.plan),
+                prepared.features,
+                rounds=options.rounds,
+                folder=folder,
+            )
+            measured = _install_and_exchange(
+                options, prepared, fabric, recordings, comparison, step, onlooker
+            )
             step(COMPARING, 0, 0)
-            verdicts = _verify(options, prepared, folder)
-            report = make_report(options, choice, ahead, prepared, measured, verdicts)
+            verdict = comparison.finish()
+            report = make_report(options, choice, ahead, prepared, measured, verdict)
             report = replace(report, pcap=tuple(map(str, recordings.files)))
             logs.failed = not report.exact
             onlooker.done(_verdict(report), right=report.exact)
@@ -188,7 +195,7 @@ def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
     """Return the graph's own features if their width is asked for, or seeded ones."""
     own = graph.features
     width = options.features or (LANES if own is None else own.shape[1])
-    check_size(graph.vertices, width, options.rounds)
+    check_size(graph.vertices, width)
     if own is not None and options.features in (None, own.shape[1]):
         return np.ascontiguousarray(own, dtype=np.float32)
     generator = np.random.default_rng(options.seed)
@@ -200,9 +207,15 @@ def _install_and_exchange(
     prepared: Prepared,
     fabric: Fabric,
     recordings: Recordings,
+    comparison: Comparison,
     step: StepListener,
     onlooker: Onlooker,
 ) -> Measured:
+    def hear(worker: int, event: dict[str, Any]) -> None:
+        if event["event"] == WRITTEN:
+            comparison.written(worker)
+        onlooker.event(worker, event)
+
     tls = fabric.site.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
     started = time.perf_counter()
@@ -223,7 +236,9 @@ def _install_and_exchange(
         install_seconds = time.perf_counter() - started
         tasks = [
             replace(task, tell_every=onlooker.tell_every)
-            for task in _tasks(options, prepared, fabric, recordings, report.session)
+            for task in _tasks(
+                options, prepared, fabric, recordings, comparison, session=report.session
+            )
         ]
         with BackgroundTraffic(fabric, options.background) as background:
             before = [read_counters(client) for client in clients]
@@ -244,7 +259,7 @@ def _install_and_exchange(
                     fabric,
                     tasks,
                     lambda done, total: step("exchanging", done, total),
-                    listen=onlooker.event,
+                    listen=hear,
                 )
             foreign = background.received_bytes() - foreign
             wire_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
@@ -299,7 +314,13 @@ def _wire_bytes(
 
 
 def _tasks(
-    options: RunOptions, prepared: Prepared, fabric: Fabric, recordings: Recordings, session: int
+    options: RunOptions,
+    prepared: Prepared,
+    fabric: Fabric,
+    recordings: Recordings,
+    comparison: Comparison,
+    *,
+    session: int,
 ) -> list[WorkerTask]:
     assignment = read_assignment(prepared.plan)
     tasks = []
@@ -316,7 +337,8 @@ def _tasks(
                 addresses=fabric.site.addresses(worker),
                 features=path,
                 rounds=options.rounds,
-                output=_output(fabric.folder, worker),
+                output=comparison.output(worker),
+                rounds_per_file=comparison.rounds_per_file,
                 pace=options.pace,
                 faults=options.faults,
                 recording=recordings.of_worker(worker),
@@ -324,30 +346,3 @@ def _tasks(
             )
         )
     return tasks
-
-
-def _output(folder: Path, worker: int) -> Path:
-    return folder / f"sums-{worker}.npz"
-
-
-def _verify(options: RunOptions, prepared: Prepared, folder: Path) -> list[Verdict]:
-    assignment = read_assignment(prepared.plan)
-    results = [
-        read_npz(_output(folder, worker), WORKER_RESULT, remedy="run again")
-        for worker in range(options.workers)
-    ]
-    verdicts = []
-    for index in range(options.rounds):
-        features = features_of_round(prepared.features, index)
-        fixed = np.zeros(features.shape, dtype=np.int32)
-        sums = np.zeros(features.shape, dtype=np.float32)
-        scales = {float(result["scale"][index]) for result in results}
-        for worker, result in enumerate(results):
-            fixed[assignment == worker] = result["fixed"][index]
-            sums[assignment == worker] = result["sums"][index]
-        if len(scales) != 1:
-            raise SwitchGNNError(f"Round {index + 1}: the workers used different scales: {scales}.")
-        verdicts.append(
-            judge(prepared.graph, assignment, features, RoundResult(fixed, sums, scales.pop()))
-        )
-    return verdicts

@@ -91,7 +91,7 @@ def make_report(
     ahead: Ahead | None,
     prepared: Prepared,
     measured: Measured,
-    verdicts: list[Verdict],
+    verdict: Verdict,
 ) -> RunReport:
     """Compare what was measured with what was planned.
 
@@ -101,7 +101,7 @@ def make_report(
         ahead: what the switches run the program as; None for BMv2.
         prepared: what was planned.
         measured: the results of the exchanges.
-        verdicts: the comparison of each round with the reference.
+        verdict: the comparison of all rounds with the reference.
 
     Returns:
         The report.
@@ -109,7 +109,6 @@ def make_report(
     forward = prepared.manifest.direction(Direction.FORWARD)
     prediction = forward.prediction
     per_worker = _report_workers(options, prepared, measured)
-    wrong = sum(verdict.wrong_sums for verdict in verdicts)
     return RunReport(
         target=choice.target.value,
         backend=None if ahead is None else ahead.backend.value,
@@ -129,10 +128,10 @@ def make_report(
         strategy=options.asked.preset,
         why=tuple(prepared.strategies.because.values()),
         **strategy_names(prepared.manifest),
-        exact=wrong == 0,
-        wrong_sums=wrong,
-        max_error=max(verdict.max_error for verdict in verdicts),
-        error_bound=max(verdict.error_bound for verdict in verdicts),
+        exact=verdict.wrong_sums == 0,
+        wrong_sums=verdict.wrong_sums,
+        max_error=verdict.max_error,
+        error_bound=verdict.error_bound,
         bytes_up=sum(report.bytes_up for report in per_worker),
         bytes_down=sum(report.bytes_down for report in per_worker),
         host_bytes_up=sum(report.host_bytes_up for report in per_worker),

@@ -3,10 +3,16 @@
 """Compares the sums that the workers received with those over the whole graph, by SciPy."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.commands.run.size import rounds_kept
+from switchgnn.errors import SwitchGNNError
+from switchgnn.host.worker import WORKER_RESULT, result_file
+from switchgnn.host.workload import features_of_round
+from switchgnn.npz import read_npz
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.reference import reference_sums
 
@@ -28,7 +34,7 @@ class RoundResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The comparison of one round with the reference.
+    """The comparison of rounds with the reference.
 
     Attributes:
         wrong_sums: elements whose fixed-point sum differs.
@@ -39,6 +45,103 @@ class Verdict:
     wrong_sums: int
     max_error: float
     error_bound: float
+
+
+class Comparison:
+    """Compares the rounds of a run with the reference as they come, and keeps none of them.
+
+    Args:
+        graph: the whole graph, of V vertices.
+        assignment: int32[V], the worker of each vertex.
+        features: float32[V, F], those of the first round.
+        rounds: their number.
+        folder: where the workers write their sums.
+
+    Attributes:
+        rounds_per_file: of how many rounds a worker writes the sums at once.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        assignment: NDArray[np.int32],
+        features: NDArray[np.float32],
+        *,
+        rounds: int,
+        folder: Path,
+    ) -> None:
+        self.rounds_per_file = rounds_kept(*features.shape)
+        self._graph = graph
+        self._assignment = assignment
+        self._features = features
+        self._rounds = rounds
+        self._folder = folder
+        self._written = [0] * (int(assignment.max()) + 1)
+        self._compared = 0
+        self._verdict = Verdict(wrong_sums=0, max_error=0.0, error_bound=0.0)
+
+    def output(self, worker: int) -> Path:
+        """Return the output of a worker's task."""
+        return self._folder / f"sums-{worker}.npz"
+
+    def written(self, worker: int) -> None:
+        """Take note that a worker has written one more file; compare what all have written.
+
+        Args:
+            worker: its number.
+
+        Raises:
+            SwitchGNNError: the workers used different scales, or a file cannot be read.
+        """
+        self._written[worker] += 1
+        while self._compared < min(self._written):
+            self._compare_next()
+
+    def finish(self) -> Verdict:
+        """Compare what is left once all workers have finished; return the verdict on all rounds.
+
+        Raises:
+            SwitchGNNError: as :meth:`written`.
+        """
+        while self._compared * self.rounds_per_file < self._rounds:
+            self._compare_next()
+        return self._verdict
+
+    def _compare_next(self) -> None:
+        """Compare the rounds of the next file of each worker, and remove the files."""
+        paths = [result_file(self.output(worker), self._compared) for worker in self._workers]
+        results = [read_npz(path, WORKER_RESULT, remedy="run again") for path in paths]
+        first = self._compared * self.rounds_per_file
+        for place in range(min(self.rounds_per_file, self._rounds - first)):
+            features = features_of_round(self._features, first + place)
+            fixed = np.zeros(features.shape, dtype=np.int32)
+            sums = np.zeros(features.shape, dtype=np.float32)
+            scales = {float(result["scale"][place]) for result in results}
+            for worker, result in enumerate(results):
+                fixed[self._assignment == worker] = result["fixed"][place]
+                sums[self._assignment == worker] = result["sums"][place]
+            if len(scales) != 1:
+                raise SwitchGNNError(
+                    f"Round {first + place + 1}: the workers used different scales: {scales}."
+                )
+            whole = RoundResult(fixed, sums, scales.pop())
+            verdict = judge(self._graph, self._assignment, features, whole)
+            self._verdict = _both(self._verdict, verdict)
+        for path in paths:
+            path.unlink()
+        self._compared += 1
+
+    @property
+    def _workers(self) -> range:
+        return range(len(self._written))
+
+
+def _both(one: Verdict, other: Verdict) -> Verdict:
+    return Verdict(
+        wrong_sums=one.wrong_sums + other.wrong_sums,
+        max_error=max(one.max_error, other.max_error),
+        error_bound=max(one.error_bound, other.error_bound),
+    )
 
 
 def expected_scale(max_fan_in: int, features: NDArray[np.float32]) -> float:

@@ -9,7 +9,14 @@ from finsy.proto import p4d, p4r
 from switchgnn.softswitch.p4runtime.device import InstalledPipeline
 from switchgnn.softswitch.p4runtime.schema import Schema
 from switchgnn.softswitch.p4runtime.table_entries import absent, decode_matches, find_table
-from switchgnn.softswitch.p4runtime.values import decode, encode, invalid, not_found
+from switchgnn.softswitch.p4runtime.values import (
+    COUNT_MASK,
+    decode,
+    decode_counts,
+    encode,
+    invalid,
+    not_found,
+)
 from switchgnn.softswitch.stateful import CounterCells, RegisterCells
 
 
@@ -98,13 +105,14 @@ def write_counter(pipeline: InstalledPipeline, kind: int, message: p4r.CounterEn
         message: the counter, the index and the counts.
 
     Raises:
-        RequestError: the counter or the index is not valid.
+        RequestError: the counter, the index or a count is not valid.
     """
     _only_modify(kind)
     counter = _counter(pipeline, message)
+    packets, total = decode_counts(message.data)
     for index in _indices(message, counter.size):
-        counter.packets[index] = message.data.packet_count
-        counter.bytes[index] = message.data.byte_count
+        counter.packets[index] = packets
+        counter.bytes[index] = total
 
 
 def _counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> CounterCells:
@@ -142,8 +150,8 @@ def encode_counters(rows: Counts) -> Iterator[p4r.Entity]:
         entry = entity.counter_entry
         entry.counter_id = ident
         entry.index.index = index
-        entry.data.packet_count = packets
-        entry.data.byte_count = total
+        entry.data.packet_count = packets & COUNT_MASK
+        entry.data.byte_count = total & COUNT_MASK
         yield entity
 
 
@@ -158,7 +166,8 @@ def write_direct_counter(
         message: the table entry and the counts.
 
     Raises:
-        RequestError: there is no such entry, or its table has no direct counter.
+        RequestError: there is no such entry, its table has no direct counter, or a count is
+            not valid.
     """
     _only_modify(kind)
     schema = find_table(pipeline.schema, message.table_entry.table_id)
@@ -168,4 +177,4 @@ def write_direct_counter(
         raise not_found(f"Table '{schema.name}' has no such entry.")
     if not schema.table.with_counters:
         raise invalid(f"Table '{schema.name}' has no direct counter.")
-    table.set_counts(key, (message.data.packet_count, message.data.byte_count))
+    table.set_counts(key, decode_counts(message.data))

@@ -9,7 +9,9 @@ from finsy.proto import p4i, p4r, rpc_code
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.p4runtime.schema import ActionSchema, FieldSchema, Schema, TableSchema
 from switchgnn.softswitch.p4runtime.values import (
+    COUNT_MASK,
     decode,
+    decode_counts,
     denied,
     encode,
     exists,
@@ -113,9 +115,11 @@ def _insert(
             rpc_code.RESOURCE_EXHAUSTED,
             f"Table '{schema.name}' is full with {schema.size} entries.",
         )
+    given = _counts(schema, message)
     counts = [0, 0] if schema.table.with_counters else None
     table.put(Entry(*key, _target(schema, message, counts), message.metadata))
-    _write_counts(schema, table, key, message)
+    if given is not None:
+        table.set_counts(key, given)
 
 
 def _modify(
@@ -127,19 +131,18 @@ def _modify(
     known = table.find(key)
     if known is None:
         raise not_found(f"Table '{schema.name}' has no such entry to modify: insert it first.")
+    given = _counts(schema, message)
     table.put(Entry(*key, _target(schema, message, known.target[2]), message.metadata))
-    _write_counts(schema, table, key, message)
+    if given is not None:
+        table.set_counts(key, given)
 
 
-def _write_counts(
-    schema: TableSchema, table: EntryTable, key: EntryKey, message: p4r.TableEntry
-) -> None:
+def _counts(schema: TableSchema, message: p4r.TableEntry) -> tuple[int, int] | None:
     if not message.HasField("counter_data"):
-        return
+        return None
     if not schema.table.with_counters:
         raise invalid(f"Table '{schema.name}' has no direct counter.")
-    data = message.counter_data
-    table.set_counts(key, (data.packet_count, data.byte_count))
+    return decode_counts(message.counter_data)
 
 
 def _write_default(
@@ -322,7 +325,9 @@ def encode_entries(
         _encode_matches(schema, entry, message)
         _encode_action(schema, entry.target, message)
         if with_counts and counts is not None:
-            message.counter_data.packet_count, message.counter_data.byte_count = counts
+            packets, total = counts
+            message.counter_data.packet_count = packets & COUNT_MASK
+            message.counter_data.byte_count = total & COUNT_MASK
         yield p4r.Entity(table_entry=message)
 
 

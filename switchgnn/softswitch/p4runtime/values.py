@@ -1,10 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Converts integers to and from P4Runtime byte strings, and makes the errors of requests."""
+"""Converts integers to and from P4Runtime messages, and makes the errors of requests."""
 
-from finsy.proto import rpc_code
+from finsy.proto import p4r, rpc_code
 
 from switchgnn.softswitch.errors import RequestError
+
+# Messages have counts as int64; a count that a switch has taken further starts again at 0.
+COUNT_MASK = 2**63 - 1
 
 
 def encode(value: int) -> bytes:
@@ -30,6 +33,20 @@ def decode(data: bytes, width: int, what: str) -> int:
     if not data or value >> width:
         raise invalid(f"{what} needs a value of {width} bits, not {data.hex() or 'nothing'}.")
     return value
+
+
+def decode_counts(data: p4r.CounterData) -> tuple[int, int]:
+    """Return the packets and the bytes of a message.
+
+    Raises:
+        RequestError: one of them is negative.
+    """
+    if data.packet_count < 0 or data.byte_count < 0:
+        raise invalid(
+            f"Counter data needs counts of at least 0, not {data.packet_count} packets and "
+            f"{data.byte_count} bytes."
+        )
+    return data.packet_count, data.byte_count
 
 
 def invalid(message: str) -> RequestError:

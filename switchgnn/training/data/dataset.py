@@ -13,6 +13,8 @@ from switchgnn.training.errors import DatasetError
 
 # The label of a vertex whose class is unknown.
 UNLABELLED = -1
+# A model has weights for each of them, so that a wrong number could take all memory.
+MOST_CLASSES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +172,11 @@ def _check_labels(data: Dataset) -> None:
     labels, name = data.labels, data.name
     if data.classes < 1:
         raise DatasetError(f"data set {name} has no classes")
+    if data.classes > MOST_CLASSES:
+        raise DatasetError(
+            f"data set {name} has {data.classes:,} classes, and at most {MOST_CLASSES:,} are "
+            "possible; number them from 0"
+        )
     shape = (data.vertices, data.classes) if data.multilabel else (data.vertices,)
     kinds = (np.float32, np.bool_) if data.multilabel else (np.int64,)
     if labels.shape != shape or labels.dtype not in kinds:
