@@ -235,6 +235,9 @@ def read_part(folder: str | Path, job: Job, worker: int) -> Partition:
         job: what is in it.
         worker: whose part is read.
 
+    Returns:
+        The part; large arrays are read when they are used.
+
     Raises:
         JobError: as `check_part`, or the job says something else than its parts.
         DatasetError: the part is damaged.
