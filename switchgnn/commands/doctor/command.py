@@ -18,9 +18,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from switchgnn.commands.doctor.finding import Finding
-from switchgnn.commands.doctor.installation import find_installation
 from switchgnn.commands.doctor.network_findings import examine_network
 from switchgnn.errors import SwitchGNNError
+from switchgnn.machine.installation import find_installation
 from switchgnn.native_compiler import find_compiler
 from switchgnn.network.file import read_network
 from switchgnn.p4src import load_program

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a run has room for its features and sums, before it makes the first of them."""
 
-from switchgnn.commands.shared.memory import available_memory
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.header import WIDEST
+from switchgnn.machine.memory import available_memory
 
 # A feature is a float32. A sum is kept as int32 and as float32, of every round.
 _FEATURE_BYTES, _SUM_BYTES = 4, 8

@@ -6,8 +6,8 @@ import pytest
 
 from switchgnn.commands.run import size
 from switchgnn.commands.run.size import SizeError, check_size
-from switchgnn.commands.shared.memory import available_memory
 from switchgnn.host.wire.header import WIDEST
+from switchgnn.machine.memory import available_memory
 from tests.support.commands import switchgnn
 
 
