@@ -32,6 +32,7 @@ from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
 from switchgnn.commands.shared.switch import SwitchOption, TableMemoryOption
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
+from switchgnn.host.wire.header import WIDEST
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import DATA, NETWORK, OUTPUT, PLAN
@@ -75,6 +76,7 @@ def plan(
         int | None,
         typer.Option(
             min=1,
+            max=WIDEST,
             metavar="N",
             rich_help_panel=DATA,
             show_default="the graph's",

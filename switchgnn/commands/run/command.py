@@ -35,6 +35,7 @@ from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, St
 from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import WIDEST
 from switchgnn.interruptible import wait_for_interrupt
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT
@@ -71,6 +72,7 @@ def run(
         int | None,
         typer.Option(
             min=1,
+            max=WIDEST,
             metavar="N",
             rich_help_panel=DATA,
             show_default="the graph's own, or 32",

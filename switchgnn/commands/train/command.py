@@ -140,6 +140,10 @@ def train(
     recordings = _recordings(context, pcap, chosen, workers, leaf_spine)
     dataset = data.load(seed)
     shape = training.shape()
+    processes = workers if any(each.networked for each in chosen) else 1
+    training.check_size(
+        *(shape, dataset.vertices, dataset.features.shape[1], dataset.classes), processes
+    )
     with templates_removed():
         check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
     if window is None and any(each.networked for each in chosen):
