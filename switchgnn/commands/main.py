@@ -121,9 +121,9 @@ def _forget_output() -> None:
 
 
 def _print_error(error: SwitchGNNError) -> None:
-    from rich.console import Console  # noqa: PLC0415  see above
+    from switchgnn.commands.shared.console import plain_console  # noqa: PLC0415  see above
 
-    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    console = plain_console(stderr=True, soft_wrap=True, highlight=False)
     if error.details:
         console.print(_printable(error.details.rstrip()))
     console.print(f"Error: {_printable(str(error))}")

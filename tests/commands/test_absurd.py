@@ -39,7 +39,7 @@ LINES = [
     (f"plan karate --workers 2 --out {LONG}", "too long"),
     (f"plan karate --workers 2 --plots {LONG}", "too long"),
     (f"plan {LONG}.txt --workers 2", "too long"),
-    ("run FIFO.toml", "FIFO.toml"),
+    ("run --config FIFO.toml", "FIFO.toml"),
     (f"run --graph karate {HERE} --features {SIXTY}", "'--features'"),
     (f"run --graph karate {HERE} --rounds {SIXTY}", "give --features or --rounds less"),
     (f"run --graph karate {HERE} --pcap {LONG}", "too long"),
@@ -79,7 +79,6 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("line", "says"), LINES, ids=[line[:60] for line, _ in LINES])
-@pytest.mark.timeout(100)
 def test_it_ends_with_one_sentence(line, says, folder, monkeypatch, capsys):
     if line.startswith("train") and not TRAINING:
         pytest.skip("needs PyTorch Geometric")
@@ -98,9 +97,7 @@ def test_it_ends_with_one_sentence(line, says, folder, monkeypatch, capsys):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(
-    "words", ["plan karate --workers 2", "--help", "plan nothing 2>&1"]
-)
+@pytest.mark.parametrize("words", ["plan karate --workers 2", "--help", "plan nothing 2>&1"])
 def test_a_closed_pipe_ends_it_quietly(words, tmp_path):
     """As `head` closes it, before anything is written; 141 is what shells make of SIGPIPE."""
     errors = tmp_path / "errors"

@@ -1,32 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run that has no room for its sums says so at once."""
+"""What has no room in memory is refused before any of it is made."""
 
 import pytest
 
-from switchgnn.commands.run import size
-from switchgnn.commands.run.size import SizeError, check_size
-from switchgnn.host.wire.header import WIDEST
-from switchgnn.machine.memory import available_memory
-from tests.support.commands import switchgnn
-
-
-def test_what_has_room():
-    check_size(34, 32, 3)
-
-
-def test_more_frames_than_a_header_counts():
-    with pytest.raises(SizeError, match=r"at most 2,097,152\. Give --features less"):
-        check_size(1, WIDEST + 1, 1)
+from switchgnn.machine import memory
+from switchgnn.machine.memory import TooLargeError, available_memory, require_memory
 
 
 def test_what_the_memory_has_no_room_for(monkeypatch):
-    needed = 10 * 20 * (4 + 3 * 8)
-    monkeypatch.setattr(size, "available_memory", lambda: needed)
-    check_size(10, 20, 3)
-    monkeypatch.setattr(size, "available_memory", lambda: needed - 1)
-    with pytest.raises(SizeError, match=r"of memory, and 0\.0 MB are free"):
-        check_size(10, 20, 3)
+    monkeypatch.setattr(memory, "available_memory", lambda: 2_500_000)
+    require_memory("Sums", 2_500_000, "give less")
+    with pytest.raises(TooLargeError) as error:
+        require_memory("Sums", 2_600_000, "give less")
+    assert str(error.value) == "Sums take 2.6 MB of memory, and 2.5 MB are free: give less."
+
+
+def test_no_number_is_too_large_to_be_named(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 3_200_000_000)
+    with pytest.raises(TooLargeError, match=r"take 1(,000)+ GB of memory, and 3\.2 GB are free"):
+        require_memory("Sums", 10**609, "give less")
 
 
 def test_the_memory_of_this_machine_is_known():
@@ -34,14 +27,5 @@ def test_the_memory_of_this_machine_is_known():
 
 
 def test_a_machine_that_does_not_tell(monkeypatch):
-    monkeypatch.setattr(size, "available_memory", lambda: None)
-    check_size(10, 20, 3)
-
-
-@pytest.mark.whole
-def test_the_command_says_so_before_it_makes_features(tmp_path):
-    words = ("run", "--graph", "karate", "--target", "embedded", "--fabric", "loopback")
-    done = switchgnn(*words, "--features", 99_999_999, scratch=tmp_path)
-    assert done.returncode == 2
-    assert "Features of 99,999,999 numbers are too wide" in done.stderr
-    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(memory, "available_memory", lambda: None)
+    require_memory("Sums", 1 << 80, "give less")

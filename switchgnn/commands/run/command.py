@@ -24,6 +24,7 @@ from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run.display import print_report
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.live.options import LiveOptions
@@ -197,7 +198,7 @@ def run(
         pcap=pcap,
         metrics=find_metrics(metrics, workers),
     )
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     if grpc_port and tls is None:
         console.print(
             f"Warning: every user of this machine may write to the switch at port {grpc_port}: "
@@ -229,7 +230,7 @@ def run(
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
-        print_report(Console(), report)
+        print_report(plain_console(), report)
     if not report.exact:
         raise typer.Exit(_WRONG)
 
@@ -263,7 +264,7 @@ class _Steps:
 @contextmanager
 def _progress(console: Console) -> Iterator[Progress]:
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import StrategyOptions
 from switchgnn.commands.shared.switch import SwitchOption, TableMemoryOption
@@ -317,7 +317,7 @@ def simulate(
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
         return
-    Console(highlight=False, markup=False, soft_wrap=True).print(report_text(report))
+    plain_console(highlight=False, soft_wrap=True).print(report_text(report))
 
 
 def _leaf_spine(
