@@ -65,6 +65,16 @@ def compiled_once(
     return file
 
 
+def why_not_kept(folder: Path) -> str | None:
+    """Return why nothing is compiled into a folder and run from there; None: it may be."""
+    try:
+        _make(folder)
+        _check(folder.resolve())
+    except (OSError, ForeignCacheError) as error:
+        return str(error)
+    return None
+
+
 def sources_in(folder: Path) -> Iterator[str | bytes]:
     """Yield the name and the content of all files in a folder, for `made_of`."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.controller.p4runtime.address import socket_path
+from switchgnn.machine.installation import how_to_install
 from switchgnn.topologies.backlog import Backlog, packet_backlog
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes
@@ -41,7 +42,7 @@ def mininet_missing() -> str | None:
     try:
         import mininet.net  # noqa: F401, PLC0415
     except ImportError:
-        return "Mininet's Python package is not installed (pip install 'switchgnn[mininet]')"
+        return f"Mininet's Python package is not installed ({how_to_install('mininet')})"
     return None
 
 

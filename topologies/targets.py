@@ -16,6 +16,7 @@ from switchgnn.native_compiler import find_compiler
 from switchgnn.python_program import python_program
 from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
 from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.native.build import why_not_kept
 from switchgnn.softswitch.native.xdp import xdp_missing
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
@@ -87,6 +88,8 @@ def backend_of_auto() -> str:
     compiler = find_compiler()
     if compiler is None:
         return "--backend auto takes python: there is no C++ compiler"
+    if (reason := why_not_kept()) is not None:
+        return f"--backend auto takes python: {reason}"
     return f"--backend auto takes native, compiled by {compiler}"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from switchgnn.commands.shared.memory import PeakMemory
+from switchgnn.machine.memory import PeakMemory
 from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph

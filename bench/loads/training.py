@@ -96,7 +96,7 @@ def lacks_training() -> str | None:
     """Return what the machine lacks for a training, or None."""
     for package in ("torch", "torch_geometric"):
         if find_spec(package) is None:
-            return f"needs {package} (pip install 'switchgnn[training]')"
+            return f"needs {package} (pip install -e '.[training]')"
     return lacks()
 
 

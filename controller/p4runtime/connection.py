@@ -14,6 +14,7 @@ from finsy.proto import p4r_grpc
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.address import grpc_target
 from switchgnn.controller.p4runtime.arbitration import Arbitration, Stream
+from switchgnn.regular_file import read_regular
 
 _CLOSING_SECONDS = 2.0
 _CHANNEL_OPTIONS = (
@@ -129,7 +130,7 @@ def _read(path: Path | None) -> bytes | None:
     if path is None:
         return None
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise ControllerError(
             f"Cannot read the TLS file {path}: {error.strerror}: give the path of a PEM file."

@@ -17,10 +17,32 @@ if TYPE_CHECKING:
 _NAME = "switchgnn"
 _FAILED = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
+_PIPE_CLOSED = 141  # the same of SIGPIPE
+_MOST_LETTERS = 60
 
 
 def main() -> None:
     """Run the program with the arguments of the process.
+
+    A reader of its output that has had enough, such as `head`, ends it without a word.
+    """
+    try:
+        _run()
+    except BrokenPipeError:
+        _end_quietly()
+    except SystemExit as end:
+        # Rich and Typer make this of a closed pipe.
+        if end.code == 1 and isinstance(end.__context__, BrokenPipeError):
+            _end_quietly()
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _end_quietly()
+        raise
+
+
+def _run() -> None:
+    """Run it, and turn errors into sentences.
 
     Typer itself reports wrong usage, also with exit code 2. An exit code of 1 says that sums are
     wrong, so a full disk must not end in a traceback.
@@ -35,7 +57,11 @@ def main() -> None:
         sys.exit(_FAILED)
     except OSError as error:
         _end_if_full(error)
+        _end_if_too_long(error)
         raise
+    except MemoryError:
+        _print_error(SwitchGNNError("There is too little memory for this: ask for less."))
+        sys.exit(_FAILED)
     except KeyboardInterrupt:
         _forget_interrupt()
         sys.exit(_INTERRUPTED)
@@ -66,22 +92,38 @@ def _end_if_full(error: OSError) -> None:
         sys.exit(_FAILED)
 
 
+def _end_if_too_long(error: OSError) -> None:
+    """End with a sentence if a name is longer than file systems take."""
+    import errno  # noqa: PLC0415  see above
+
+    if error.errno == errno.ENAMETOOLONG:
+        name = str(error.filename)[:_MOST_LETTERS]
+        _print_error(SwitchGNNError(f"The file name {name}... is too long: give a shorter one."))
+        sys.exit(_FAILED)
+
+
+def _end_quietly() -> None:
+    _forget_output()
+    sys.exit(_PIPE_CLOSED)
+
+
 def _forget_output() -> None:
     """Keep Python from trying once more at its end, which would change the exit code."""
     import os  # noqa: PLC0415  see above
 
-    try:
-        sys.stdout.flush()
-    except OSError:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, stream.fileno())
+            os.close(nothing)
 
 
 def _print_error(error: SwitchGNNError) -> None:
-    from rich.console import Console  # noqa: PLC0415  see above
+    from switchgnn.commands.shared.console import plain_console  # noqa: PLC0415  see above
 
-    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    console = plain_console(stderr=True, soft_wrap=True, highlight=False)
     if error.details:
         console.print(_printable(error.details.rstrip()))
     console.print(f"Error: {_printable(str(error))}")

@@ -14,6 +14,7 @@ from switchgnn.experiments.point import Point
 from switchgnn.experiments.rows import csv_text
 from switchgnn.experiments.table import as_markdown, rows_of
 from switchgnn.full_disk import why_not_written
+from switchgnn.machine.installation import how_to_install
 from switchgnn.planner.arrays.whole_file import whole_file
 
 _FORMATS = ("png", "svg")
@@ -64,7 +65,7 @@ def check_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:
-        raise ExperimentError("Figures need matplotlib: pip install 'switchgnn[plots]'.") from None
+        raise ExperimentError(f"Figures need matplotlib: {how_to_install('plots')}.") from None
 
 
 def _draw(

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from switchgnn.errors import SwitchGNNError
+from switchgnn.machine.installation import how_to_install
 from switchgnn.metrics.metric import Histogram, Metric, MetricKind
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def check_installed() -> None:
         import prometheus_client  # noqa: F401, PLC0415
     except ImportError:
         raise MetricsError(
-            "Metrics need the package prometheus_client: pip install 'switchgnn[metrics]'."
+            f"Metrics need the package prometheus_client: {how_to_install('metrics')}."
         ) from None
 
 

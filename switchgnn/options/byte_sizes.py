@@ -17,6 +17,8 @@ _UNITS = {
     "Mi": 2**20,
     "Gi": 2**30,
 }
+# An exact float, and more than any machine has.
+_MOST = 1 << 60
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMG]i?|)B?")
 
 
@@ -28,9 +30,12 @@ def parse_bytes(option: str, text: str) -> int:
         text: the size.
 
     Raises:
-        SwitchGNNError: it is none.
+        SwitchGNNError: it is none, or more than anything has.
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise SwitchGNNError(f"cannot read {option} {text}: write it as 10MB or 8MiB")
-    return int(float(found[1]) * _UNITS[found[2]])
+    size = float(found[1]) * _UNITS[found[2]]
+    if size > _MOST:
+        raise SwitchGNNError(f"{option} is too much: give at most {_MOST >> 50:,} PiB")
+    return int(size)

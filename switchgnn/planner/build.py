@@ -208,7 +208,9 @@ def _check_arguments(graph: Graph, slots: int, program: str, seed: int) -> None:
             f"graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved"
         )
     if not 1 <= slots < 2**32:
-        raise PlannerError(f"{slots} slots are not possible; at least 1 is")
+        raise PlannerError(
+            f"{slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}"
+        )
     if not re.fullmatch(r"[0-9a-f]+", program):
         raise PlannerError(f"the digest of the P4 program must be lower-case hex, not {program!r}")
     if seed < 0:

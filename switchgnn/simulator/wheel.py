@@ -6,10 +6,10 @@ import importlib.metadata
 from dataclasses import dataclass
 from pathlib import Path
 
+from switchgnn.machine.installation import how_to_install
 from switchgnn.simulator.errors import SimulatorError
 
 PACKAGE = "ns3"
-MEND = "pip install 'switchgnn[simulate]'"
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,14 @@ def find_wheel() -> Wheel:
     try:
         distribution = importlib.metadata.distribution(PACKAGE)
     except importlib.metadata.PackageNotFoundError:
-        raise SimulatorError(f"A simulation needs ns-3, which is not installed: {MEND}.") from None
+        raise SimulatorError(
+            f"A simulation needs ns-3, which is not installed: {how_to_install('simulate')}."
+        ) from None
     folder = Path(str(distribution.locate_file(PACKAGE)))
     libraries = sorted(folder.glob("lib*/libns3*-core*.so"))
     if not libraries or not (folder / "include").is_dir():
         raise SimulatorError(
             f"The package {PACKAGE} {distribution.version} in {folder} has no headers or no core "
-            f"library: install it as a wheel, {MEND}."
+            f"library: install it as a wheel, {how_to_install('simulate')}."
         )
     return Wheel(distribution.version, folder / "include", libraries[0])

@@ -55,8 +55,14 @@ def run_switch(options: SwitchOptions, beginning: Beginning) -> signal.Signals:
             level=options.log_level.value.upper(), format="%(levelname)s %(name)s %(message)s"
         )
         tls = _tls(options.tls_cert, options.tls_key, options.tls_client_ca)
+        ports = _ports(options.port or [])
+        if options.cpu_port in ports:
+            raise PortError(
+                f"Port {options.cpu_port} is that of --cpu-port and has a --port, too: give one of "
+                "them another number."
+            )
         switch = SoftSwitch(
-            _ports(options.port or []),
+            ports,
             device_id=options.device_id,
             grpc=options.grpc,
             cpu_port=options.cpu_port,

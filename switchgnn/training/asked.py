@@ -5,18 +5,35 @@
 Help texts are there without PyTorch.
 """
 
+import itertools
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from switchgnn.host.wire.header import WIDEST
+from switchgnn.machine.memory import require_memory
 from switchgnn.options.panels import MODEL, TRAINING
 from switchgnn.training.device_name import DeviceName
 
 if TYPE_CHECKING:
     from switchgnn.training.layers.models import ModelOptions
     from switchgnn.training.trainer import TrainOptions
+
+
+# Above some 1e37 a step of Adam is no float32 any more.
+_MOST_RATE = 1e30
+_FLOAT_BYTES = 4
+# A weight, its gradient, and two moments of Adam.
+_COPIES_OF_WEIGHTS = 4
+
+
+def _number(value: float) -> float:
+    if math.isnan(value):
+        raise typer.BadParameter("nan is no number")
+    return value
 
 
 def _named_models() -> list[str]:
@@ -37,10 +54,12 @@ class AskedTraining:
         ),
     ] = "gcn"
     layers: Annotated[
-        int, typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="Number of layers.")
+        int,
+        typer.Option(min=1, max=1000, metavar="N", rich_help_panel=MODEL, help="Number of layers."),
     ] = 2
     hidden: Annotated[
-        int, typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="Hidden units.")
+        int,
+        typer.Option(min=1, max=WIDEST, metavar="N", rich_help_panel=MODEL, help="Hidden units."),
     ] = 16
     dropout: Annotated[
         float,
@@ -85,11 +104,24 @@ class AskedTraining:
     lr: Annotated[
         float,
         typer.Option(
-            min=0.0, metavar="RATE", rich_help_panel=TRAINING, help="Learning rate of Adam."
+            min=0.0,
+            max=_MOST_RATE,
+            metavar="RATE",
+            rich_help_panel=TRAINING,
+            callback=_number,
+            help="Learning rate of Adam.",
         ),
     ] = 0.01
     weight_decay: Annotated[
-        float, typer.Option(min=0.0, metavar="RATE", rich_help_panel=TRAINING, help="Of Adam.")
+        float,
+        typer.Option(
+            min=0.0,
+            max=_MOST_RATE,
+            metavar="RATE",
+            rich_help_panel=TRAINING,
+            callback=_number,
+            help="Of Adam.",
+        ),
     ] = 5e-4
     evaluate_every: Annotated[
         int,
@@ -135,6 +167,32 @@ class AskedTraining:
         if self.paper:
             return PAPER
         return ModelOptions(model_name(self.model), self.layers, self.hidden, self.dropout)
+
+    def check_size(
+        self, shape: "ModelOptions", vertices: int, features: int, classes: int, processes: int
+    ) -> None:
+        """Check that a built-in model has room in memory, before it is built.
+
+        Args:
+            shape: the model that is asked for.
+            vertices: of the graph.
+            features: numbers per vertex.
+            classes: outputs per vertex.
+            processes: on this machine, each of which has all weights and its share of the vertices.
+
+        Raises:
+            TooLargeError: weights and activations have no room.
+        """
+        if shape.own:
+            return
+        widths = [features, *[shape.hidden] * (shape.layers - 1), classes]
+        weights = sum(a * b for a, b in itertools.pairwise(widths))
+        require_memory(
+            f"The weights of {shape.layers:,} layers of {shape.hidden:,} hidden units on "
+            f"{processes} workers, and the activations of {vertices:,} vertices,",
+            _FLOAT_BYTES * (weights * _COPIES_OF_WEIGHTS * processes + vertices * sum(widths)),
+            "give --hidden, --layers or --workers less",
+        )
 
     def options(self, shape: "ModelOptions", seed: int) -> "TrainOptions":
         """Return how it is to be trained.

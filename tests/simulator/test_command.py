@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor.command import examine
-from switchgnn.commands.doctor.installation import find_installation
 from switchgnn.errors import SwitchGNNError
+from switchgnn.machine.installation import find_installation
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.simulator import compute_seconds

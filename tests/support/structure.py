@@ -16,21 +16,24 @@ MOST_FILES = 20
 BASE = "switchgnn"
 PARTS: Mapping[str, frozenset[str]] = {
     BASE: frozenset(),
+    "machine": frozenset({BASE}),
     "options": frozenset({BASE}),
     "softswitch": frozenset({BASE, "options"}),
     "p4src": frozenset({BASE}),
     "tasks": frozenset({BASE}),
     "network": frozenset({BASE}),
-    "metrics": frozenset({BASE}),
-    "planner": frozenset({BASE}),
+    "metrics": frozenset({BASE, "machine"}),
+    "planner": frozenset({BASE, "machine"}),
     "controller": frozenset({BASE, "metrics", "network", "options", "planner", "p4src"}),
     "host": frozenset({BASE, "metrics", "planner", "tasks"}),
     "profiles": frozenset({BASE, "network", "planner", "controller", "p4src"}),
-    "topologies": frozenset({BASE, "network", "planner", "controller", "host", "softswitch"}),
+    "topologies": frozenset(
+        {BASE, "machine", "network", "planner", "controller", "host", "softswitch"}
+    ),
     "virtual": frozenset(
         {BASE, "network", "planner", "controller", "host", "p4src", "softswitch", "topologies"}
     ),
-    "training": frozenset({BASE, "options", "planner", "host", "tasks"}),
+    "training": frozenset({BASE, "machine", "options", "planner", "host", "tasks"}),
     "torch": frozenset(
         {
             *(BASE, "metrics", "network", "planner", "controller", "host", "p4src", "tasks"),
@@ -38,11 +41,11 @@ PARTS: Mapping[str, frozenset[str]] = {
         }
     ),
     "train": frozenset({BASE, "metrics", "options", "host", "training", "torch"}),
-    "simulator": frozenset({BASE, "planner", "host", "p4src", "profiles"}),
+    "simulator": frozenset({BASE, "machine", "planner", "host", "p4src", "profiles"}),
     "capture": frozenset({BASE, "network", "host"}),
     "live": frozenset({BASE, "controller", "host", "metrics", "network"}),
     "experiments": frozenset(
-        {BASE, "options", "planner", "host", "p4src", "profiles", "simulator"}
+        {BASE, "machine", "options", "planner", "host", "p4src", "profiles", "simulator"}
     ),
 }
 # These two stand above all parts; a benchmark uses the soft switch through topologies.

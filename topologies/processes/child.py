@@ -5,6 +5,7 @@
 import logging
 import os
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,14 @@ def temporary_files_in(folder: Path) -> dict[str, str]:
     A process that is killed leaves them, and they go with a folder of the run's own.
     """
     return {"TMPDIR": str(folder.absolute())}
+
+
+def how_it_ended(code: int | None) -> str:
+    """Return how a process ended, for what comes behind its name."""
+    if code is None or code >= 0:
+        return f"stopped with code {code}"
+    memory = ", probably for lack of memory" if -code == signal.SIGKILL else ""
+    return f"was killed by signal {-code}{memory}"
 
 
 class Process(Protocol):
@@ -185,7 +194,7 @@ class Child:
         while not ready():
             code = self.exit_code()
             if code is not None:
-                raise FabricError(f"{self.name} ended with code {code}: {self.last_words()}")
+                raise FabricError(f"{self.name} {how_it_ended(code)}: {self.last_words()}")
             if time.monotonic() > deadline:
                 raise FabricError(
                     f"{self.name} was not ready after {seconds:g} s: {self.last_words()}"

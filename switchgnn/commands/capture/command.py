@@ -2,10 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn capture`: packets of a file or an interface, and the story that they tell."""
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -147,9 +143,7 @@ def capture(
     form = Form(story=story, details=details, as_json=as_json, at_once=at_once)
     names = usual_names() if network is None else names_in(read_network(network))
     telling = Telling(names, wanted, form, limit)
-    code = 0
-    with _quiet_if_nobody_reads():
-        code = _from_files(files, telling) if files else _from_interface(str(interface), telling)
+    code = _from_files(files, telling) if files else _from_interface(str(interface), telling)
     if code:
         raise typer.Exit(code)
 
@@ -182,15 +176,3 @@ def _from_interface(name: str, telling: Telling) -> int:
         finally:
             telling.finish(dropped=listening.dropped())
     return 0
-
-
-@contextmanager
-def _quiet_if_nobody_reads() -> Iterator[None]:
-    """End without a word where the reader of a pipe, such as `head`, has had enough."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)

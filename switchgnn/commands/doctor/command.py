@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from switchgnn.commands.doctor.finding import Finding
-from switchgnn.commands.doctor.installation import find_installation
 from switchgnn.commands.doctor.network_findings import examine_network
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.errors import SwitchGNNError
+from switchgnn.machine.installation import find_installation
 from switchgnn.native_compiler import find_compiler
 from switchgnn.network.file import read_network
 from switchgnn.p4src import load_program
@@ -58,9 +58,9 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings]))
     else:
-        Console().print(_table(findings))
+        plain_console().print(_table(findings))
         for line in _mends(findings):
-            Console(highlight=False, markup=False, soft_wrap=True).print(line)
+            plain_console(highlight=False, soft_wrap=True).print(line)
     if any(finding.required and finding.found is None for finding in findings):
         raise typer.Exit(_MISSING_REQUIRED)
 
@@ -184,9 +184,9 @@ def _table(findings: list[Finding]) -> Table:
     for name in ("", "what", "needed for", "found"):
         table.add_column(name, overflow="fold")
     for finding in findings:
-        missing = "[red]missing[/]" if finding.required else "[yellow]absent[/]"
-        mark = missing if finding.found is None else "[green]ok[/]"
-        table.add_row(mark, finding.name, finding.needed_for, escape(finding.found or ""))
+        missing = Text("missing", "red") if finding.required else Text("absent", "yellow")
+        mark = missing if finding.found is None else Text("ok", "green")
+        table.add_row(mark, finding.name, finding.needed_for, finding.found or "")
     return table
 
 

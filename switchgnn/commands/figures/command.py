@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.experiments import (
@@ -105,7 +105,7 @@ def figures(
     rows = write_figures(chosen, results, scale, folder)
     _show(rows)
     word = "figure" if len(chosen) == 1 else "figures"
-    Console(highlight=False, markup=False, soft_wrap=True).print(
+    plain_console(highlight=False, soft_wrap=True).print(
         f"{len(chosen)} {word} of {len(results):,} points, {outcome.run:,} of them simulated in "
         f"{time.monotonic() - start:,.0f} s. CSV, pictures and {TABLE}: {folder}"
     )
@@ -123,7 +123,7 @@ def _show(rows: list[list[str]]) -> None:
     for row in rows:
         table.add_row(*row[:columns])
     if rows:
-        Console(highlight=False).print(table)
+        plain_console(highlight=False).print(table)
 
 
 def _refuse_failures(outcome: Outcome) -> None:

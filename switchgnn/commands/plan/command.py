@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from switchgnn.commands.plan.display import as_json as report_as_json
 from switchgnn.commands.plan.display import (
@@ -27,11 +26,13 @@ from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, repo
 from switchgnn.commands.plan.memory import memory_table
 from switchgnn.commands.plan.parts import write_job_of
 from switchgnn.commands.plan.plots import draw_plan_plots
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
 from switchgnn.commands.shared.switch import SwitchOption, TableMemoryOption
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
+from switchgnn.host.wire.header import WIDEST
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import DATA, NETWORK, OUTPUT, PLAN
@@ -75,6 +76,7 @@ def plan(
         int | None,
         typer.Option(
             min=1,
+            max=WIDEST,
             metavar="N",
             rich_help_panel=DATA,
             show_default="the graph's",
@@ -261,31 +263,31 @@ def _slots(slots: int | None, memory: str | None) -> int | None:
 
 
 def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = plain_console(highlight=False, soft_wrap=True)
     console.print(facts(report))
     for names, each in by_blocks(report):
         console.print()
         if len(report.directions) > 1:
             console.print(f"{names}:")
         console.print(sizes(each))
-        Console(highlight=False).print(ways_table(each))
+        plain_console(highlight=False).print(ways_table(each))
         console.print()
         order = report.made.plan.manifest.strategy.order
-        Console(highlight=False).print(orders_table(each, order))
+        plain_console(highlight=False).print(orders_table(each, order))
         if missing := left_out(each, order):
             console.print(missing)
     for names, direction in leaf_spine_directions(report):
         console.print()
         if len(report.leaf_spine or {}) > 1:
             console.print(f"{names}:")
-        Console(highlight=False).print(leaf_spine_table(direction))
+        plain_console(highlight=False).print(leaf_spine_table(direction))
         console.print(switches(direction))
     console.print()
     memory = report.made.memory
     if (told := within_switch(report)) is not None:
         console.print(told)
         console.print()
-    Console(highlight=False).print(memory_table(memory))
+    plain_console(highlight=False).print(memory_table(memory))
     for sentence in memory.refusals:
         console.print(f"It does not fit: {sentence}")
     console.print()
@@ -331,7 +333,7 @@ def _check(folder: Path, graph: str | None, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"right": True, **vars(found)}))
         return
-    Console(highlight=False, markup=False, soft_wrap=True).print(
+    plain_console(highlight=False, soft_wrap=True).print(
         f"{folder} is right: {found.edges:,} boundary edges, each served once, in {found.blocks:,} "
         f"blocks by {found.packets:,} packets and {found.sums:,} sums of {found.workers} workers."
     )

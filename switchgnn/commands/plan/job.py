@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.commands.shared.memory import PeakMemory
 from switchgnn.host.wire.header import (
     BARRIER_FRAME_BYTES,
     FEATURE_FRAME_BYTES,
     LANES,
     fragments_of,
 )
+from switchgnn.machine.memory import PeakMemory
 from switchgnn.p4src import load_program
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.errors import SwitchGNNError
+from switchgnn.machine.installation import how_to_install
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 
@@ -69,7 +70,7 @@ def write_job_of(
     except ImportError as error:
         raise SwitchGNNError(
             f"A job needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
-            "pip install 'switchgnn[training]'."
+            f"{how_to_install('training')}."
         ) from error
     steps = Steps()
     with steps:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from switchgnn.commands.errors import PlotError
 from switchgnn.commands.plan.job import MadePlan
 from switchgnn.full_disk import why_not_written
+from switchgnn.machine.installation import how_to_install
 from switchgnn.planner.arrays.whole_file import whole_file
 from switchgnn.planner.costs.flow import Flow
 from switchgnn.planner.costs.plan_flow import OWN, plan_flows
@@ -72,7 +73,7 @@ def draw_plan_plots(made: MadePlan, folder: Path, tell: Callable[[str], None]) -
         raise PlotError(f"Cannot write plots to {folder}: {why}.") from error
     except ImportError as error:
         raise PlotError(
-            f"Plots need {error.name}: pip install 'switchgnn[plots]', or leave out --plots."
+            f"Plots need {error.name}: {how_to_install('plots')}, or leave out --plots."
         ) from error
 
 

@@ -24,6 +24,7 @@ from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run.display import print_report
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.live.options import LiveOptions
@@ -35,6 +36,7 @@ from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, St
 from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import WIDEST
 from switchgnn.interruptible import wait_for_interrupt
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT
@@ -71,6 +73,7 @@ def run(
         int | None,
         typer.Option(
             min=1,
+            max=WIDEST,
             metavar="N",
             rich_help_panel=DATA,
             show_default="the graph's own, or 32",
@@ -195,7 +198,7 @@ def run(
         pcap=pcap,
         metrics=find_metrics(metrics, workers),
     )
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     if grpc_port and tls is None:
         console.print(
             f"Warning: every user of this machine may write to the switch at port {grpc_port}: "
@@ -227,7 +230,7 @@ def run(
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
-        print_report(Console(), report)
+        print_report(plain_console(), report)
     if not report.exact:
         raise typer.Exit(_WRONG)
 
@@ -261,7 +264,7 @@ class _Steps:
 @contextmanager
 def _progress(console: Console) -> Iterator[Progress]:
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

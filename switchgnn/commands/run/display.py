@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
@@ -53,14 +54,20 @@ def print_report(console: Console, report: RunReport) -> None:
     within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
     if report.exact:
         console.print(
-            f"[bold green]Every sum equals the reference[/]: fixed point to the bit, float off "
-            f"by {report.max_error:.3g}, {within} the bound {report.error_bound:.3g}.",
+            Text.assemble(
+                ("Every sum equals the reference", "bold green"),
+                f": fixed point to the bit, float off by {report.max_error:.3g}, {within} the "
+                f"bound {report.error_bound:.3g}.",
+            ),
             soft_wrap=True,
         )
     else:
         console.print(
-            f"[bold red]{report.wrong_sums:,} sums differ from the reference[/]; float off by "
-            f"{report.max_error:.3g}, {within} the bound {report.error_bound:.3g}.",
+            Text.assemble(
+                (f"{report.wrong_sums:,} sums differ from the reference", "bold red"),
+                f"; float off by {report.max_error:.3g}, {within} the bound "
+                f"{report.error_bound:.3g}.",
+            ),
             soft_wrap=True,
         )
 

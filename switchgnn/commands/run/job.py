@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from switchgnn.commands.run.make_report import Measured, Prepared, make_report
 from switchgnn.commands.run.options import RunOptions
-from switchgnn.commands.run.reference import Comparison
+from switchgnn.commands.run.reference import SUM_BYTES, Comparison
 from switchgnn.commands.run.report import RunReport
-from switchgnn.commands.run.size import check_size
 from switchgnn.commands.shared.leaf_spine_report import all_cables, partial_sums_taken
 from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker, Running
 from switchgnn.commands.shared.logs import log_install, logged_steps, run_logs
@@ -32,11 +31,13 @@ from switchgnn.controller import (
     install_each,
     read_counters,
 )
+from switchgnn.errors import SwitchGNNError
 from switchgnn.full_disk import writing
 from switchgnn.host.metrics import metrics_place
-from switchgnn.host.wire.header import LANES
+from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native.library import compile_for_hosts
 from switchgnn.host.worker import WRITTEN, WorkerTask, steps_of
+from switchgnn.machine.memory import require_memory
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.graphs.graph import Graph
@@ -60,6 +61,8 @@ from switchgnn.topologies.processes.nursery import Nursery
 
 # The last step; after it a run only cleans up.
 COMPARING = "comparing with the reference"
+# A feature is a float32.
+_FEATURE_BYTES = 4
 
 StepListener = Callable[[str, float, int], None]
 _LOG = logging.getLogger(__name__)
@@ -195,11 +198,25 @@ def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
     """Return the graph's own features if their width is asked for, or seeded ones."""
     own = graph.features
     width = options.features or (LANES if own is None else own.shape[1])
-    check_size(graph.vertices, width)
+    _check_size(graph.vertices, width)
     if own is not None and options.features in (None, own.shape[1]):
         return np.ascontiguousarray(own, dtype=np.float32)
     generator = np.random.default_rng(options.seed)
     return generator.standard_normal((graph.vertices, width), dtype=np.float32)
+
+
+def _check_size(vertices: int, width: int) -> None:
+    """Check that features and the sums of a round have room."""
+    if width > WIDEST:
+        raise SwitchGNNError(
+            f"Features of {width:,} numbers are too wide: a header counts the frames of at most "
+            f"{WIDEST:,}. Give --features less."
+        )
+    require_memory(
+        f"{vertices:,} features of {width:,} numbers and their sums",
+        vertices * width * (_FEATURE_BYTES + SUM_BYTES),
+        "give --features less",
+    )
 
 
 def _install_and_exchange(

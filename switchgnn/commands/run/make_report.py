@@ -112,6 +112,7 @@ def make_report(
     return RunReport(
         target=choice.target.value,
         backend=None if ahead is None else ahead.backend.value,
+        backend_reason=None if ahead is None else ahead.reason,
         compile_seconds=None if ahead is None else ahead.seconds,
         hosts=hosts_run_as(),
         fabric=choice.fabric.value,

@@ -8,13 +8,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.commands.run.size import rounds_kept
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.worker import WORKER_RESULT, result_file
 from switchgnn.host.workload import features_of_round
 from switchgnn.npz import read_npz
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.reference import reference_sums
+
+# A sum is kept as int32 and as float32.
+SUM_BYTES = 8
+# Of the sums that a worker writes at once, unless those of one round take more.
+_FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Comparison:
         rounds: int,
         folder: Path,
     ) -> None:
-        self.rounds_per_file = rounds_kept(*features.shape)
+        self.rounds_per_file = max(1, _FILE_BYTES // max(1, features.size * SUM_BYTES))
         self._graph = graph
         self._assignment = assignment
         self._features = features

@@ -42,6 +42,7 @@ class RunReport:
         target, fabric, reason: what was used and why.
         backend: what the embedded switch ran the program as, ``native`` or ``python``; None for
             BMv2.
+        backend_reason: why that is Python where native code might have been; None elsewhere.
         compile_seconds: how long the compilation took, next to nothing when it was kept; None for
             BMv2.
         hosts: what hosts take frames apart with, ``native`` or ``python`` code.
@@ -79,6 +80,7 @@ class RunReport:
 
     target: str
     backend: str | None
+    backend_reason: str | None
     compile_seconds: float | None
     hosts: str
     fabric: str

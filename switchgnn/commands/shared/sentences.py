@@ -35,6 +35,10 @@ class Ran(Protocol):
         """What it ran the program as."""
 
     @property
+    def backend_reason(self) -> str | None:
+        """Why that is Python where native code might have been."""
+
+    @property
     def compile_seconds(self) -> float | None:
         """How long the compilation took."""
 
@@ -46,6 +50,8 @@ def ran_as(report: Ran, hosts: str | None = None) -> str:
         words = f"; the program runs as {report.backend} code"
         if report.compile_seconds:
             words += f", compiled in {report.compile_seconds:.1f} s"
+        if report.backend_reason is not None:
+            words += f" ({report.backend_reason.rstrip('.')})"
     return words if hosts is None else f"{words}; hosts run {hosts} code"
 
 

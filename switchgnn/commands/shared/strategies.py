@@ -45,6 +45,7 @@ SlotsOption = Annotated[
     int | None,
     typer.Option(
         min=2,
+        max=2**32 - 1,
         metavar="N",
         rich_help_panel=PLAN,
         show_default="all of the switch",

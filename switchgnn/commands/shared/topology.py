@@ -14,6 +14,8 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, choose, usual_window
 
 _LEAVES, _SPINES = 2, 1
+# As many as there may be workers, and so leaves.
+_MOST_SPINES = 128
 
 
 class Topology(str, Enum):
@@ -53,6 +55,7 @@ SpinesOption = Annotated[
     int | None,
     typer.Option(
         min=1,
+        max=_MOST_SPINES,
         metavar="N",
         rich_help_panel=NETWORK,
         show_default=str(_SPINES),

@@ -8,7 +8,7 @@ import os
 import selectors
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -18,7 +18,7 @@ from switchgnn.host.worker import WorkerTask
 from switchgnn.python_program import python_program
 from switchgnn.tasks.task_events import ALIVE, FAILED
 from switchgnn.topologies import Fabric
-from switchgnn.topologies.processes.child import Child
+from switchgnn.topologies.processes.child import Child, how_it_ended
 
 WORKER_COMMAND = python_program("switchgnn.commands", "worker")
 # Beyond the patience; it also is the time in which a worker starts.
@@ -140,8 +140,10 @@ def follow_workers(
         for child in children:
             stack.enter_context(child)
         for child, task in zip(children, tasks, strict=True):
-            child.stdin.write(task.to_json() + "\n")
-            child.stdin.close()
+            # What became of a worker that has ended already is noticed when it is followed.
+            with suppress(BrokenPipeError):
+                child.stdin.write(task.to_json() + "\n")
+                child.stdin.close()
         patience = max(task.pace.patience for task in tasks) + _SILENCE_SECONDS
         return _follow(children, patience, listen)
 
@@ -252,7 +254,7 @@ def _fail(children: Sequence[Child], worker: int) -> NoReturn:
     child = children[worker]
     code = child.wait(_EXIT_SECONDS)
     raise WorkerError(
-        f"Worker {worker} stopped with code {code}: {child.last_words()}", _traceback(child)
+        f"Worker {worker} {how_it_ended(code)}: {child.last_words()}", _traceback(child)
     )
 
 

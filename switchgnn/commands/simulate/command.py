@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.steps import Steps
 from switchgnn.commands.shared.strategies import StrategyOptions
 from switchgnn.commands.shared.switch import SwitchOption, TableMemoryOption
 from switchgnn.commands.simulate.display import report_text
+from switchgnn.host.wire.header import WIDEST
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
@@ -85,7 +86,10 @@ def simulate(
         typer.Option(min=1, metavar="N", rich_help_panel=DATA, help="Exchanges in an epoch."),
     ] = 4,
     features: Annotated[
-        int, typer.Option(min=1, metavar="N", rich_help_panel=DATA, help="Numbers per feature.")
+        int,
+        typer.Option(
+            min=1, max=WIDEST, metavar="N", rich_help_panel=DATA, help="Numbers per feature."
+        ),
     ] = 128,
     seed: Annotated[
         int,
@@ -313,7 +317,7 @@ def simulate(
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
         return
-    Console(highlight=False, markup=False, soft_wrap=True).print(report_text(report))
+    plain_console(highlight=False, soft_wrap=True).print(report_text(report))
 
 
 def _leaf_spine(

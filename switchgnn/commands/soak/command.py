@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.outputs import check_outputs
@@ -127,8 +129,8 @@ def soak(
     options = SoakOptions(
         longest, site.target.value, site.fabric.value, chosen, numbers, site.backend, log_dir
     )
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    console = plain_console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with (
         fork_nursery() as nursery,
         Progress(*columns, console=console) as progress,
@@ -138,7 +140,7 @@ def soak(
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
-        _print_report(Console(), report)
+        _print_report(plain_console(), report)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 
@@ -192,6 +194,6 @@ def _print_report(console: Console, report: SoakReport) -> None:
             f"  much like it, in virtual time, where all repeats: {failure.simulated}",
         ]
     for line in lines:
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        console.print(line, soft_wrap=True, highlight=False)
     if report.runs and not report.failures:
-        console.print("[bold green]Every sum equals the reference.[/]", soft_wrap=True)
+        console.print(Text("Every sum equals the reference.", "bold green"), soft_wrap=True)

@@ -73,6 +73,7 @@ class SoakReport:
         target, fabric, reason: what was used and why.
         backend: what the embedded switch ran the program as; None for BMv2, and where no run
             came to its end.
+        backend_reason: why that is Python where native code might have been; None elsewhere.
         compile_seconds: how long all compilations took; None where ``backend`` is.
         seed: the seed that all runs follow from.
         seconds: how long it took.
@@ -88,6 +89,7 @@ class SoakReport:
     fabric: str
     reason: str
     backend: str | None
+    backend_reason: str | None
     compile_seconds: float | None
     seed: int
     seconds: float
@@ -146,10 +148,12 @@ class _Sums:
     repairs: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
     backend: str | None = None
+    backend_reason: str | None = None
     compile_seconds: float | None = None
 
     def add(self, report: RunReport) -> None:
         self.backend = report.backend
+        self.backend_reason = report.backend_reason
         if report.compile_seconds is not None:
             self.compile_seconds = (self.compile_seconds or 0.0) + report.compile_seconds
         self.numbers["runs"] += 1
@@ -240,6 +244,7 @@ def _report(
         fabric=choice.fabric.value,
         reason=choice.reason,
         backend=sums.backend,
+        backend_reason=sums.backend_reason,
         compile_seconds=sums.compile_seconds,
         seed=options.seed,
         seconds=seconds,

@@ -13,7 +13,9 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.shared.sentences import counted
 from switchgnn.commands.soak.failure_files import FailureFiles, make_folder, write_failure
@@ -96,7 +98,7 @@ def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
         typer.echo(json.dumps({"seed": seed, **numbers}))
     else:
         where = "as told" if told else f"from seed {options.seed}"
-        _print(Console(), where, sums, failures, seconds)
+        _print(plain_console(), where, sums, failures, seconds)
     return sums.exit_code
 
 
@@ -195,6 +197,6 @@ def _print(
     for failure in failures:
         lines += failure.lines()
     for line in lines:
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        console.print(line, soft_wrap=True, highlight=False)
     if sums.scenarios and not sums.failures:
-        console.print("[bold green]Nothing was otherwise than it must be.[/]", soft_wrap=True)
+        console.print(Text("Nothing was otherwise than it must be.", "bold green"), soft_wrap=True)

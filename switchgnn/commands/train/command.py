@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from switchgnn.commands.metrics_option import MetricsOption, find_metrics
 from switchgnn.commands.shared.config_file import ConfigOption
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.faults import FaultsOption
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
@@ -141,6 +141,10 @@ def train(
     recordings = _recordings(context, pcap, chosen, workers, leaf_spine)
     dataset = data.load(seed)
     shape = training.shape()
+    processes = workers if any(each.networked for each in chosen) else 1
+    training.check_size(
+        *(shape, dataset.vertices, dataset.features.shape[1], dataset.classes), processes
+    )
     with templates_removed():
         check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
     if window is None and any(each.networked for each in chosen):
@@ -177,7 +181,7 @@ def train(
             )
             with reached.over(each.name), told_aloud(verbose=verbose), ExitStack() as stack:
                 shown = stack.enter_context(
-                    Epochs(Console(stderr=True), each.name, epochs, as_json=as_json)
+                    Epochs(plain_console(stderr=True), each.name, epochs, as_json=as_json)
                 )
                 listeners: list[EpochListener] = [reached.epoch, shown.epoch]
                 if tensorboard is not None:
@@ -261,7 +265,7 @@ def _all_of(listeners: list[EpochListener]) -> EpochListener:
 
 
 def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Recordings]) -> None:
-    console = Console()
+    console = plain_console()
     first = reports[0]
     console.print(
         f"{first.dataset}: {first.vertices:,} vertices, {first.edges:,} directed edges; "

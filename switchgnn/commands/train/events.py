@@ -10,6 +10,7 @@ from typing import Any
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.full_disk import why_not_written
+from switchgnn.machine.installation import how_to_install
 
 _TIMES = ("seconds", "exchange", "waiting", "all_reduce")
 _ACCURACIES = ("train", "validation", "test")
@@ -39,7 +40,7 @@ class TrainEvents:
                 self._writer = SummaryWriter(str(folder / transport))
         except ImportError as error:
             raise EventsError(
-                "TensorBoard events need tensorboard: pip install 'switchgnn[tensorboard]', "
+                f"TensorBoard events need tensorboard: {how_to_install('tensorboard')}, "
                 "or leave out --tensorboard."
             ) from error
 

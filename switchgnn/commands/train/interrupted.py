@@ -11,9 +11,9 @@ from typing import Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.train.report import TrainReport
 
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
@@ -66,7 +66,7 @@ class Reached:
         if self._as_json:
             typer.echo(json.dumps(self._to_dict()))
             return
-        console = Console(soft_wrap=True, highlight=False)
+        console = plain_console(soft_wrap=True, highlight=False)
         console.print(self._sentence())
         if self._reports or self._events:
             console.print(self._table())

@@ -7,6 +7,7 @@ import os
 
 from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.errors import SwitchGNNError
+from switchgnn.machine.installation import how_to_install
 from switchgnn.python_program import python_program
 from switchgnn.topologies.processes.nursery import Nursery
 
@@ -32,6 +33,6 @@ def training_nursery() -> Nursery:
     except ImportError as error:
         raise SwitchGNNError(
             f"Training needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
-            "pip install 'switchgnn[training]'."
+            f"{how_to_install('training')}."
         ) from error
     return fork_nursery()

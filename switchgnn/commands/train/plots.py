@@ -13,6 +13,7 @@ from switchgnn.commands.errors import PlotError
 from switchgnn.commands.train.report import TrainReport
 from switchgnn.full_disk import why_not_written
 from switchgnn.host.registry import transport_kind
+from switchgnn.machine.installation import how_to_install
 from switchgnn.planner.arrays.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _SIZE = (7.0, 4.0)
 _FORMATS = ("png", "svg")
-_MISSING = "Plots need {}: pip install 'switchgnn[plots]', or leave out --plots."
 _PHASES = {"compute": "compute", "waiting": "waiting for sums", "all_reduce": "all-reduce"}
 
 
@@ -31,7 +31,11 @@ def require_matplotlib() -> None:
         PlotError: it is missing.
     """
     if importlib.util.find_spec("matplotlib") is None:
-        raise PlotError(_MISSING.format("matplotlib"))
+        raise _missing("matplotlib")
+
+
+def _missing(package: str | None) -> PlotError:
+    return PlotError(f"Plots need {package}: {how_to_install('plots')}, or leave out --plots.")
 
 
 def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
@@ -59,7 +63,7 @@ def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
         why = why_not_written(error, folder)
         raise PlotError(f"Cannot write plots to {folder}: {why}.") from error
     except ImportError as error:
-        raise PlotError(_MISSING.format(error.name)) from error
+        raise _missing(error.name) from error
 
 
 def _save(

@@ -46,6 +46,7 @@ class TrainReport:
             their interfaces also count gradients and everything else.
         backend: what the embedded switch ran the program as, ``native`` or ``python``; None for
             BMv2, and without a switch.
+        backend_reason: why that is Python where native code might have been; None elsewhere.
         compile_seconds: how long the compilation took, next to nothing when it was kept; None
             where ``backend`` is.
         hosts: what hosts take frames apart with, ``native`` or ``python`` code; None without a
@@ -83,6 +84,7 @@ class TrainReport:
     kept: int
     leaf_spine: LeafSpineReport | None = None
     backend: str | None = None
+    backend_reason: str | None = None
     compile_seconds: float | None = None
     hosts: str | None = None
     mtu: int | str | None = None

@@ -183,6 +183,7 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
         "model": job.task.training.model.model.rpartition(":")[2],
         "reason": reason,
         "backend": None if ahead is None else ahead.backend.value,
+        "backend_reason": None if ahead is None else ahead.reason,
         "compile_seconds": None if ahead is None else ahead.seconds,
         "mtu": None if job.framing is None else job.framing.told,
         "hosts": hosts_run_as() if job.transport.networked else None,

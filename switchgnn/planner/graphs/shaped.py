@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.machine.memory import require_memory
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
 
@@ -64,7 +65,7 @@ class _Model:
     ids: NDArray[np.int64]
 
 
-_NAME = re.compile(r"([a-z]+-like):([0-9]*\.?[0-9]+):([0-9]+)")
+_NAME = re.compile(r"([a-z]+-like):([0-9]*\.?[0-9]+):([0-9]{1,1000})")
 _LARGEST_SCALE = 100.0
 _FEWEST_VERTICES = 64
 # Standard deviation of the logarithm of the communities' sizes.
@@ -76,6 +77,8 @@ _SMALLEST_COMMUNITY = 8
 # Edges that are drawn at a time, and how often drawing may fall short of the number wanted.
 _DRAW = 8_000_000
 _MOST_ROUNDS = 60
+# Keys of the edges, those just drawn, both merged, and the rows that they become.
+_EDGE_BYTES = 40
 
 
 def is_shaped(spec: str) -> bool:
@@ -97,6 +100,7 @@ def load_shaped(spec: str) -> Graph:
 
     Raises:
         PlannerError: the name is malformed, or the scale too small or too large.
+        TooLargeError: the graph has no room in memory.
     """
     found = _NAME.fullmatch(spec)
     if found is None:
@@ -117,6 +121,7 @@ def _make(shape: Shape, scale: float, vertices: int, rng: np.random.Generator, n
     communities = min(communities, vertices // _SMALLEST_COMMUNITY)
     degree = min(2 * shape.edges / shape.vertices, _DENSEST * vertices / communities)
     edges = shape.edges if scale == 1 else round(vertices * degree / 2)
+    require_memory(f"{edges:,} edges of {name}", edges * _EDGE_BYTES, "give a smaller scale")
     bounds = _community_bounds(vertices, communities, rng)
     weights = np.exp(rng.normal(0.0, shape.skew, vertices))
     total = np.concatenate([[0.0], np.cumsum(weights)])

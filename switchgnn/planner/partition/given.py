@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An assignment that somebody else made, from a file."""
 
+import io
 import warnings
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from switchgnn.npy import ArrayKind, ArraysError, read_npy
 from switchgnn.planner.errors import PlannerError
+from switchgnn.regular_file import read_regular_text
 
 _CONTENT = "one whole number per vertex"
 
@@ -39,10 +41,11 @@ def _array(path: Path) -> NDArray[np.int64]:
 
 def _lines(path: Path) -> NDArray[np.int64]:
     try:
+        text = io.StringIO(read_regular_text(path, "utf-8"))
         # Older versions of NumPy would cut off a fraction, and only warn.
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)
-            loaded = np.loadtxt(path, dtype=np.int64, ndmin=1, comments="#")
+            loaded = np.loadtxt(text, dtype=np.int64, ndmin=1, comments="#")
     except OSError as error:
         raise PlannerError(f"the assignment {path} cannot be read: {error}") from error
     except ValueError as error:

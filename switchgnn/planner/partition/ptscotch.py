@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.interruptible import interruptible
+from switchgnn.machine.installation import how_to_install
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.given import load_assignment
@@ -35,7 +36,7 @@ def ptscotch_missing() -> str | None:
     if shutil.which(MPIRUN) is None:
         return f"PT-Scotch needs {MPIRUN}, which is not on the PATH (apt-get install openmpi-bin)"
     if importlib.util.find_spec("mpi4py") is None:
-        return "PT-Scotch needs mpi4py, which is not installed (pip install 'switchgnn[ptscotch]')"
+        return f"PT-Scotch needs mpi4py, which is not installed ({how_to_install('ptscotch')})"
     try:
         load_ptscotch()
     except PlannerError as error:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.full_disk import why_not_written
+from switchgnn.machine.installation import how_to_install
 from switchgnn.planner.arrays.whole_file import whole_file
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.even_shares import even_shares
@@ -35,10 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         from mpi4py import MPI  # noqa: PLC0415 - starts MPI
     except (ImportError, RuntimeError) as error:
-        _say(
-            f"ranks need MPI (pip install 'switchgnn[ptscotch]', apt-get install openmpi-bin): "
-            f"{error}"
-        )
+        _say(f"ranks need MPI ({how_to_install('ptscotch')}, apt-get install openmpi-bin): {error}")
         sys.exit(_FAILED)
     world = MPI.COMM_WORLD
     try:

@@ -23,10 +23,12 @@ class Ahead:
     Attributes:
         backend: the code.
         seconds: the time; next to nothing where an earlier run has compiled it.
+        reason: why it is Python where native code might have been; None elsewhere.
     """
 
     backend: Backend
     seconds: float
+    reason: str | None = None
 
 
 def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
@@ -47,8 +49,10 @@ def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
     """
     chosen = backend_here(asked)
     begin = time.monotonic()
-    if chosen is Backend.PYTHON or (chosen is Backend.AUTO and find_compiler() is None):
+    if chosen is Backend.PYTHON:
         return Ahead(Backend.PYTHON, 0.0)
+    if chosen is Backend.AUTO and find_compiler() is None:
+        return Ahead(Backend.PYTHON, 0.0, "There is no C++ compiler")
     given = GivenProgram(config)
     try:
         native_library(given)
@@ -58,5 +62,5 @@ def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
         given.check()
         # A user who has a compiler would not guess why everything is slow.
         _LOG.warning("The program runs as Python: %s", error)
-        return Ahead(Backend.PYTHON, time.monotonic() - begin)
+        return Ahead(Backend.PYTHON, time.monotonic() - begin, str(error))
     return Ahead(Backend.NATIVE, time.monotonic() - begin)

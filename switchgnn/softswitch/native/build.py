@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from switchgnn import native_cache
 from switchgnn.native_cache import ForeignCacheError, cache_folder, compiled_once, sources_in
 from switchgnn.native_compiler import CompilerError, compile_unit, needed_compiler
 from switchgnn.softswitch.errors import SoftSwitchError
@@ -59,6 +60,11 @@ def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
         raise NoCompilerError(str(error)) from error
     except (OSError, ForeignCacheError) as error:
         raise NoCompilerError(f"Cannot keep the compiled program in {folder}: {error}") from error
+
+
+def why_not_kept() -> str | None:
+    """Return why compiled programs cannot be kept here; None: they can."""
+    return native_cache.why_not_kept(cache_folder(_CACHE))
 
 
 def translator_files() -> Iterator[Path]:

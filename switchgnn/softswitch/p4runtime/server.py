@@ -14,6 +14,7 @@ from urllib.parse import quote
 import grpc
 from finsy.proto import p4r
 
+from switchgnn.regular_file import read_regular
 from switchgnn.softswitch.errors import GrpcAddressError
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.p4runtime.unix_socket import (
@@ -160,8 +161,8 @@ def _check_free(address: str) -> None:
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
     try:
-        key, certificate = tls.key.read_bytes(), tls.certificate.read_bytes()
-        client_ca = None if tls.client_ca is None else tls.client_ca.read_bytes()
+        key, certificate = read_regular(tls.key), read_regular(tls.certificate)
+        client_ca = None if tls.client_ca is None else read_regular(tls.client_ca)
         # gRPC would say that the address cannot be used.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
             tls.certificate, tls.key, password=""

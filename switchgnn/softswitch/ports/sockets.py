@@ -177,10 +177,11 @@ def open_udp(spec: UdpSpec) -> SocketPort:
     """
     try:
         sock = connected_udp(spec.local, spec.peer)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no such name"
         raise PortError(
             f"UDP address {spec.local[0]}:{spec.local[1]} cannot be used: "
-            f"{error.strerror or error}; stop what uses it or choose another port."
+            f"{why or error}; stop what uses it or choose another port."
         ) from None
     sock.setblocking(False)
     _enlarge_buffer(sock)

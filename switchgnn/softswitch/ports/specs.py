@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from switchgnn.softswitch.errors import PortError
 from switchgnn.softswitch.program import DROP_PORT
 
+_MOST_UDP = 65535
+
 
 @dataclass(frozen=True)
 class EthernetSpec:
@@ -48,7 +50,10 @@ def parse_port(text: str) -> tuple[int, PortSpec]:
         if kind in {"eth", "xdp"} and len(parts) == 1 and parts[0]:
             return port, EthernetSpec(parts[0]) if kind == "eth" else XdpSpec(parts[0])
         if kind == "udp" and len(parts) == 4:
-            return port, UdpSpec((parts[0], int(parts[1])), (parts[2], int(parts[3])))
+            local, peer = int(parts[1]), int(parts[3])
+            if not (0 <= local <= _MOST_UDP and 0 <= peer <= _MOST_UDP):
+                raise PortError(f"Port '{text}' needs UDP ports from 0 to {_MOST_UDP}.")
+            return port, UdpSpec((parts[0], local), (parts[2], peer))
     except ValueError:
         pass
     raise PortError(

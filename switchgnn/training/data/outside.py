@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from switchgnn.machine.installation import how_to_install
 from switchgnn.training.errors import DatasetError
 
 _Loaded = TypeVar("_Loaded")
@@ -63,7 +64,7 @@ def load_outside(
     except ImportError as error:
         raise DatasetError(
             f"data set {name} needs {package}, which cannot be imported ({_line(error)}): "
-            f"pip install 'switchgnn[{extra}]'"
+            f"{how_to_install(extra)}"
         ) from error
     except (Exception, SystemExit) as error:
         # Downloads and damaged files can raise any error, and OGB exits when the user

@@ -84,6 +84,8 @@ def read_scenario(path: Path) -> Scenario:
 def _scenario(where: str, decode: Callable[[], Any]) -> Scenario:
     try:
         return make_record(Scenario, decode())
+    except RecursionError:
+        raise ScenarioError(f"{where} holds no scenario: it is nested too deeply.") from None
     except (OSError, ImportError, msgspec.DecodeError, RecordError) as error:
         raise ScenarioError(
             f"{where} holds no scenario ({error}): write one as `switchgnn soak --simulated` "

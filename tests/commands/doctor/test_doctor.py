@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor.command import examine
-from switchgnn.commands.doctor.installation import find_installation
+from switchgnn.machine.installation import find_installation
 
 ROOT = Path(__file__).parents[3]
 

@@ -263,7 +263,7 @@ def test_ctrl_c_ends_steps_at_once_but_lets_writing_clean_up():
 # Its own process: what earlier tests left behind in the heap would hide the growth.
 GROWTH = """
 import numpy as np
-from switchgnn.commands.shared.memory import PeakMemory
+from switchgnn.machine.memory import PeakMemory
 
 big = np.ones(30_000_000)
 del big

@@ -3,14 +3,18 @@
 """`--backend`: what the embedded switch runs the program as, and what reports say of it."""
 
 import json
+from dataclasses import dataclass
 
 import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor.command import examine
+from switchgnn.commands.shared.sentences import ran_as
 from switchgnn.native_compiler import find_compiler
+from switchgnn.p4src import load_program
 from switchgnn.softswitch.errors import SoftSwitchError
+from switchgnn.softswitch.native.ahead import compile_ahead
 from switchgnn.softswitch.native.backend import VARIABLE, Backend, backend_here
 from tests.support.commands import forks_elsewhere, switchgnn
 from tests.support.markers import some_of
@@ -99,6 +103,37 @@ def test_doctor_says_what_auto_takes():
 
 def test_doctor_says_why_auto_takes_python(no_compiler):
     assert found() == "--backend auto takes python: there is no C++ compiler"
+
+
+@pytest.fixture
+def open_cache(monkeypatch, tmp_path):
+    """A cache that everybody may write to."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    return cache
+
+
+@needs_compiler
+def test_doctor_says_why_a_cache_is_not_trusted(open_cache):
+    assert found().startswith("--backend auto takes python: Nothing is compiled in ")
+    assert f"others may write to {open_cache}." in found()
+
+
+@needs_compiler
+def test_a_report_says_why_a_cache_is_not_trusted(open_cache):
+    ahead = compile_ahead(load_program().json, Backend.AUTO)
+    told = Told(ahead.backend.value, ahead.reason, ahead.seconds)
+    assert ran_as(told).startswith("; the program runs as python code")
+    assert f"others may write to {open_cache}." in ran_as(told)
+
+
+@dataclass(frozen=True)
+class Told:
+    backend: str
+    backend_reason: str | None
+    compile_seconds: float
 
 
 def test_doctor_says_whether_there_are_af_xdp_sockets(monkeypatch):

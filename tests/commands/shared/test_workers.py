@@ -141,3 +141,13 @@ def test_a_traceback_that_a_worker_leaves_is_told(tmp_path):
 def test_whoever_ends_without_a_word_is_named(tmp_path):
     with pytest.raises(WorkerError, match="Worker 1 stopped with code 3"):
         follow(tmp_path, [LOOKS, "os._exit(3)"])
+
+
+def test_a_killed_worker_suggests_a_lack_of_memory(tmp_path):
+    with pytest.raises(WorkerError, match=r"^Worker 0 was killed by signal 9, probably for lack"):
+        follow(tmp_path, ["os.kill(os.getpid(), signal.SIGKILL)"])
+
+
+def test_another_signal_suggests_nothing(tmp_path):
+    with pytest.raises(WorkerError, match=r"^Worker 0 was killed by signal 15: "):
+        follow(tmp_path, ["os.kill(os.getpid(), signal.SIGTERM)"])

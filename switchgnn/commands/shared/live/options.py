@@ -12,6 +12,7 @@ import typer
 
 from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker
 from switchgnn.errors import SwitchGNNError
+from switchgnn.machine.installation import how_to_install
 from switchgnn.options.panels import OUTPUT
 
 _PACKAGES = ("starlette", "uvicorn")
@@ -30,7 +31,7 @@ def check_page_installed(what: str) -> None:
     if missing:
         raise SwitchGNNError(
             f"{what} needs the package{'s' if len(missing) > 1 else ''} "
-            f"{' and '.join(missing)}: pip install 'switchgnn[live]'."
+            f"{' and '.join(missing)}: {how_to_install('live')}."
         )
 
 

@@ -1,12 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
 import importlib.util
+from pathlib import Path
 
 import pytest
 
 from switchgnn.commands.shared.live.onlooker import NOBODY
 from switchgnn.commands.shared.live.options import LiveOptions
 from switchgnn.errors import SwitchGNNError
+from switchgnn.machine.installation import Installation
 
 
 def test_nobody_wants_a_page():
@@ -29,10 +31,12 @@ def test_a_page_is_wanted(port, monkeypatch):
 
 @pytest.mark.parametrize("missing", [{"uvicorn"}, {"starlette"}, {"starlette", "uvicorn"}])
 def test_a_package_that_is_missing_is_named(missing, monkeypatch):
+    here = Installation(Path.cwd())
+    monkeypatch.setattr("switchgnn.machine.installation.find_installation", lambda: here)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else name)
     with pytest.raises(SwitchGNNError) as told:
         LiveOptions(live=True).check()
     [line] = str(told.value).splitlines()
-    assert "pip install 'switchgnn[live]'" in line
+    assert "pip install -e '.[live]'" in line
     for name in ("starlette", "uvicorn"):
         assert (name in line) == (name in missing)

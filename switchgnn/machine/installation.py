@@ -53,6 +53,11 @@ def find_installation() -> Installation:
     return Installation(root if (root / "pyproject.toml").is_file() else None)
 
 
+def how_to_install(extra: str) -> str:
+    """Return the command that installs the packages of an extra, for errors that miss one."""
+    return find_installation().mend(extra)
+
+
 class _Folder(msgspec.Struct):
     editable: bool = False
 

@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory the process holds at most, and how much there is."""
+"""How much memory the process holds at most, how much there is, and what has no room in it."""
 
 import re
 import resource
 import sys
 from pathlib import Path
+
+from switchgnn.errors import SwitchGNNError
 
 _CLEAR = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
@@ -13,6 +15,11 @@ _MACHINE = Path("/proc/meminfo")
 # Writing this makes Linux forget the peak so far.
 _FORGET_PEAK = "5"
 _KILO = 1024
+_MEGA, _GIGA = 1e6, 1e9
+
+
+class TooLargeError(SwitchGNNError):
+    """What was asked for needs more memory than there is."""
 
 
 class PeakMemory:
@@ -38,6 +45,33 @@ class PeakMemory:
 def available_memory() -> int | None:
     """Return how many bytes programs may take before the machine has none left; None: unknown."""
     return _field(_MACHINE, "MemAvailable")
+
+
+def require_memory(what: str, needed: int, remedy: str) -> None:
+    """Check that something has room in memory, before any of it is made.
+
+    A machine that does not report its memory has room for everything.
+
+    Args:
+        what: the subject of the error's sentence, in the plural.
+        needed: an estimate in bytes, rather too low than too high.
+        remedy: what to lower.
+
+    Raises:
+        TooLargeError: it has no room.
+    """
+    room = available_memory()
+    if room is not None and needed > room:
+        raise TooLargeError(
+            f"{what} take {_size(needed)} of memory, and {_size(room)} are free: {remedy}."
+        )
+
+
+def _size(number: int) -> str:
+    """Return a number of bytes as people write it; floats end before some absurd sizes do."""
+    if number >= _GIGA / 10:
+        return f"{number // 10**8 / 10 if number < 10**18 else number // 10**9:,} GB"
+    return f"{number / _MEGA:,.1f} MB"
 
 
 def _forget_peak() -> bool:

@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What has no room in memory is refused before any of it is made."""
+
+import pytest
+
+from switchgnn.machine import memory
+from switchgnn.machine.memory import TooLargeError, available_memory, require_memory
+
+
+def test_what_the_memory_has_no_room_for(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 2_500_000)
+    require_memory("Sums", 2_500_000, "give less")
+    with pytest.raises(TooLargeError) as error:
+        require_memory("Sums", 2_600_000, "give less")
+    assert str(error.value) == "Sums take 2.6 MB of memory, and 2.5 MB are free: give less."
+
+
+def test_no_number_is_too_large_to_be_named(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 3_200_000_000)
+    with pytest.raises(TooLargeError, match=r"take 1(,000)+ GB of memory, and 3\.2 GB are free"):
+        require_memory("Sums", 10**609, "give less")
+
+
+def test_the_memory_of_this_machine_is_known():
+    assert available_memory() > 1 << 20
+
+
+def test_a_machine_that_does_not_tell(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: None)
+    require_memory("Sums", 1 << 80, "give less")
