@@ -158,6 +158,12 @@ def test_a_training_and_its_losses(transports, tmp_path):
             if each["picture"] and each["picture"]["transport"] == name
         ][-1]
         assert [each["loss"] for each in final["epochs"]] == report["losses"]
+        steps = {
+            each["step"]
+            for each in running.snapshots.values()
+            if each["picture"] == final["picture"]
+        }
+        assert steps <= {"training", *(f"training: {done} of 12 epochs done" for done in range(13))}
         # One process has no link.
         traffic = report["traffic"] if name != "local" else []
         for worker, told in zip(final["workers"], traffic, strict=True):

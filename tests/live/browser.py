@@ -45,9 +45,13 @@ return {
   rowClasses: all("#workers tbody tr").map((each) => each.className),
   switchRows: all("#switches tbody tr").map(cells),
   blocks: all("#blocks path").map((each) => Number(each.dataset.last)),
-  losses: Object.fromEntries(
-    all("#losses path").map((each) => [each.dataset.name, Number(each.dataset.last)])
+  repairs: Object.fromEntries(
+    all("#repairs path").map((each) => [each.dataset.name, Number(each.dataset.last)])
   ),
+  lostFrames: document.getElementById("lost-box").hidden
+    ? null : all("#lost path").map((each) => Number(each.dataset.last)),
+  states: all("#network .worker text.state").map((each) => each.getBoundingClientRect())
+    .map((each) => [each.left, each.right]),
   training: all("#training path").map((each) => each.getAttribute("d").split("L").length),
   trainingHidden: document.getElementById("training-box").hidden,
   foreign: all("script:not([src]), img, iframe, b, #injected").length,
