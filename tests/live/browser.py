@@ -24,6 +24,7 @@ return {
     lines: each.querySelectorAll("line").length,
     moving: each.querySelectorAll("line.moving").length,
     says: each.querySelector("title").textContent,
+    colours: [...each.querySelectorAll("line")].map((line) => getComputedStyle(line).stroke),
   })),
   cables: all("#network .link[data-cable]").map((each) => ({
     name: each.dataset.cable, up: each.dataset.up, down: each.dataset.down,

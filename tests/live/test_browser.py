@@ -109,6 +109,8 @@ def test_a_star_with_a_fault(page):
     assert "↑ 94.0 kB · 150 kB/s" in seen["workers"][1]["text"]
     assert "queue ↑ 832 B ↓ 1.7 kB" in seen["workers"][1]["text"]
     assert [link["losing"] for link in seen["links"]] == [False, True, False, False]
+    red = seen["legend"]["repairing"]
+    assert [link["colours"].count(red) for link in seen["links"]] == [0, 2, 0, 0]
     assert [link["up"] for link in seen["links"]] == ["188000", "94000", "188000", "188000"]
     assert [link["down"] for link in seen["links"]] == ["94000", "47000", "94000", "94000"]
     assert [(link["lines"], link["moving"]) for link in seen["links"]] == [(2, 2)] * 4
