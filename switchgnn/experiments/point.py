@@ -30,8 +30,8 @@ _NETWORK = (
     "mtu",
     "table_memory",
 )
-# What of that is weighed where the switch has limits.
-_WEIGHED = ("bandwidth", "recirculation_rate")
+# What of that a plan depends on where the switch has limits.
+_WEIGHED = ("bandwidth", "recirculation_rate", "table_memory", "leaves", "spines")
 # What says who holds which vertex.
 _PARTITION = ("graph", "workers", "partition", "seed")
 # Of the presets and of the strawman.
@@ -100,7 +100,7 @@ class Point:
     @property
     def plan_name(self) -> str:
         """Return a name that points share if they are simulated with the same plan."""
-        # Within a switch a plan depends on what links and loop can carry.
+        # Within a switch a plan depends on what links and loop can carry, and tables can hold.
         weighed = () if self.switch == UNLIMITED.name else _WEIGHED
         left_out = {*_NETWORK} - {*weighed}
         return _digest({name: it for name, it in asdict(self).items() if name not in left_out})

@@ -4,7 +4,7 @@
 
 POINT is the point as JSON. PLAN is a folder, and PARTITION a file for load_assignment: with what
 their names say, or to write it to. What `switchgnn simulate --json` prints comes out; or a sentence
-on stderr, and exit code 2.
+on stderr, and exit code REFUSED if the point cannot be simulated, or else 1.
 """
 
 import ctypes
@@ -19,6 +19,7 @@ import numpy as np
 
 from switchgnn.errors import SwitchGNNError
 from switchgnn.experiments.point import Point
+from switchgnn.experiments.runner import REFUSED
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
@@ -32,11 +33,11 @@ from switchgnn.planner.presets import slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import find_profile
 from switchgnn.simulator import ETHERNET_MTU, LeafSpineOptions, NetworkOptions
+from switchgnn.simulator.errors import SimulationStoppedError
 from switchgnn.simulator.job import simulate_job
 from switchgnn.simulator.request import HOSTS_ALONE, SimulateOptions
-from switchgnn.simulator.within import planned_for
+from switchgnn.simulator.within import planned_for, room_for
 
-_FAILED = 2
 _PR_SET_PDEATHSIG = 1
 
 
@@ -50,7 +51,7 @@ def main() -> None:
         print(json.dumps(told))  # noqa: T201
     except (SwitchGNNError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(_FAILED)
+        sys.exit(1 if isinstance(error, (SimulationStoppedError, OSError)) else REFUSED)
 
 
 def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
@@ -131,6 +132,7 @@ def _plan(point: Point, options: SimulateOptions, partition: Path) -> Plan:
         program=load_program().digest,
         seed=point.seed,
         assignment=asked.load_assignment(),
+        fits=room_for(options),
     )
 
 

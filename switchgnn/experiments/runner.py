@@ -22,6 +22,8 @@ from switchgnn.experiments.store import Store
 from switchgnn.full_disk import keep_room, writing
 from switchgnn.python_program import python_program
 
+# Exit code of a point that cannot be simulated: another attempt would end the same way.
+REFUSED = 2
 _STOP_SECONDS = 10.0
 _LAST_WORDS = 400
 
@@ -49,11 +51,13 @@ class Outcome:
         run: how many were.
         kept: how many had a result.
         failed: what those say that failed.
+        refused: those of them that another attempt cannot help.
     """
 
     run: int
     kept: int
     failed: dict[Point, str]
+    refused: frozenset[Point]
 
 
 def run_points(
@@ -91,7 +95,7 @@ def run_points(
             tell(line if said is None else f"{line}: failed: {said}")
     finally:
         team.stop()
-    return Outcome(len(waiting), kept, team.failed)
+    return Outcome(len(waiting), kept, team.failed, frozenset(team.refused))
 
 
 @dataclass(eq=False)
@@ -111,12 +115,14 @@ class _Team:
 
     Attributes:
         failed: what became of those that failed.
+        refused: those of them that cannot be simulated.
     """
 
     store: Store
     command: Command
     waiting: list[Point]
     failed: dict[Point, str] = field(default_factory=dict)
+    refused: set[Point] = field(default_factory=set)
     _running: dict[int, _Running] = field(default_factory=dict)
     _uses: Counter[str] = field(default_factory=Counter)
 
@@ -151,6 +157,8 @@ class _Team:
             self._partition(one.point).unlink(missing_ok=True)
         if said is not None:
             self.failed[one.point] = said
+            if one.process.returncode == REFUSED:
+                self.refused.add(one.point)
         return one.point, time.monotonic() - one.since, said
 
     def stop(self) -> None:

@@ -160,9 +160,10 @@ class Gathering:
                 self._network.told[worker].asked_in_vain = True
 
     def epoch(self, epoch: Epoch) -> None:
-        """Take an epoch of a training."""
+        """Take an epoch of a training, which is done."""
         with self._lock:
             self._epochs.add(epoch)
+            self._step = f"training: {epoch.epoch} of {self._asked} epochs done"
 
     def switches(
         self, readings: Sequence[Reading | None], slots: Sequence[SlotsInUse | None]

@@ -119,7 +119,8 @@ class WorkerNow:
         waited: the share of the last interval in which others were not as far.
         rounds, blocks: exchanges, and fragments of blocks, that are complete.
         window: features that may be in flight.
-        recalls, fetches, resent: what it has done about losses.
+        recalls: late sums that it has asked for, lost or not.
+        fetches, resent: features that it has asked others for, and that it has sent again.
         repairing: whether one of these three has just grown.
         link: its link.
     """

@@ -38,7 +38,7 @@ from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.plan.predict import direction_records
 from switchgnn.planner.plan.strawman import most_destinations, one_block
 from switchgnn.planner.sending.packets import make_packets, make_sends
-from switchgnn.planner.sending.quickest import Rates, quickest_weight
+from switchgnn.planner.sending.quickest import Rates, quickest_first
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -70,6 +70,7 @@ def build_plan(
     assignment: NDArray[np.integer] | None = None,
     banks: int = BANKS,
     rates: Rates | None = None,
+    fits: Callable[[Plan], bool] | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan the exchange of one graph; the same arguments give the same plan.
@@ -97,6 +98,9 @@ def build_plan(
         banks: one of BANKS_OF_SWITCHES: to how many slots one pass of the switch can add.
         rates: of links and the switch's loop: the weight with which an exchange takes the least
             time takes the place of `weight`. None: `weight` it is.
+        fits: with rates, whether the switch has room for a plan. Of the weights whose plans fit,
+            the quickest is taken. If none fits, the plan has the largest weight, as it needs the
+            fewest entries. None: every plan fits.
         progress: called with a few words at the start of each step.
 
     Returns:
@@ -137,69 +141,78 @@ def build_plan(
         check_blocks(blocks, each.boundary, numbers, room)
 
     tell("choose what to send")
-    if rates is not None:
-        weight = quickest_weight(
-            [(each.boundary, b) for each, b in zip(sets, block, strict=True)],
-            choose,
-            rates,
-            vertices=graph.vertices,
-            workers=workers,
+
+    def finish(weight: float) -> Plan:
+        by_vertex = [choose(each.boundary, b, weight) for each, b in zip(sets, block, strict=True)]
+        for each, choice in zip(sets, by_vertex, strict=True):
+            check_sends(send, each.boundary, choice)
+        packets = [
+            make_packets(each.boundary, b, choice, vertices=graph.vertices, workers=workers)
+            for each, b, choice in zip(sets, block, by_vertex, strict=True)
+        ]
+
+        tell("order the packets")
+        ordered = [
+            OrderedBlocks(each.boundary, b, served, make_order(served.edges, served.block, seed))
+            for each, b, served in zip(sets, block, packets, strict=True)
+        ]
+        for done in ordered:
+            check_order(order, done.packets.edges, done.packets.block, done.order)
+        whole = join_blocks(ordered)
+
+        tell("give every destination a slot")
+        served = whole.packets
+        counts = served.count if len(served.sums.block) else None
+        placement = place_destinations(served.edges, served.block, room, counts, banks=banks)
+
+        tell("write the parts of the switch and the workers")
+        switch = switch_part(whole.boundary, whole.packets, placement)
+        sends = make_sends(whole.packets, whole.order.block, whole.order.source, owner)
+        sums = awaited_sums(whole.boundary, whole.block, whole.packets, placement)
+        parts = tuple(
+            worker_part(owner == worker, sends, sums, worker=worker, blocks=whole.blocks)
+            for worker in range(workers)
         )
-    by_vertex = [choose(each.boundary, b, weight) for each, b in zip(sets, block, strict=True)]
-    for each, choice in zip(sets, by_vertex, strict=True):
-        check_sends(send, each.boundary, choice)
-    packets = [
-        make_packets(each.boundary, b, choice, vertices=graph.vertices, workers=workers)
-        for each, b, choice in zip(sets, block, by_vertex, strict=True)
-    ]
+        manifest = Manifest(
+            format=PLAN_FORMAT,
+            version=PLAN_VERSION,
+            workers=workers,
+            slots=slots,
+            banks=BANKS,
+            slots_per_bank=slots_per_bank(slots),
+            blocks=whole.blocks,
+            directions=direction_records(sets, ordered, switch, parts),
+            max_fan_in=max(each.boundary.max_fan_in() for each in sets),
+            graph=GraphRecord(graph.name, graph.vertices, len(graph.indices), graph.digest()),
+            partition=PartitionRecord(
+                method=partition if assignment is None else "given",
+                seed=seed,
+                digest=hashlib.sha256(owner.astype("<i4").data).hexdigest(),
+            ),
+            strategy=StrategyRecord(blocks, send, float(weight), order, seed),
+            program=program,
+            files={
+                name: hashlib.sha256(data).hexdigest()
+                for name, data in render_parts(switch, parts, owner)
+            },
+            digest="",
+        )
+        return Plan(seal(manifest), switch, parts, owner)
 
-    tell("order the packets")
-    ordered = [
-        OrderedBlocks(each.boundary, b, served, make_order(served.edges, served.block, seed))
-        for each, b, served in zip(sets, block, packets, strict=True)
-    ]
-    for done in ordered:
-        check_order(order, done.packets.edges, done.packets.block, done.order)
-    whole = join_blocks(ordered)
-
-    tell("give every destination a slot")
-    served = whole.packets
-    counts = served.count if len(served.sums.block) else None
-    placement = place_destinations(served.edges, served.block, room, counts, banks=banks)
-
-    tell("write the parts of the switch and the workers")
-    switch = switch_part(whole.boundary, whole.packets, placement)
-    sends = make_sends(whole.packets, whole.order.block, whole.order.source, owner)
-    sums = awaited_sums(whole.boundary, whole.block, whole.packets, placement)
-    parts = tuple(
-        worker_part(owner == worker, sends, sums, worker=worker, blocks=whole.blocks)
-        for worker in range(workers)
-    )
-    manifest = Manifest(
-        format=PLAN_FORMAT,
-        version=PLAN_VERSION,
+    if rates is None:
+        return finish(weight)
+    weights = quickest_first(
+        [(each.boundary, b) for each, b in zip(sets, block, strict=True)],
+        choose,
+        rates,
+        vertices=graph.vertices,
         workers=workers,
-        slots=slots,
-        banks=BANKS,
-        slots_per_bank=slots_per_bank(slots),
-        blocks=whole.blocks,
-        directions=direction_records(sets, ordered, switch, parts),
-        max_fan_in=max(each.boundary.max_fan_in() for each in sets),
-        graph=GraphRecord(graph.name, graph.vertices, len(graph.indices), graph.digest()),
-        partition=PartitionRecord(
-            method=partition if assignment is None else "given",
-            seed=seed,
-            digest=hashlib.sha256(owner.astype("<i4").data).hexdigest(),
-        ),
-        strategy=StrategyRecord(blocks, send, float(weight), order, seed),
-        program=program,
-        files={
-            name: hashlib.sha256(data).hexdigest()
-            for name, data in render_parts(switch, parts, owner)
-        },
-        digest="",
     )
-    return Plan(seal(manifest), switch, parts, owner)
+    for quickest in weights:
+        plan = finish(quickest)
+        if fits is None or fits(plan):
+            return plan
+    return finish(max(weights))
 
 
 def _check_arguments(graph: Graph, slots: int, program: str, seed: int) -> None:

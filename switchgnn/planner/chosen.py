@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans with strategies that a preset chose, or that were asked for by name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,7 @@ def build_chosen(
     seed: int,
     directions: str = "forward",
     assignment: NDArray[np.integer] | None = None,
+    fits: Callable[[Plan], bool] | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Build a plan with what was chosen.
@@ -141,6 +142,7 @@ def build_chosen(
         directions: a key of DIRECTIONS.
         assignment: integers[V], the worker of each vertex, in place of the partition that was
             chosen; None: that partition.
+        fits: as for `build_plan`.
         progress: called with a few words at the start of each step.
 
     Returns:
@@ -164,6 +166,7 @@ def build_chosen(
         assignment=assignment,
         banks=situation.banks,
         rates=choice.rates,
+        fits=fits,
         progress=progress,
     )
 

@@ -15,7 +15,10 @@ from switchgnn.network import leaf_spine_networks, star_network
 from switchgnn.p4src import Program
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import COVER
+from switchgnn.planner.sending.quickest import WEIGHTS
 from switchgnn.profiles.profile import SwitchProfile
 
 
@@ -32,6 +35,7 @@ class PlanMemory:
         switches: how many there are.
         loop_passes: of one fragment, without the first of each packet: those of the switch that
             makes most.
+        fewer_entries: how to plan with fewer table entries; empty: no cover needs fewer.
     """
 
     tables: tuple[Use, ...]
@@ -41,6 +45,7 @@ class PlanMemory:
     allowed: int | None
     switches: int
     loop_passes: int = 0
+    fewer_entries: str = ""
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -58,8 +63,9 @@ class PlanMemory:
             sentences.append(
                 f"The tables of {where} take {self.table_bytes:,} bytes, {largest.bytes:,} of them "
                 f"for {largest.number:,} entries of {largest.name}, and may take {self.allowed:,}: "
-                "allow more (--table-memory), take another switch (--switch), or send more partial "
-                "sums (--send cover), which need fewer entries."
+                "allow more (--table-memory), "
+                + (f"{self.fewer_entries}, " if self.fewer_entries else "")
+                + "or take another switch (--switch)."
             )
         return tuple(sentences)
 
@@ -123,7 +129,17 @@ def plan_memory(
         allowed=allowed,
         switches=len(switches),
         loop_passes=max(int(np.count_nonzero(part.entry_hop)) for part in tables),
+        fewer_entries=_fewer_entries(manifest),
     )
+
+
+def _fewer_entries(manifest: Manifest) -> str:
+    if manifest.strawman:
+        return ""
+    if manifest.strategy.send != COVER:
+        return "send partial sums (--send cover), which need fewer entries"
+    more = manifest.strategy.weight < max(WEIGHTS)
+    return "send more partial sums (a lower --recirculation-rate)" if more else ""
 
 
 def _fullest(switches: Iterable[tuple[Use, ...]], *, limited: bool) -> tuple[Use, ...]:

@@ -13,7 +13,7 @@ from switchgnn.simulator.array_file import write_array_file
 from switchgnn.simulator.background.flow_sizes import flow_size_arrays
 from switchgnn.simulator.background.flows import BackgroundRun, decode_background
 from switchgnn.simulator.compile import compiled_models
-from switchgnn.simulator.errors import SimulatorError
+from switchgnn.simulator.errors import SimulationStoppedError
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.leaf_spine import SPINE, InsideLinks, LeafSpineOptions
 from switchgnn.simulator.options import PICOSECONDS, NetworkOptions
@@ -189,7 +189,7 @@ def run_simulation(
         )
     if result.returncode != 0:
         told = result.stderr.strip() or f"it ended with code {result.returncode}."
-        raise SimulatorError(f"The simulation stopped: {told}")
+        raise SimulationStoppedError(f"The simulation stopped: {told}")
     return _decode(json.loads(result.stdout))
 
 

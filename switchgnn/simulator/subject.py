@@ -38,7 +38,7 @@ from switchgnn.simulator.request import (
     SYSTEMS,
     SimulateOptions,
 )
-from switchgnn.simulator.within import check_fits, check_links, planned_for
+from switchgnn.simulator.within import check_fits, check_links, planned_for, room_for
 
 Progress = Callable[[str], None]
 
@@ -193,6 +193,7 @@ def _make_plan(
         program=program.digest,
         seed=options.seed,
         assignment=assignment,
+        fits=room_for(options),
         progress=tell,
     )
 

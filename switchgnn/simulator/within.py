@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulations within what a switch has."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
@@ -50,6 +52,20 @@ def check_links(options: SimulateOptions, workers: int) -> None:
     options.switch.check_attached(most_attached(attached, workers), options.network.bandwidth)
 
 
+def room_for(options: SimulateOptions) -> Callable[[Plan], bool] | None:
+    """Return whether the tables of a plan fit the switch, as `build_plan` asks it.
+
+    Args:
+        options: the switch, and the network around it.
+
+    Returns:
+        The question; None: nothing of the switch is limited.
+    """
+    if not _limited(options):
+        return None
+    return lambda plan: not _memory(plan, options).refusals
+
+
 def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:
     """Check that a plan fits the switch.
 
@@ -60,7 +76,7 @@ def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:
         SimulatorError: it does not fit.
     """
     switch, manifest = options.switch, plan.manifest
-    if switch == UNLIMITED and options.table_memory is None:
+    if not _limited(options):
         return None
     _check_banks(plan, options)
     size = slot_bytes(options.slot_features)
@@ -72,16 +88,25 @@ def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:
                 f"{room:,} of {size} bytes: plan with --slots {room}, or take another switch "
                 "(--switch)."
             )
+    memory = _memory(plan, options)
+    if memory.refusals:
+        raise SimulatorError(" ".join(memory.refusals))
+    return memory
+
+
+def _limited(options: SimulateOptions) -> bool:
+    return options.switch != UNLIMITED or options.table_memory is not None
+
+
+def _memory(plan: Plan, options: SimulateOptions) -> PlanMemory:
+    switch, manifest = options.switch, plan.manifest
     parts = None
     if options.leaf_spine is not None and not manifest.strawman:
         attached = options.leaf_spine.attach(manifest.workers)
         parts = split_for_leaf_spine(plan, attached, banks=switch.banks)
     program = load_strawman() if manifest.strawman else load_program()
     allowed = switch.table_bytes if options.table_memory is None else options.table_memory
-    memory = plan_memory(plan, parts, program, allowed, switch)
-    if memory.refusals:
-        raise SimulatorError(" ".join(memory.refusals))
-    return memory
+    return plan_memory(plan, parts, program, allowed, switch)
 
 
 def _check_banks(plan: Plan, options: SimulateOptions) -> None:

@@ -38,6 +38,13 @@ FOUND = all_commands()
 NAMES = [" ".join(words) for words in FOUND]
 
 
+def test_the_port_of_a_page_has_one_name():
+    for name in ("run", "train", "live"):
+        options = {word for each in FOUND[name,].params for word in each.opts}
+        assert "--live-port" in options
+        assert "--port" not in options
+
+
 def help_of(words, flag="--help", width=WIDTH):
     shown = CliRunner().invoke(
         app, [*words, flag], prog_name="switchgnn", env={"COLUMNS": str(width)}

@@ -150,6 +150,10 @@ def test_a_training_and_its_losses(transports, tmp_path):
     reports = [each for each in reports if each["event"] == "finished"]
     assert last["ended"] == {"outcome": "done", "words": "All 12 epochs are done."}
     assert last["epochs_asked"] == 12
+    some = [each for each in running.snapshots.values() if 0 < len(each["epochs"]) < 12]
+    assert some
+    for each in some:
+        assert each["step"] == f"training: {len(each['epochs'])} of 12 epochs done"
     # One after the other: the last picture is that of the last transport.
     for name, report in zip(transports, reports, strict=True):
         final = [

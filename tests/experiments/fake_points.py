@@ -14,13 +14,14 @@ VERSIONS = {"code": "1"}
 # Notes that it ran, makes what stands for plan and partition, and prints what it is given.
 PROGRAM = """
 import os, sys
-log, plan, partition, result, fails = sys.argv[1:]
+log, plan, partition, result, fails, code = sys.argv[1:]
 os.makedirs(plan, exist_ok=True)
 open(partition, "a").close()
 with open(log, "a") as file:
     print("ran", file=file)
 if fails:
-    sys.exit("Error: " + fails)
+    print("Error: " + fails, file=sys.stderr)
+    sys.exit(int(code))
 print(result)
 """
 
@@ -65,11 +66,12 @@ class FakeCommand:
         parted: and whether its partition was.
     """
 
-    def __init__(self, folder, results=None, fails=None):
+    def __init__(self, folder, results=None, fails=None, code=1):
         self.planned, self.parted = [], []
         self._log = folder / "log"
         self._results = results or {}
         self._fails = fails or {}
+        self._code = str(code)
 
     @property
     def runs(self):
@@ -82,4 +84,4 @@ class FakeCommand:
         words = json.dumps(self._results.get(one, result()))
         fails = self._fails.get(one, "")
         files = map(str, (self._log, plan, partition))
-        return [sys.executable, "-S", "-c", PROGRAM, *files, words, fails]
+        return [sys.executable, "-S", "-c", PROGRAM, *files, words, fails, self._code]

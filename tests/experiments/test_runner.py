@@ -10,6 +10,7 @@ import pytest
 
 from switchgnn.experiments import ExperimentError, Store, run_points
 from switchgnn.experiments.point import Point
+from switchgnn.experiments.runner import REFUSED
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.presets import PRESETS, Situation, choose
 from tests.experiments.fake_points import VERSIONS, FakeCommand, point, result
@@ -113,6 +114,14 @@ def test_a_failure_is_a_sentence_and_the_others_go_on(tmp_path):
     assert run(POINTS, tmp_path, command)[0].run == 1
 
 
+@pytest.mark.parametrize(("code", "refused"), [(REFUSED, 1), (1, 0), (-9, 0)])
+def test_what_another_attempt_cannot_help_is_known(tmp_path, code, refused):
+    command = FakeCommand(tmp_path, fails={POINTS[0]: "no."}, code=code)
+    outcome, _ = run(POINTS, tmp_path, command)
+    assert list(outcome.failed) == POINTS[:1]
+    assert len(outcome.refused) == refused
+
+
 def test_words_that_are_no_result_fail(tmp_path):
     outcome, _ = run(POINTS[:1], tmp_path, lambda *_: [sys.executable, "-S", "-c", "print('no')"])
     assert list(outcome.failed.values()) == ["it printed no result"]
@@ -133,6 +142,12 @@ def test_within_a_switch_a_plan_depends_on_rates(tmp_path):
     run([*rates, *others, point(switch="tofino2")], tmp_path, command, jobs=4)
     # Only of the last two the delay is the difference.
     assert sorted(command.planned) == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize("limit", [{"table_memory": 1_000}, {"leaves": 2, "spines": 1}])
+def test_within_a_switch_a_plan_depends_on_its_tables(limit):
+    assert point(switch="tofino2").plan_name != point(switch="tofino2", **limit).plan_name
+    assert point().plan_name == point(**limit).plan_name
 
 
 def test_points_share_a_partition(tmp_path):

@@ -24,6 +24,7 @@ return {
     lines: each.querySelectorAll("line").length,
     moving: each.querySelectorAll("line.moving").length,
     says: each.querySelector("title").textContent,
+    colours: [...each.querySelectorAll("line")].map((line) => getComputedStyle(line).stroke),
   })),
   cables: all("#network .link[data-cable]").map((each) => ({
     name: each.dataset.cable, up: each.dataset.up, down: each.dataset.down,
@@ -45,9 +46,13 @@ return {
   rowClasses: all("#workers tbody tr").map((each) => each.className),
   switchRows: all("#switches tbody tr").map(cells),
   blocks: all("#blocks path").map((each) => Number(each.dataset.last)),
-  losses: Object.fromEntries(
-    all("#losses path").map((each) => [each.dataset.name, Number(each.dataset.last)])
+  repairs: Object.fromEntries(
+    all("#repairs path").map((each) => [each.dataset.name, Number(each.dataset.last)])
   ),
+  lostFrames: document.getElementById("lost-box").hidden
+    ? null : all("#lost path").map((each) => Number(each.dataset.last)),
+  states: all("#network .worker text.state").map((each) => each.getBoundingClientRect())
+    .map((each) => [each.left, each.right]),
   training: all("#training path").map((each) => each.getAttribute("d").split("L").length),
   trainingHidden: document.getElementById("training-box").hidden,
   foreign: all("script:not([src]), img, iframe, b, #injected").length,

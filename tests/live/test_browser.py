@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a browser draws of what is told: in Chromium, of networks that are only told of."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -108,6 +109,8 @@ def test_a_star_with_a_fault(page):
     assert "↑ 94.0 kB · 150 kB/s" in seen["workers"][1]["text"]
     assert "queue ↑ 832 B ↓ 1.7 kB" in seen["workers"][1]["text"]
     assert [link["losing"] for link in seen["links"]] == [False, True, False, False]
+    red = seen["legend"]["repairing"]
+    assert [link["colours"].count(red) for link in seen["links"]] == [0, 2, 0, 0]
     assert [link["up"] for link in seen["links"]] == ["188000", "94000", "188000", "188000"]
     assert [link["down"] for link in seen["links"]] == ["94000", "47000", "94000", "94000"]
     assert [(link["lines"], link["moving"]) for link in seen["links"]] == [(2, 2)] * 4
@@ -124,7 +127,8 @@ def test_a_star_with_a_fault(page):
     ]
     assert "50 % of slots in use" in seen["switches"][0]
     assert seen["blocks"] == [5, 4, 5, 5]
-    assert seen["losses"] == {"lost": 30, "recalls": 7, "fetches": 0}
+    assert seen["repairs"] == {"recalls": 7, "fetches": 0}
+    assert seen["lostFrames"] == [30]
     assert seen["size"] == [1280, 800]
 
 
@@ -198,13 +202,16 @@ def test_a_training(driver):
     with serve_page(page.feed, 0) as address:
         driver.get(address)
         page.gathering.begin(STAR)
+        page.gathering.step("installing")
         for epoch in (1, 2, 3):
             page.gathering.epoch(Epoch(epoch, 1 / epoch, None))
-        seen = page.drawn(last=True)
+        seen = page.drawn()
+        assert seen["step"] == "training: 3 of 10 epochs done"
         assert not seen["trainingHidden"]
         # A point for each epoch.
         assert seen["training"] == [3]
         assert seen["size"] == [1280, 800]
+        page.show.publish(last=True)
         driver.get("about:blank")
 
 
@@ -248,6 +255,29 @@ def test_a_run_that_is_killed_is_lost(driver):
     assert len(seen["links"]) == 4
     driver.get("about:blank")
     driver.get_log("browser")
+
+
+def test_late_sums_are_no_lost_frames(page):
+    """Without faults no link counts losses."""
+    page.gathering.begin(STAR)
+    page.tell(*[values(5, up=188, down=188, recalls=3_260)] * 4)
+    seen = page.drawn()
+    assert seen["repairs"] == {"recalls": 4 * 3_260, "fetches": 0}
+    assert seen["lostFrames"] is None
+    assert "loss" not in page.driver.find_element("tag name", "body").text.lower()
+
+
+@pytest.mark.parametrize("workers", [4, 8, 9, 12])
+def test_what_workers_do_is_legible(page, workers):
+    places = tuple(WorkerPlace(0, port) for port in range(1, workers + 1))
+    page.gathering.begin(replace(STAR, workers=places))
+    page.tell(*[values(1, up=100, down=100)] * workers)
+    seen = page.drawn()
+    assert {worker["state"] for worker in seen["workers"]} == {"exchanging"}
+    spans = seen["states"]
+    assert len(spans) in ((workers,) if workers <= 4 else (workers, 0))
+    for (_, right), (left, _) in itertools.pairwise(spans):
+        assert right < left
 
 
 def test_many_workers_fit(page):

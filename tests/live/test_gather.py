@@ -57,6 +57,14 @@ def test_before_there_is_a_network(clock):
     assert seen.workers == seen.switches == seen.points == ()
 
 
+def test_the_step_of_a_training_is_its_epochs(clock):
+    gathering = Gathering("train karate", 12, clock)
+    gathering.step("installing")
+    for epoch in (1, 2, 3):
+        gathering.epoch(Epoch(epoch, 0.5, None))
+    assert gathering.snapshot().step == "training: 3 of 12 epochs done"
+
+
 def test_bytes_and_their_rates(gathering, clock):
     tell(gathering, clock, *[[values(1, up=1000, down=400), values(4, up=3000, down=900)]] * 4)
     first = gathering.snapshot().workers[0]

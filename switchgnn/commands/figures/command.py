@@ -106,8 +106,8 @@ def figures(
     _show(rows)
     word = "figure" if len(chosen) == 1 else "figures"
     plain_console(highlight=False, soft_wrap=True).print(
-        f"{len(chosen)} {word} of {len(results):,} points, {outcome.run:,} of them simulated in "
-        f"{time.monotonic() - start:,.0f} s. CSV, pictures and {TABLE}: {folder}"
+        f"{len(chosen)} {word} of {len(found):,} points, {outcome.run - len(outcome.failed):,} of "
+        f"them simulated in {time.monotonic() - start:,.0f} s. CSV, pictures and {TABLE}: {folder}"
     )
     _refuse_failures(outcome)
 
@@ -129,7 +129,12 @@ def _show(rows: list[list[str]]) -> None:
 def _refuse_failures(outcome: Outcome) -> None:
     if outcome.failed:
         point, said = next(iter(outcome.failed.items()))
+        again = (
+            "The same command tries them again."
+            if outcome.failed.keys() - outcome.refused
+            else "Running the command again without a change gives the same result."
+        )
         raise ExperimentError(
-            f"{len(outcome.failed)} of {outcome.run} points failed, and are missing from the "
-            f"figures; the first, {point}: {said} The same command tries them again."
+            f"{len(outcome.failed):,} of {outcome.run + outcome.kept:,} points failed, and are "
+            f"missing from the figures; the first, {point}: {said} {again}"
         )

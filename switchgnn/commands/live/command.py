@@ -35,7 +35,7 @@ def live(
             help="The plan of the job, which says how many slots it uses.",
         ),
     ] = None,
-    port: Annotated[
+    live_port: Annotated[
         int,
         typer.Option(
             min=0,
@@ -64,7 +64,7 @@ def live(
 
     end_like_interrupted()
     title = f"{len(described.workers)} workers of {network.name}"
-    with showing(title, port=port) as (show, address):
+    with showing(title, port=live_port) as (show, address):
         machines = Machines(described, show.gathering, slots)
         try:
             # What is told comes in other threads.

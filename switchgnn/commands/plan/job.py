@@ -5,6 +5,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,6 +158,18 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     situation = _situation(options, program.slots)
     choice = choose_asked(options.asked, graph, situation)
     assignment = options.asked.load_assignment()
+    allowed = options.table_memory
+    if allowed is None and switch is not None:
+        allowed = switch.table_bytes
+
+    @lru_cache(maxsize=1)
+    def measured(plan: Plan) -> tuple[LeafSpineParts | None, PlanMemory]:
+        parts = None
+        if options.leaf_spine is not None:
+            tell("split the plan for leaves and spines")
+            parts = split_for_leaf_spine(plan, options.leaf_spine, banks=situation.banks)
+        return parts, plan_memory(plan, parts, program, allowed, switch)
+
     memory, start = PeakMemory(), time.perf_counter()
     with metis_time() as metis:
         plan = build_chosen(
@@ -167,16 +180,11 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
             seed=options.seed,
             directions=options.directions,
             assignment=assignment,
+            fits=lambda plan: not measured(plan)[1].refusals,
             progress=tell,
         )
     seconds, peak = time.perf_counter() - start, memory.peak()
-    parts = None
-    if options.leaf_spine is not None:
-        tell("split the plan for leaves and spines")
-        parts = split_for_leaf_spine(plan, options.leaf_spine, banks=situation.banks)
-    allowed = options.table_memory
-    if allowed is None and switch is not None:
-        allowed = switch.table_bytes
+    parts, plan_takes = measured(plan)
     return MadePlan(
         options=options,
         situation=situation,
@@ -184,7 +192,7 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
         graph=graph,
         plan=plan,
         parts=parts,
-        memory=plan_memory(plan, parts, program, allowed, switch),
+        memory=plan_takes,
         seconds=seconds,
         metis_seconds=metis.seconds,
         peak_memory_bytes=peak,

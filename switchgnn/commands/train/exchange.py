@@ -99,6 +99,7 @@ def install_and_train(
                 naming_who_releases(clients, job.leaf_spine, job.workers),
             ):
                 listen = heard_by(recorder, onlooker)
+                step("training", 0, 0)
                 finished = follow_workers(_children(fabric), tasks, listen)
             return Measured(
                 finished=finished,

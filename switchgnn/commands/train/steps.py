@@ -81,7 +81,7 @@ def run_training(
         logs = stack.enter_context(run_logs(log_dir, folder)).folder
         step("planning", 0, 0)
         if not job.transport.networked:
-            return _alone(job, data, nursery, folder, logs, on_epoch, onlooker)
+            return _alone(job, data, nursery, folder, logs, step, on_epoch, onlooker)
         choice = choose(job.target, job.fabric, job.backend)
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(job, data, folder, lambda what: step(f"planning: {what}", 0, 0))
@@ -134,6 +134,7 @@ def _alone(
     nursery: Nursery,
     folder: Path,
     logs: Path,
+    step: StepListener,
     on_epoch: EpochListener,
     onlooker: Onlooker,
 ) -> TrainReport:
@@ -149,6 +150,7 @@ def _alone(
         environment=temporary_files_in(folder),
     )
     recorder = Recorder(1, on_epoch)
+    step("training", 0, 0)
     with onlooker.over_one_process(job.task.transport):
         finished = follow_workers([child], [task], heard_by(recorder, onlooker))
     what = _what(replace(job, workers=1), data, "one process, without a network")

@@ -37,8 +37,9 @@ function apart(heights) {
   return found.map((y) => y - over);
 }
 
-// Draw `lines`, each {name, values}, over `along`, with one value of each for each of it.
-export function drawChart(svg, { along, unit, lines, ends }) {
+// Draw `lines`, each {name, values}, over `along`, with one value of each for each of it. `mark`
+// makes the words at both ends of the axis.
+export function drawChart(svg, { along, mark, lines, ends }) {
   svg.replaceChildren();
   const width = svg.getBoundingClientRect().width || 400;
   svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
@@ -58,7 +59,7 @@ export function drawChart(svg, { along, unit, lines, ends }) {
     draw(svg, "text", { class: "soft", x: LEFT - 5, y: height + 4, "text-anchor": "end" }, short(highest * share));
   }
   for (const [value, anchor] of [[first, "start"], [last, "end"]]) {
-    draw(svg, "text", { class: "soft", x: x(value), y: HEIGHT - 6, "text-anchor": anchor }, `${short(value)} ${unit}`);
+    draw(svg, "text", { class: "soft", x: x(value), y: HEIGHT - 6, "text-anchor": anchor }, mark(short(value)));
   }
   const names = apart(lines.map((line) => y(line.values.at(-1) ?? 0) + 4));
   lines.forEach((line, place) => {

@@ -8,6 +8,8 @@ const HEIGHT = 400;
 const MARGIN = 10;
 // What has less room has no numbers in the drawing; they stand in the table and in titles.
 const ROOM = { rates: 118, numbers: 62, cable: 120 };
+// The longest of the words for what a worker does.
+const LONGEST = "exchanging";
 
 // Places of a number of things in a row, each in the middle of its share of the width.
 function spread(number, width) {
@@ -83,7 +85,19 @@ function drawSwitch(parent, place, now, picture, [x, y]) {
   draw(group, "text", { class: "soft", x, y: y + 8, "text-anchor": "middle" }, now.up ? slots : answers);
 }
 
-function drawWorker(parent, worker, now, [x, y], share) {
+function stateClass(share) {
+  return share < ROOM.rates ? "state small" : "state";
+}
+
+// Whether what workers do fits below them, beside each other.
+function roomForWords(parent, share) {
+  const longest = draw(parent, "text", { class: stateClass(share) }, LONGEST);
+  const fits = longest.getComputedTextLength() + 4 <= share;
+  longest.remove();
+  return fits;
+}
+
+function drawWorker(parent, worker, now, [x, y], share, words) {
   const classes = ["worker", now.state, ...(now.repairing ? ["repairing"] : [])].join(" ");
   const group = draw(parent, "g", { class: classes, "data-worker": worker, "data-state": now.state });
   draw(group, "title", {}, `worker ${worker}: ${doing(now.state)}; ${count(now.blocks)} blocks, ${count(now.recalls)} recalls, ${count(now.fetches)} fetches`);
@@ -93,7 +107,8 @@ function drawWorker(parent, worker, now, [x, y], share) {
   if (share < ROOM.numbers) return;
   draw(group, "text", { x, y: y + 4, "text-anchor": "middle" }, `w${worker}`);
   const repairs = now.repairing && share >= ROOM.rates;
-  draw(group, "text", { class: "state", x, y: y + 38, "text-anchor": "middle" }, repairs ? `${now.state}, repairs` : doing(now.state));
+  const state = repairs ? `${now.state}, repairs` : doing(now.state);
+  if (words) draw(group, "text", { class: stateClass(share), x, y: y + 38, "text-anchor": "middle" }, state);
   numbers(group, now.link, x, y + 54, share >= ROOM.rates);
   if (share < ROOM.rates) return;
   const queue = now.link.waiting_up === null && now.link.waiting_down === null
@@ -137,5 +152,6 @@ export function drawNetwork(svg, snapshot, before) {
   });
   switches.forEach((now, place) => drawSwitch(svg, place, now, picture, at.switches.get(place)));
   const share = (width - 2 * MARGIN) / workers.length;
-  workers.forEach((now, worker) => drawWorker(svg, worker, now, at.workers[worker], share));
+  const words = roomForWords(svg, share);
+  workers.forEach((now, worker) => drawWorker(svg, worker, now, at.workers[worker], share, words));
 }

@@ -31,8 +31,8 @@ const TITLES = {
   down: "bytes to the worker",
   "queue ↑": "bytes that wait at the switch's port",
   "queue ↓": "bytes that wait at the worker",
-  recalls: "sums asked for again",
-  fetches: "features of others asked for",
+  recalls: "late sums that were asked for",
+  fetches: "features of others that were asked for",
   resent: "features sent again",
   lost: "frames lost on purpose on the worker's link",
   "slots in use": "that hold contributions to the newest block",
@@ -97,24 +97,25 @@ function heading(snapshot) {
   const words = ended === null ? snapshot.step || "begins" : `Over: ${ended.words}`;
   // A screen reader says it again each time that it is set.
   if (find("step").textContent !== words) find("step").textContent = words;
-  document.body.classList.toggle("trains", snapshot.epochs_asked > 0);
   if (ended !== null) document.body.dataset.ended = ended.outcome;
 }
 
 function charts(snapshot) {
   const along = snapshot.points.map((point) => point.seconds);
+  const mark = (value) => `${value} s`;
+  const lines = (...names) => names.map((name) => ({ name, values: snapshot.points.map((point) => point[name]) }));
   drawChart(find("blocks"), {
-    along, unit: "s",
+    along, mark,
     lines: snapshot.workers.flatMap((now, worker) => (now.state === "untold" ? [] :
       [{ name: `w${worker}`, values: snapshot.points.map((point) => point.blocks[worker] ?? 0) }])),
   });
-  drawChart(find("losses"), {
-    along, unit: "s",
-    lines: ["lost", "recalls", "fetches"].map((name) => ({ name, values: snapshot.points.map((point) => point[name]) })),
-  });
+  drawChart(find("repairs"), { along, mark, lines: lines("recalls", "fetches") });
+  const links = [...snapshot.workers.map((now) => now.link), ...snapshot.cables];
+  find("lost-box").hidden = links.every((link) => link.lost === null);
+  drawChart(find("lost"), { along, mark, lines: lines("lost") });
   find("training-box").hidden = snapshot.epochs_asked === 0;
   drawChart(find("training"), {
-    along: snapshot.epochs.map((each) => each.epoch), unit: "epochs", ends: snapshot.epochs_asked,
+    along: snapshot.epochs.map((each) => each.epoch), mark: (value) => `epoch ${value}`, ends: snapshot.epochs_asked,
     lines: [{ name: "loss", values: snapshot.epochs.map((each) => each.loss) }],
   });
 }

@@ -33,15 +33,15 @@ class Rates:
     additions: float
 
 
-def quickest_weight(
+def quickest_first(
     sets: Sequence[tuple[BoundaryEdges, NDArray[np.int32]]],
     choose: Choose,
     rates: Rates,
     *,
     vertices: int,
     workers: int,
-) -> float:
-    """Try all of WEIGHTS, and return the one with which an exchange takes the least time.
+) -> list[float]:
+    """Sort WEIGHTS by the time that an exchange takes with each.
 
     Args:
         sets: boundary edges, and their blocks, int32[E].
@@ -51,7 +51,7 @@ def quickest_weight(
         workers: their number.
 
     Returns:
-        Of the quickest ones the smallest.
+        All of WEIGHTS, the quickest first; of those that take the same time the smallest first.
 
     Raises:
         PlannerError: more partial sums than ids.
@@ -73,7 +73,7 @@ def quickest_weight(
             for boundary, block in sets
         )
 
-    return min(WEIGHTS, key=seconds)
+    return sorted(WEIGHTS, key=seconds)
 
 
 def exchange_seconds(packets: Packets, rates: Rates, workers: int) -> float:

@@ -69,6 +69,24 @@ def test_an_entry_has_as_many_slots_as_the_switch_has_banks():
     assert each == {"embedded": -(-(69 + 8 * 30) // 8), "tofino2": -(-(69 + 30) // 8)}
 
 
+QUICK_LOOP = ("banks = 1", "passes_per_second = 1e12", "port_gbits = 1.0")
+
+
+def test_best_finds_a_plan_whose_tables_fit(tmp_path):
+    """Links alone count beside such a loop, so that the fewest packets would be the quickest."""
+    free = told(*DIGITS, *BEST, "--switch", written(tmp_path, *QUICK_LOOP))
+    allowed = free["table_bytes_sum"] - 1
+    file = written(tmp_path, *QUICK_LOOP, f"table_bytes = {allowed}")
+    found = told(*DIGITS, *BEST, "--switch", file)
+    assert found["fits"]
+    assert found["table_bytes_sum"] <= allowed
+    assert found["weight"] > free["weight"] == 0
+    # The paper's plan sends no partial sums.
+    assert not told(*DIGITS, "--switch", file)["fits"]
+    text = plan(*DIGITS, *BEST, "--switch", written(tmp_path, *QUICK_LOOP, "table_bytes = 9"))
+    assert "may take 9: allow more (--table-memory), or take another switch (--switch)." in text
+
+
 def test_the_switch_gives_what_is_not_said(tmp_path):
     file = written(tmp_path, "slot_bytes = 10240", "banks = 2", "passes_per_second = 1e6")
     found = told("digits", "--workers", 4, "--switch", file)

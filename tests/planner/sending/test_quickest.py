@@ -102,3 +102,25 @@ def test_more_additions_need_fewer_passes(by_weight, banks):
     sent = len(set(boundary.source.tolist()))
     seconds = exchange_seconds(packets, Rates(1e12, 1.0, float(banks)), WORKERS)
     assert seconds == pytest.approx(max(0, len(boundary) / banks - sent), abs=1e-6)
+
+
+def entries(plan):
+    return len(plan.switch.entry_block)
+
+
+def test_of_the_weights_whose_plans_fit_the_quickest_is_taken(by_weight):
+    """A quick loop, so that the weight with the most entries would be taken."""
+    rates = RATES[2]
+    seconds = {weight: counted(plan, rates) for weight, plan in by_weight.items()}
+    needed = sorted({entries(plan) for plan in by_weight.values()})
+    assert entries(planned(rates=rates)) == needed[-1]
+    for room in needed:
+        found = planned(rates=rates, fits=lambda plan, room=room: entries(plan) <= room)
+        fitting = [each for weight, each in seconds.items() if entries(by_weight[weight]) <= room]
+        assert entries(found) <= room
+        assert counted(found, rates) == pytest.approx(min(fitting))
+
+
+def test_where_nothing_fits_the_plan_has_the_fewest_entries(by_weight):
+    found = planned(rates=RATES[2], fits=lambda _: False)
+    assert entries(found) == min(map(entries, by_weight.values()))
