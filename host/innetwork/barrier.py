@@ -209,6 +209,8 @@ class Barrier:
         # Before they open a round, workers may be computing.
         patience = self._pace.patience + self._pace.skew * (block_id == OPENING_BLOCK)
         attempts = 0
+        # The first `done` is not answered while others are not done.
+        unanswered = -1
         deadline = self._clock.now() + self._pace.patience
         while True:
             self._link.send(self._done(self._last))
@@ -216,6 +218,7 @@ class Barrier:
             repeat_at = self._clock.now() + timeout
             self._tally.barriers_repeated += attempts > 0
             attempts += 1
+            unanswered += 1
             while (now := self._clock.now()) < repeat_at:
                 answer = self._answer(repeat_at - now, place)
                 if answer is None:
@@ -225,6 +228,9 @@ class Barrier:
                     continue
                 self._check_refusal(header, barrier)
                 self._check_round(barrier, place)
+                if unanswered > 0:
+                    self._round_trip.took(unanswered)
+                unanswered = 0
                 if header.kind is Kind.WAITING:
                     attempts = self._round_trip.answered(attempts)
                     signs.take(barrier.workers, barrier.pulses or 0, now)

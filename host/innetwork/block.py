@@ -109,7 +109,7 @@ class BlockExchange:
     def _drive(self, under_way: _Fragment) -> None:
         sender, receiver = under_way.sender, under_way.receiver
         now = self._clock.now()
-        deadline, beat_at = now + self._pace.patience, now + self._pace.beat
+        deadline, beat_at = now + self._pace.patience, now + self._beat
         for kept in self._inbox.take_kept():
             self._take(under_way, kept, now)
         while not (sender.done and receiver.done):
@@ -125,13 +125,18 @@ class BlockExchange:
             asked = sender.done and receiver.ask_for_what_is_late(now)
             if asked or now > beat_at:
                 self._barrier.repeat_last()
-                beat_at = now + self._pace.beat
+                beat_at = now + self._beat
                 if self._on_share is not None:
                     self._on_share((sender.share + receiver.share) / 2)
 
+    @property
+    def _beat(self) -> float:
+        """Seconds between two `done`s, of which others must hear enough on bad links."""
+        return min(self._pace.beat, self._endpoint.round_trip.longest())
+
     def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
         timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)
-        timer = min(timer, self._pace.beat)
+        timer = min(timer, self._beat)
         return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:

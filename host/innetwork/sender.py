@@ -112,6 +112,7 @@ class FeatureSender:
             return news
         if (first := self._first_asked.get(group, 0.0)) and (first, group) > self._answered:
             self._doubtful[group] = now - first
+        self._round_trip.took(self._attempts[group] + 1)
         self._waiting.discard(group)
         self._confirmed += size
         self._congestion.acknowledged(size)

@@ -122,6 +122,56 @@ def test_a_fetched_feature_makes_the_others_due(receiver):
     assert receiver.next_timer(17.0) <= TIMEOUT + STEP
 
 
+def test_recalls_that_get_lost_are_sent_more_often(receiver):
+    """Where one in eight comes back, a second holds eight, so that one answer comes as always."""
+    asked = []
+
+    def now_and_then(receiver, now):
+        asked.append(now)
+        if len(asked) % 8 == 0:
+            vertex = receiver.missing_vertices[0]
+            grown = Header(kind=Kind.MISSING, dst_id=vertex, count=len(asked))
+            receiver.take_missing(grown, now)
+
+    moments(receiver, 60, answer=now_and_then)
+    gaps = np.diff(asked[-40:])
+    assert 0.1 < gaps.max() <= 0.2
+
+
+def test_fetches_are_sent_more_often_still(receiver):
+    """A fetch and its answer take two ways each as long as that of a recall."""
+    round_trip = receiver._endpoint.round_trip
+    for _ in range(40):
+        round_trip.measured(0.0001)
+        round_trip.took(5)
+    fetch_everything(receiver, 7.0)
+    gaps = np.diff(moments(receiver, 3, start=18.0))
+    assert gaps[-1] == pytest.approx(1 / 25, abs=2 * STEP)
+
+
+def test_questions_that_are_answered_at_once_are_sent_as_seldom_as_before():
+    round_trip = RoundTrip()
+    for _ in range(40):
+        round_trip.took(8)
+    for _ in range(40):
+        round_trip.took(1)
+    assert round_trip.longest() == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_repeated_feature_is_a_sign_of_its_owner(receiver):
+    """It shows that the worker which still owes others is alive."""
+    fetch_everything(receiver, 7.0)
+    owed = sorted(receiver._wanted)
+    header = Header(kind=Kind.FEATURE, src_id=owed[0], resend=True)
+    frame = memoryview(ADDRESSES.frame(header.pack(bytes(128))))
+    assert receiver.take_feature(header, frame, 17.0)
+    assert receiver.take_feature(header, frame, 30.0)
+    for source in owed[1:]:
+        other = header._replace(src_id=source)
+        receiver.take_feature(other, memoryview(ADDRESSES.frame(other.pack(bytes(128)))), 31.0)
+    assert not receiver.take_feature(header, frame, 32.0)
+
+
 def test_who_has_waited_for_half_its_patience_fetches(receiver):
     """However long the block has taken: after the whole of it the worker gives up."""
     patience = receiver._endpoint.pace.patience

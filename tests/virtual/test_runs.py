@@ -45,6 +45,33 @@ def test_with_all_faults_every_exchange_is_done(star):
     assert set(outcome.faults) == {"loss", "duplicate", "late", "reorder", "corrupt"}
 
 
+def over_leaves_and_spines(seed, spines=1, **more):
+    """Four workers on links and cables of which a fetch and its answer pass eight."""
+    lossy = Rates(loss=0.4)
+    base = replace(QUIET, seed=seed, graph="karate", workers=4, leaves=2, spines=spines)
+    return replace(base, rounds=1, window=128, up=lossy, down=lossy, cables=lossy, **more)
+
+
+@pytest.mark.parametrize(("spines", "seed"), [(1, 1), (1, 2), (1, 4), (2, 3), (2, 4), (2, 5)])
+def test_on_bad_links_nobody_is_given_up(soaks, spines, seed):
+    scenario = over_leaves_and_spines(seed, spines)
+    outcome = soaks(2, spines).run(scenario)
+    assert outcome.errors == ()
+    assert outcome.exchanges == scenario.exchanges
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_on_bad_links_the_worker_that_is_gone_is_named_in_time(soaks, seed):
+    """Others may get on for a while with what it has sent before, and count its silence then."""
+    gone = Incident(IncidentKind.KILL, "w3", 1000)
+    outcome = soaks(2, 1).run(over_leaves_and_spines(seed, incidents=(gone,)), keeps_trace=True)
+    (killed,) = (line for line in outcome.trace if "w3 is killed" in line)
+    given_up = next(line for line in outcome.trace if "gives up" in line)
+    assert re.search(r"Worker 3 did not answer|without a sign of life, for workers? .*3", given_up)
+    waited = (int(given_up.split()[0]) - int(killed.split()[0])) / 1e9
+    assert QUIET.patience - 2 <= waited <= 1.75 * QUIET.patience
+
+
 @pytest.mark.parametrize(
     "scenario",
     [

@@ -37,7 +37,6 @@ _STANDSTILL = 0.25
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
 _FETCH_PATIENCE = 0.5
-_LONGEST_QUIET = 1.0
 # Questions without an answer, at most.
 _AT_ONCE = 16
 # How many more sums are asked for when one comes on request.
@@ -56,6 +55,7 @@ class _Doubt:
     since: float = 0.0
     awaited: set[int] = field(default_factory=set)
     fetching: bool = False
+    unanswered: int = 0
 
 
 class SumReceiver:
@@ -188,7 +188,8 @@ class SumReceiver:
         if not self._awaited[place]:
             self._tally.repeated += 1
             return False
-        if place in self._doubts:
+        if doubt := self._doubts.get(place):
+            self._note_answer(doubt)
             self._tally.sums_recalled += 1
         self._tally.sums_received += 1
         self._finish(place, frame[BODY_AT : BODY_AT + FRAGMENT_BYTES], now)
@@ -220,6 +221,7 @@ class SumReceiver:
             return False
         self._attempts = self._round_trip.answered(self._attempts)
         doubt = self._doubt(place)
+        self._note_answer(doubt)
         if doubt.fetching:
             return False
         if doubt.count != header.count:
@@ -247,12 +249,14 @@ class SumReceiver:
         Returns:
             Whether it is news.
         """
-        source = header.src_id
+        source, owners = header.src_id, self._schedule.neighbour_owner
+        if source in owners:
+            self._heard_at[owners[source]] = now
         if source not in self._wanted:
             self._tally.repeated += 1
-            return False
+            # It shows that its worker is alive, which may owe others.
+            return any(owners[owed] == owners.get(source) for owed in self._asked_at)
         self._tally.features_fetched += 1
-        self._heard_at[self._schedule.neighbour_owner[source]] = now
         # What is still awaited was asked for at the same time, so it is overdue soon.
         self._attempts = 0
         self._quiet_since = now
@@ -317,8 +321,11 @@ class SumReceiver:
         return max(0.0, self._quiet_since + self._patience(now) - now)
 
     def _patience(self, now: float) -> float:
-        share = min(_LONGEST_QUIET, _RECALL_SHARE * (now - self._began))
-        return max(share, self._round_trip.backed_off(self._attempts, bounded=not self._marked))
+        # A fetch passes on to the owner of a feature, and its answer back.
+        legs = 2 if self._wanted else 1
+        share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))
+        bounded = not self._marked
+        return max(share, self._round_trip.backed_off(self._attempts, bounded=bounded, legs=legs))
 
     def _ask(self, place: int) -> int:
         doubt = self._doubt(place)
@@ -326,6 +333,7 @@ class SumReceiver:
         if not doubt.fetching:
             self._send(Kind.RECALL, 0, vertex, resend=self._in_earnest)
             self._unanswered.add(place)
+            doubt.unanswered += 1
             self._tally.recalls += 1
             return 1
         for source in doubt.awaited:
@@ -346,6 +354,12 @@ class SumReceiver:
         """Return what is known of a sum that does not come by itself."""
         self._awaited[place] = IN_DOUBT
         return self._doubts.setdefault(place, _Doubt())
+
+    def _note_answer(self, doubt: _Doubt) -> None:
+        """Learn from the answer to a recall how many it took."""
+        if doubt.unanswered:
+            self._round_trip.took(doubt.unanswered)
+        doubt.unanswered = 0
 
     def _start_fetching(self, place: int, doubt: _Doubt) -> None:
         doubt.fetching = True

@@ -8,7 +8,7 @@ from switchgnn.virtual.checks.packets.packet_check import PacketCheck
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
-_COUNT_BITS, _ROUND_AND_PLACE, _SESSION = 16, (1 << 64) - 1, 64
+_COUNT_BITS, _COUNT, _SESSION = 16, 0xFFFF, 64
 Sum = tuple[tuple[int, int, int], int]
 
 
@@ -16,7 +16,8 @@ class MissingCounted(PacketCheck):
     """Compares each MISSING with the slot, when the RECALL has come and now: counts only grow.
 
     Only where a star's switch takes each packet through at once is the one that it says between
-    them, and only there a MISSING is an answer to the last RECALL.
+    them, and only there a MISSING is an answer to the last RECALL. Frames may come together with
+    one that moves the slot on to a later place; what the slot had before that cannot be seen.
     """
 
     takes = frozenset({Kind.RECALL})
@@ -31,7 +32,7 @@ class MissingCounted(PacketCheck):
         names = zip(plan.result_block.tolist(), plan.result_vertex.tolist(), strict=True)
         places = zip(plan.result_bank.tolist(), plan.result_slot.tolist(), strict=True)
         self._slots = dict(zip(names, places, strict=True)) if self._orderly else {}
-        self._least: dict[Sum, int] = {}
+        self._least: dict[Sum, int | None] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Forget what the switch forgets."""
@@ -56,10 +57,13 @@ class MissingCounted(PacketCheck):
             worker: whose port it leaves through.
             packet: it.
         """
-        least = self._least.get((packet.place, packet.destination))
-        if least is None:
+        key = packet.place, packet.destination
+        if key not in self._least:
             return
-        most = max(least, self._count(switch, packet))
+        least, now = self._least[key], self._count(switch, packet)
+        if least is not None and now is None:
+            return
+        least, most = least or 0, max(least or 0, now or 0)
         if not least <= packet.number <= most:
             self.scene.violated(
                 "missing counted",
@@ -68,8 +72,8 @@ class MissingCounted(PacketCheck):
                 f"has {least}{f' to {most}' if most > least else ''}",
             )
 
-    def _count(self, switch: VirtualSwitch, packet: Packet) -> int:
-        """Return how many contributions a slot has for this place."""
+    def _count(self, switch: VirtualSwitch, packet: Packet) -> int | None:
+        """Return a slot's contributions for this place; None once it serves a later one."""
         slot = self._slots.get((packet.block, packet.destination))
         job = self.scene.job
         if slot is None or job is None or switch.engine is None:
@@ -77,7 +81,8 @@ class MissingCounted(PacketCheck):
         registers = switch.engine.state.registers
         state = registers[f"SwitchIngress.banks.bank{slot[0]}.state"].cells[slot[1]]
         number, block, fragment = packet.place
+        here = job.session << _SESSION | number << 32 | block << 16 | fragment
         tag = state >> _COUNT_BITS
-        here = number << 32 | block << 16 | fragment
-        serves = tag & _ROUND_AND_PLACE == here and tag >> _SESSION == job.session
-        return state & 0xFFFF if serves else 0
+        if tag > here:
+            return None
+        return state & _COUNT if tag == here else 0
