@@ -210,7 +210,6 @@ def run(
         _progress(console) as progress,
         told_aloud(verbose=verbose),
     ):
-
         steps = _Steps(progress)
 
         def hold(running: Fabric, report: RunReport) -> None:
