@@ -39,14 +39,14 @@ class BackgroundTraffic:
                 child = self._fabric.worker_child(worker, _PROGRAM, name="background")
                 self._children.append(self._stack.enter_context(child))
             for child in self._children:
-                self._read(child)
+                child.read_line()
             for worker, child in enumerate(self._children):
                 for _ in range(self._flows):
                     self._write(child, f"connect {site.station((worker + 1) % workers).ip}")
-                    self._read(child)
+                    child.read_line()
             for child in self._children:
                 self._write(child, "fill")
-                self._read(child)
+                child.read_line()
             self._stack = self._stack.pop_all()
         return self
 
@@ -62,16 +62,9 @@ class BackgroundTraffic:
         """Return what all flows have brought so far."""
         for child in self._children:
             self._write(child, "count")
-        return sum(int(self._read(child)) for child in self._children)
+        return sum(int(child.read_line()) for child in self._children)
 
     @staticmethod
     def _write(child: Child, line: str) -> None:
         child.stdin.write(f"{line}\n")
         child.stdin.flush()
-
-    @staticmethod
-    def _read(child: Child) -> str:
-        line = child.stdout.readline()
-        if not line:
-            raise FabricError(f"{child.name} ended: {child.last_words()}")
-        return line

@@ -54,7 +54,8 @@ def choose(target: str, fabric: str, backend: Backend | None = None) -> Choice:
     Raises:
         FabricError: the machine lacks what was asked for, or the two do not go together.
     """
-    no_mininet = mininet_missing()
+    # What loopback needs is always there, and looking for Mininet takes a moment.
+    no_mininet = None if fabric == FabricKind.LOOPBACK else mininet_missing()
     no_bmv2 = None if bmv2_installed() else f"{BMV2_PROGRAM} is not on the PATH"
     asks_for_code = backend not in {None, Backend.AUTO}
     # What contradicts itself is said first: no installation mends it.

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from switchgnn.python_program import python_program
-from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.processes.child import Child, temporary_files_in
 
 _PROGRAM = python_program("switchgnn.topologies.relay")
@@ -70,7 +69,7 @@ class FaultyCables:
             FabricError: it cannot open the ends of its cables.
         """
         self._child.start()
-        self._read()
+        self._child.read_line()
         if self._recordings:
             self._ask(f"record {json.dumps(self._recordings)}")
         self.disturb(self._faults)
@@ -92,10 +91,4 @@ class FaultyCables:
         with self._asking:
             self._child.stdin.write(f"{line}\n")
             self._child.stdin.flush()
-            return self._read()
-
-    def _read(self) -> str:
-        line = self._child.stdout.readline()
-        if not line:
-            raise FabricError(f"{self._child.name} ended: {self._child.last_words()}")
-        return line
+            return self._child.read_line()

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A site in Mininet: each worker in a network namespace of its own."""
 
+import functools
 import os
-import select
 import shutil
-import signal
+import socket
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,15 @@ from switchgnn.topologies.tcp_door import TcpDoor
 
 _MNEXEC = "mnexec"
 _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
-# How long an interrupted command may take to end.
-_COMMAND_SECONDS = 3.0
+_COMMAND_SECONDS = 60.0
+_TRIAL_SECONDS = 10.0
+# What a fabric asks of the kernel: a namespace, links in it, and their settings.
+_TRIAL = """
+ip link add one type veth peer name other
+ifconfig one up
+ethtool -K one tx off
+sysctl -q -w net.ipv6.conf.default.disable_ipv6=1
+"""
 
 
 def mininet_missing() -> str | None:
@@ -38,11 +44,41 @@ def mininet_missing() -> str | None:
     if os.geteuid() != 0:
         return "Mininet needs root"
     if shutil.which(_MNEXEC) is None:
-        return "Mininet is not installed (apt-get install mininet)"
+        return "Mininet is not installed (apt-get install mininet ethtool)"
     try:
         import mininet.net  # noqa: F401, PLC0415
     except ImportError:
         return f"Mininet's Python package is not installed ({how_to_install('mininet')})"
+    reason = _trial_failure()
+    return reason and (
+        f"Mininet cannot build a network here ({reason}), which takes CAP_SYS_ADMIN, "
+        "CAP_NET_ADMIN, CAP_NET_RAW and `apt-get install mininet ethtool`"
+    )
+
+
+@functools.cache
+def _trial_failure() -> str | None:
+    """Build a link in a network namespace, and return why that failed, or None.
+
+    The namespace ends with the trial, and the link with it.
+    """
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+    except PermissionError as error:
+        return f"packet sockets: {error.strerror}"
+    try:
+        subprocess.run(
+            [_MNEXEC, "-n", "sh", "-ec", _TRIAL],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=_TRIAL_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"a trial did not end within {_TRIAL_SECONDS:g} s"
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.split("\n")
+        return next((line.strip() for line in lines if line.strip()), f"code {error.returncode}")
     return None
 
 
@@ -142,10 +178,9 @@ class MininetFabric(Fabric):
         for switch in switches:
             switch.stop()
         net, self._net = self._net, None
-        if net is not None:
-            for node in net.hosts:
-                _end_command(node)
-            net.stop()
+        # Not `net.stop()`, which runs a command for each link: the links end with the namespaces.
+        for host in [] if net is None else net.hosts:
+            host.end()
 
     def worker_link(self, worker: int) -> str:
         """Return the worker's interface in its namespace."""
@@ -173,7 +208,13 @@ class MininetFabric(Fabric):
         return True
 
     def wire_bytes(self) -> list[WireBytes] | None:
-        """Return what the switch's ends of the links have received and sent."""
+        """Return what the switch's ends of the links have received and sent.
+
+        Raises:
+            FabricError: the shell of a host has ended.
+        """
+        for host in self._net.hosts:
+            host.check()
         counted = _counted(self._room.pid)
         return [counted[name] for name in self._switch_side]
 
@@ -208,41 +249,34 @@ class MininetFabric(Fabric):
         for worker, (switch, _) in enumerate(site.places):
             ports[switch][site.port(worker)] = f"eth:{self._switch_side[worker]}"
         for cable, names in zip(site.cables, self._cable_ends, strict=True):
-            for socket, name in zip((cable.lower, cable.upper), names, strict=True):
-                ports[socket.switch][socket.port] = f"eth:{name}"
+            for end, name in zip((cable.lower, cable.upper), names, strict=True):
+                ports[end.switch][end.port] = f"eth:{name}"
         return ports
 
     def _build(self) -> None:
-        from mininet.link import Link, TCLink  # noqa: PLC0415
         from mininet.log import setLogLevel  # noqa: PLC0415
         from mininet.net import Mininet  # noqa: PLC0415
-        from mininet.node import Node  # noqa: PLC0415
+
+        from switchgnn.topologies.mininet_host import MininetHost  # noqa: PLC0415
 
         setLogLevel("warning")
         # Who looks at the machine's processes and interfaces sees whose they are.
         tag = f"{os.getpid() % 0x10000:x}"
-        self._net = net = Mininet(controller=None, link=TCLink, build=False)
+        self._net = net = Mininet(controller=None, host=MininetHost, build=False)
         # Without an address: Mininet would give it one of a worker's, and it would answer for it.
-        self._room = _without_ipv6(net.addHost(f"s{tag}", cls=Node, ip=None))
+        self._room = _without_ipv6(net.addHost(f"s{tag}", ip=None))
         site = self.site
-        shape = {} if site.bandwidth is None else {"bw": site.bandwidth}
         stations = [site.station(worker) for worker in range(site.workers)]
         for worker, station in enumerate(stations):
             name = f"w{tag}x{worker}"
             host = _without_ipv6(net.addHost(name, ip=f"{station.ip}/16", mac=station.mac))
-            link = net.addLink(
-                host,
-                self._room,
-                intfName2=f"s{tag}-eth{worker + 1}",
-                cls=TCLink if shape else Link,
-                **shape,
-            )
+            link = net.addLink(host, self._room, intfName2=f"s{tag}-eth{worker + 1}")
             self._hosts.append(host)
             self._switch_side.append(link.intf2.name)
             self._prepare(link.intf1.name, host.pid)
             self._prepare(link.intf2.name, self._room.pid)
         if site.cables:
-            self._upper_room = _without_ipv6(net.addHost(f"u{tag}", cls=Node, ip=None))
+            self._upper_room = _without_ipv6(net.addHost(f"u{tag}", ip=None))
             (self._add_relayed_cables if self._relays else self._add_cables)(tag)
         net.build()
         for worker, (host, station) in enumerate(zip(self._hosts, stations, strict=True)):
@@ -269,9 +303,7 @@ class MininetFabric(Fabric):
 
     def _add_relayed_cables(self, tag: str) -> None:
         """Add for each cable two links to a host between the switches, where a relay is."""
-        from mininet.node import Node  # noqa: PLC0415
-
-        host = _without_ipv6(self._net.addHost(f"r{tag}", cls=Node, ip=None))
+        host = _without_ipv6(self._net.addHost(f"r{tag}", ip=None))
         relayed = []
         for number, cable in enumerate(self.site.cables):
             ends = f"s{tag}-dn{number}", f"u{tag}-up{number}"
@@ -294,28 +326,18 @@ class MininetFabric(Fabric):
 
     def _add_link(self, one: tuple[Any, str], other: tuple[Any, str], *, shape_both: bool) -> None:
         """Connect two nodes, each with the name of its interface."""
-        from mininet.link import Link, TCLink  # noqa: PLC0415
+        self._net.addLink(one[0], other[0], intfName1=one[1], intfName2=other[1])
+        self._prepare(one[1], one[0].pid)
+        self._prepare(other[1], other[0].pid, shape=shape_both)
 
-        bandwidth = self.site.bandwidth
-        shape = {} if bandwidth is None else {"bw": bandwidth}
-        self._net.addLink(
-            one[0],
-            other[0],
-            intfName1=one[1],
-            intfName2=other[1],
-            cls=TCLink if shape else Link,
-            params1=shape,
-            params2=shape if shape_both else {},
-        )
-        for node, name in (one, other):
-            self._prepare(name, node.pid)
-
-    def _prepare(self, interface: str, namespace_pid: int) -> None:
+    def _prepare(self, interface: str, namespace_pid: int, *, shape: bool = True) -> None:
         """Set up one end of a link."""
         _quiet(interface, namespace_pid)
         if self.site.mtu != ETHERNET_MTU:
             mtu = str(self.site.mtu)
             _run(["ip", "link", "set", interface, "mtu", mtu], namespace_pid)
+        if shape and self.site.bandwidth is not None:
+            _limit(interface, self.site.bandwidth, namespace_pid)
 
 
 def _without_ipv6(node: Any) -> Any:  # noqa: ANN401 - Mininet has no types
@@ -339,10 +361,25 @@ def _open_for_frames_only(interface: str, namespace_pid: int) -> None:
     _run(["ip", "link", "set", interface, "arp", "off", "up"], namespace_pid)
 
 
+def _limit(interface: str, bandwidth: float, namespace_pid: int) -> None:
+    """Limit what one end of a link sends, in Mbit/s."""
+    for words in (
+        "qdisc add dev {} root handle 5: htb default 1",
+        # The quantum only divides bandwidth between classes, of which there is one; without it the
+        # kernel warns of the one that it derives from the rate.
+        "class add dev {} parent 5: classid 5:1 htb rate {:f}Mbit burst 15k quantum 1514",
+    ):
+        _run(["tc", *words.format(interface, bandwidth).split()], namespace_pid)
+
+
 def _run(command: list[str], namespace_pid: int) -> None:
-    prefix = [_MNEXEC, "-a", str(namespace_pid)]
+    words = [_MNEXEC, "-a", str(namespace_pid), *command]
     try:
-        subprocess.run([*prefix, *command], check=True, capture_output=True, text=True)
+        subprocess.run(words, check=True, capture_output=True, text=True, timeout=_COMMAND_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise FabricError(
+            f"`{' '.join(command)}` did not end within {_COMMAND_SECONDS:g} s: run again."
+        ) from error
     except FileNotFoundError as error:
         raise FabricError(
             f"{command[0]} is not installed (apt-get install iproute2 ethtool procps)."
@@ -350,38 +387,6 @@ def _run(command: list[str], namespace_pid: int) -> None:
     except subprocess.CalledProcessError as error:
         reason = (error.stderr or error.stdout).strip()
         raise FabricError(f"`{' '.join(command)}` failed: {reason}") from error
-
-
-def _end_command(node: Any) -> None:  # noqa: ANN401 - Mininet has no types
-    """Interrupt what a node still runs; Mininet would refuse to stop it.
-
-    The terminal forgets what it holds when it is interrupted. A command that the shell had not
-    yet read is then never run, and never ends either; and one may ignore the interrupt. So the
-    wait has a deadline, after which what still runs is killed.
-    """
-    if not node.waiting:
-        return
-    node.sendInt()
-    _wait_for_end(node)
-    if node.waiting:
-        for child in _children(node.shell.pid):
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        _wait_for_end(node)
-    node.waiting = False
-
-
-def _wait_for_end(node: Any) -> None:  # noqa: ANN401
-    deadline = time.monotonic() + _COMMAND_SECONDS
-    while node.waiting and (left := deadline - time.monotonic()) > 0:
-        # Not `monitor(timeoutms=...)`: it also polls for writing, which is always possible.
-        if select.select([node.stdout], [], [], left)[0]:
-            node.monitor()
-
-
-def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(word) for word in tasks.read_text().split()] if tasks.exists() else []
 
 
 def _counted(namespace_pid: int) -> dict[str, WireBytes]:

@@ -103,8 +103,10 @@ def test_a_network_ends_though_a_command_was_interrupted(begin, tmp_path):
 
 
 @needs_mininet
-def test_mininet_has_nothing_to_complain_of():
+@pytest.mark.parametrize("shape", [(), ("--bandwidth", "100")])
+def test_mininet_has_nothing_to_complain_of(shape):
     """Its warnings go to the user, who can do nothing about them."""
-    result = switchgnn("run", "--graph", "karate", "--fabric", "mininet", "--target", "embedded")
+    where = ("--fabric", "mininet", "--target", "embedded")
+    result = switchgnn("run", "--graph", "karate", *where, *shape)
     assert result.returncode == 0, result.stderr
     assert "***" not in result.stdout + result.stderr

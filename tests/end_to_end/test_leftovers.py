@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, covering, some_of
-from tests.support.processes import all_pids, descendants, is_alive, network_of
+from tests.support.processes import all_pids, command_of, descendants, is_alive, network_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -107,15 +107,26 @@ def test_nothing_is_left_of_a_training(combination, stage, how, tmp_path):
     end_a_run(combination, stage, how, tmp_path, words=TRAIN)
 
 
-def end_a_run(combination, stage, how, tmp_path, *options, words=RUN):
+@pytest.mark.parametrize("combination", MININET_COMBINATIONS[:1])
+def test_nothing_is_left_though_the_shell_of_a_host_died(combination, tmp_path):
+    end_a_run(combination, "exchanging", signal.SIGTERM, tmp_path, before=kill_a_shell)
+
+
+def kill_a_shell(children):
+    (shell, *_) = [pid for pid in children if re.search(r" mininet:w\w+x1$", command_of(pid))]
+    os.kill(shell, signal.SIGKILL)
+
+
+def end_a_run(combination, stage, how, tmp_path, *options, words=RUN, before=None):
     # So short that the sockets are in the run's own folder, too: nobody is left to remove that of
     # a run that is killed, and with a longer path there would be a second one somewhere else.
     with TemporaryDirectory() as temporary:
         command = (*words, *options)
-        end_a_run_in(Path(temporary), combination, stage, how, tmp_path / "log", *command)
+        place = (Path(temporary), combination, stage, how, tmp_path / "log")
+        end_a_run_in(*place, *command, before=before)
 
 
-def end_a_run_in(temporary, combination, stage, how, log, *command):
+def end_a_run_in(temporary, combination, stage, how, log, *command, before=None):
     target, fabric = combination
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -141,6 +152,8 @@ def end_a_run_in(temporary, combination, stage, how, log, *command):
                 assert any(interfaces_of(process.pid, child) for child in children)
                 assert len(networks) > 1
                 assert not interfaces_of(process.pid)
+            if before is not None:
+                before(children)
             process.send_signal(how)
             process.wait(seconds_here())
         finally:

@@ -3,6 +3,9 @@
 """`switchgnn run`: every sum exact, and every number what the plan predicts."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +17,8 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.load import load_graph
 from tests.end_to_end.conftest import run_json, switchgnn
 from tests.support.markers import COMBINATIONS, on_python, some_of
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 REQUIRED = {
     "target": str,
@@ -190,3 +195,27 @@ def test_auto_says_why():
     result = switchgnn("run", "--graph", "karate", "--json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["reason"].startswith("fabric ")
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["table", "json"])
+def test_a_run_that_keeps_its_switch_shows_the_results_before_it_waits(tmp_path, as_json):
+    printed, told = tmp_path / "printed", tmp_path / "told"
+    words = ("run", "--graph", "karate", "--workers", "2", "--fabric", "loopback", "--keep")
+    with (
+        printed.open("w") as output,
+        told.open("w") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "switchgnn.commands", *words, *(["--json"] if as_json else [])],
+            stdout=output,
+            stderr=errors,
+        ) as process,
+    ):
+        try:
+            wait_until(lambda: "Ctrl-C ends it" in told.read_text() or process.poll() is not None)
+            shown = printed.read_text()
+            assert json.loads(shown)["exact"] if as_json else "reference" in shown
+            process.send_signal(signal.SIGINT)
+            assert process.wait(seconds_here()) == 0
+        finally:
+            process.kill()
+    assert printed.read_text() == shown

@@ -210,8 +210,8 @@ MISTAKES = (
         LEFTOVERS,
         "the links of Mininet are not taken down at the end of a run",
         "topologies/mininet_fabric.py",
-        "            net.stop()\n",
-        "",
+        "            host.end()\n",
+        "            pass\n",
         (f"{BACKGROUND}::test_a_network_ends_though_a_command_was_interrupted[read]",),
     ),
     # --- a run on leaves and spines

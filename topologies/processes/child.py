@@ -4,6 +4,7 @@
 
 import logging
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -24,6 +25,7 @@ DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 _OWNER_ONLY = 0o077
 _POLL_INTERVAL = 0.02
 _STOP_SECONDS = 5.0
+_ANSWER_SECONDS = 60.0
 _LOG = logging.getLogger(__name__)
 # What a process may have said at its end that is told again.
 _MOST_LINES = 100
@@ -200,6 +202,21 @@ class Child:
                     f"{self.name} was not ready after {seconds:g} s: {self.last_words()}"
                 )
             self.wait(_POLL_INTERVAL)
+
+    def read_line(self) -> str:
+        """Return the line that it prints next; it must print no other before it is asked again.
+
+        Raises:
+            FabricError: it ended, or printed nothing in time; with the end of its log.
+        """
+        if not select.select([self.stdout], [], [], _ANSWER_SECONDS)[0]:
+            raise FabricError(
+                f"{self.name} has not answered for {_ANSWER_SECONDS:g} s: {self.last_words()}"
+            )
+        line = self.stdout.readline()
+        if not line:
+            raise FabricError(f"{self.name} ended: {self.last_words()}")
+        return line
 
     def last_words(self) -> str:
         """Return the last line of its log, or say that there is none."""

@@ -26,6 +26,7 @@ from switchgnn.network.file import read_network
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.simulator.wheel import find_wheel
+from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import backend_of_auto, xdp_ports
 
 _MISSING_REQUIRED = 2
@@ -80,9 +81,10 @@ def examine() -> list[Finding]:
             for name, (use, extra) in _OPTIONAL.items()
         ),
         Finding("root", "Mininet, packet tests on veth", False, _root(), "sudo"),
-        _program_finding("mnexec", "Mininet", "apt-get install mininet"),
+        _program_finding("mnexec", "Mininet", _MEND_MININET),
         Finding(*("mininet", "Mininet", False, _package("mininet")), here.mend("mininet")),
-        _program_finding("ethtool", "Mininet", "apt-get install ethtool"),
+        _program_finding("ethtool", "Mininet", _MEND_MININET),
+        _mininet(),
         _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
         Finding(*("mpi4py", _PARALLEL, False, _package("mpi4py")), here.mend("ptscotch")),
         Finding(*("libptscotch", _PARALLEL, False, _ptscotch()), "apt-get install libptscotch-7.0"),
@@ -101,6 +103,7 @@ def examine() -> list[Finding]:
     ]
 
 
+_MEND_MININET = "apt-get install mininet ethtool"
 _MEND_BMV2 = (
     "apt-get install p4lang-bmv2 (packages of p4lang: see the README of p4lang/behavioral-model); "
     "or build p4lang/PI, then p4lang/behavioral-model"
@@ -173,6 +176,12 @@ def _protobuf() -> str | None:
 
     kind: Callable[[], str] = api_implementation.Type
     return kind() if kind() in ("upb", "cpp") else None
+
+
+def _mininet() -> Finding:
+    reason = mininet_missing()
+    found = "a trial network works" if reason is None else None
+    return Finding("fabric mininet", "hosts in namespaces of their own", False, found, reason or "")
 
 
 def _root() -> str | None:

@@ -22,6 +22,7 @@ from rich.progress import (
 from switchgnn.commands.metrics_option import MetricsOption, find_metrics
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run.display import print_report
+from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
 from switchgnn.commands.shared.console import plain_console
@@ -212,12 +213,14 @@ def run(
         _progress(console) as progress,
         told_aloud(verbose=verbose),
     ):
+        steps = _Steps(progress)
 
-        def hold(running: Fabric) -> None:
+        def hold(running: Fabric, report: RunReport) -> None:
+            steps.finish()
             progress.stop()
+            _show(report, as_json=as_json)
             _wait_for_interrupt(console, running)
 
-        steps = _Steps(progress)
         report = run_job(
             options,
             steps,
@@ -227,12 +230,17 @@ def run(
             onlooker=onlooker,
         )
         steps.finish()
+    if not keep:
+        _show(report, as_json=as_json)
+    if not report.exact:
+        raise typer.Exit(_WRONG)
+
+
+def _show(report: RunReport, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
         print_report(plain_console(), report)
-    if not report.exact:
-        raise typer.Exit(_WRONG)
 
 
 class _Steps:

@@ -72,7 +72,7 @@ def run_job(
     options: RunOptions,
     step: StepListener,
     *,
-    hold: Callable[[Fabric], None] | None = None,
+    hold: Callable[[Fabric, RunReport], None] | None = None,
     nursery: Nursery | None = None,
     log_dir: Path | None = None,
     onlooker: Onlooker = NOBODY,
@@ -82,7 +82,7 @@ def run_job(
     Args:
         options: what to run.
         step: called with (name of the step, done, total; total 0 when unknown).
-        hold: called with the running fabric after the exchanges; None: the fabric ends.
+        hold: called with the running fabric and the report; None: the fabric ends.
         nursery: forks embedded switches and workers; None: they are started as any program.
         log_dir: as ``run_logs`` takes it.
         onlooker: hears of it.
@@ -143,7 +143,7 @@ def run_job(
             logs.failed = not report.exact
             onlooker.done(_verdict(report), right=report.exact)
             if hold is not None:
-                hold(fabric)
+                hold(fabric, report)
     return report
 
 

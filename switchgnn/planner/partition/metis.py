@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """METIS behind one safe function, which can say how long METIS takes."""
 
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -194,3 +195,8 @@ def _part_graph(
         return pymetis.part_graph(parts, graph, **choice).vertex_part
     except RuntimeError as error:
         raise PlannerError(f"METIS could not make {parts} parts: {error}") from error
+    finally:
+        # METIS takes SIGTERM for itself, and puts the handler back as one that restarts the system
+        # calls that it interrupts; a program that then waits would not end by it: `gk_sigtrap` in
+        # https://github.com/KarypisLab/GKlib, error.c.
+        signal.siginterrupt(signal.SIGTERM, True)

@@ -119,6 +119,25 @@ def test_what_is_optional_is_looked_at():
     assert found["numba"].found == version_of("numba")
 
 
+@pytest.mark.parametrize("reason", [None, "Mininet cannot build a network here (no)"])
+def test_the_test_of_a_run_is_that_of_the_doctor(monkeypatch, reason):
+    monkeypatch.setattr("switchgnn.commands.doctor.command.mininet_missing", lambda: reason)
+    found = {finding.name: finding for finding in examine()}["fabric mininet"]
+    assert not found.required
+    assert (found.found is None) == (reason is not None)
+    assert reason is None or found.mend == reason
+
+
+def test_the_packages_for_mininet_are_those_of_the_readme(install, nothing_here):
+    install(EDITABLE)
+    mends = {finding.name: finding.mend for finding in examine()}
+    (row,) = (line for line in ROOT.joinpath("README.md").open() if "| fabric `mininet` |" in line)
+    assert mends["mnexec"] == mends["ethtool"] == "apt-get install mininet ethtool"
+    assert "`apt-get install mininet ethtool`" in row
+    assert mends["mininet"] == "pip install -e '/src/switch gnn[mininet]'"
+    assert "the extra `[mininet]`" in row
+
+
 def version_of(name):
     try:
         return importlib.metadata.version(name)
