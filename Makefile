@@ -12,6 +12,7 @@ SPINES  ?= 1#        of leaf-spine: switches above them
 
 DATA    ?= digits:80# what `make run` trains on: images joined to the 80 nearest
 EPOCHS  ?= 20
+LAYERS  ?= 3
 HIDDEN  ?= 64#            numbers of a hidden feature; the switch carries 32 in a packet
 RUN_OPTIONS ?=#      more options of `switchgnn train`
 
@@ -55,7 +56,7 @@ help:  ## list what can be made
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch, over hosts, and in one process
-	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) --hidden $(HIDDEN) --dropout 0 --lr 0.05 \
+	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) --layers $(LAYERS) --hidden $(HIDDEN) --dropout 0 --lr 0.05 \
 	    --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS) --transport switch --transport host \
 	    --transport local $(RUN_OPTIONS)
 

@@ -41,7 +41,7 @@ LINES = [
     (f"plan {LONG}.txt --workers 2", "too long"),
     ("run --config FIFO.toml", "FIFO.toml"),
     (f"run --graph karate {HERE} --features {SIXTY}", "'--features'"),
-    (f"run --graph karate {HERE} --rounds {SIXTY}", "give --features or --rounds less"),
+    (f"run --graph karate {HERE} --rounds {SIXTY}", "'--rounds'"),
     (f"run --graph karate {HERE} --pcap {LONG}", "too long"),
     (f"run --graph karate {HERE} --log-dir {LONG}", "too long"),
     (f"run --graph karate {HERE} --topology leaf-spine --spines 99999", "'--spines'"),

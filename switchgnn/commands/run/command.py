@@ -37,7 +37,7 @@ from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, St
 from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.header import WIDEST
+from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.interruptible import wait_for_interrupt
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT
@@ -82,7 +82,14 @@ def run(
         ),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(min=1, metavar="N", rich_help_panel=DATA, help="Number of exchanges.")
+        int,
+        typer.Option(
+            min=1,
+            max=LAST_ROUND,
+            metavar="N",
+            rich_help_panel=DATA,
+            help="Number of exchanges.",
+        ),
     ] = 3,
     seed: Annotated[
         int,
