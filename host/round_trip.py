@@ -60,12 +60,15 @@ class RoundTrip:
         self._tries += _TRIES_WEIGHT * (tries - self._tries)
 
     def backed_off(self, attempts: int, *, bounded: bool = True, legs: int = 1) -> float:
-        """Return the time-out after this number of attempts: doubled each time, within bounds.
+        """Double the time-out with each attempt, within bounds.
 
         Args:
             attempts: how many.
             bounded: also from below; not where a packet came marked, see receiver.py.
             legs: as ``longest`` takes it.
+
+        Returns:
+            The time-out in seconds.
         """
         timeout = self.timeout
         if not bounded and self._smoothed is not None:

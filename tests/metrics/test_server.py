@@ -112,5 +112,5 @@ def test_what_is_no_place(text):
 
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(MetricsError, match=r"switchgnn\[metrics\]"):
+    with pytest.raises(MetricsError, match=r"pip install .*\[metrics\]"):
         check_installed()

@@ -68,5 +68,5 @@ def test_two_run_side_by_side(tmp_path):
 
 def test_two_with_the_usual_port_would_not(bmv2, tmp_path, monkeypatch):
     monkeypatch.setattr(targets, "_thrift_options", list)
-    with pytest.raises(FabricError, match="ended with code 1: Thrift returned an exception"):
+    with pytest.raises(FabricError, match="stopped with code 1: Thrift returned an exception"):
         start_two(tmp_path)

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.commands.run import size
+from switchgnn.commands.run import reference
 from switchgnn.commands.run.reference import Comparison
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.worker import result_file
@@ -21,7 +21,7 @@ FEATURES = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
 @pytest.fixture
 def comparison(tmp_path, monkeypatch):
     """One of five rounds, two of which have room at once."""
-    monkeypatch.setattr(size, "_KEPT_BYTES", 2 * FEATURES.size * 8 + 1)
+    monkeypatch.setattr(reference, "_FILE_BYTES", 2 * FEATURES.size * 8 + 1)
     source, destination = np.array(EDGES).T
     graph = graph_from_edges(source, destination, name="ring", vertices=4, directed=True)
     return Comparison(graph, ASSIGNMENT, FEATURES, rounds=5, folder=tmp_path)

@@ -146,7 +146,7 @@ def test_plots_show_what_was_reported(tmp_path):
 @pytest.mark.parametrize("blocked", ["matplotlib", "matplotlib.figure"])
 def test_without_matplotlib_plots_say_what_to_install(monkeypatch, tmp_path, blocked):
     monkeypatch.setitem(sys.modules, blocked, None)
-    with pytest.raises(PlotError, match=r"switchgnn\[plots\]"):
+    with pytest.raises(PlotError, match=r"pip install .*\[plots\]"):
         draw_plots([report()], tmp_path)
 
 
@@ -175,5 +175,5 @@ def test_events_hold_the_epochs(tmp_path):
 
 def test_without_tensorboard_events_say_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(EventsError, match=r"switchgnn\[tensorboard\]"):
+    with pytest.raises(EventsError, match=r"pip install .*\[tensorboard\]"):
         TrainEvents(tmp_path, "switch")
