@@ -66,6 +66,9 @@ class RoundTrip:
             attempts: how many.
             bounded: also from below; not where a packet came marked, see receiver.py.
             legs: as ``longest`` takes it.
+
+        Returns:
+            Seconds.
         """
         timeout = self.timeout
         if not bounded and self._smoothed is not None:
