@@ -123,7 +123,7 @@ def test_a_fetched_feature_makes_the_others_due(receiver):
 
 
 def test_recalls_that_get_lost_are_sent_more_often(receiver):
-    """Where one in eight comes back, a second holds eight, so that one answer comes as always."""
+    """Where one in eight comes back, a second holds eight, after a first that waits for others."""
     asked = []
 
     def now_and_then(receiver, now):
@@ -134,19 +134,29 @@ def test_recalls_that_get_lost_are_sent_more_often(receiver):
             receiver.take_missing(grown, now)
 
     moments(receiver, 60, answer=now_and_then)
-    gaps = np.diff(asked[-40:])
-    assert 0.1 < gaps.max() <= 0.2
+    gaps = np.diff(asked[-41:])
+    assert (np.abs(gaps - 1 / 8) < 0.01).sum() == 35
+    assert (np.abs(gaps - 1.0) < 0.01).sum() == 5
 
 
 def test_fetches_are_sent_more_often_still(receiver):
     """A fetch and its answer take two ways each as long as that of a recall."""
     round_trip = receiver._endpoint.round_trip
+    fetch_everything(receiver, 7.0)
     for _ in range(40):
         round_trip.measured(0.0001)
         round_trip.took(5)
-    fetch_everything(receiver, 7.0)
     gaps = np.diff(moments(receiver, 3, start=18.0))
     assert gaps[-1] == pytest.approx(1 / 25, abs=2 * STEP)
+
+
+def test_who_is_slow_is_not_taken_for_lossy(receiver):
+    """The answers to all questions come, each after the last of them: none was lost."""
+    moments(receiver, 10)
+    for _ in range(10):
+        for vertex in receiver.missing_vertices:
+            receiver.take_missing(Header(kind=Kind.MISSING, dst_id=vertex, count=0), 11.0)
+    assert receiver._endpoint.round_trip.longest() == pytest.approx(1.0, abs=0.01)
 
 
 def test_questions_that_are_answered_at_once_are_sent_as_seldom_as_before():

@@ -107,6 +107,8 @@ class SumReceiver:
         # When each worker has answered a fetch last.
         self._heard_at: dict[int, float] = {}
         self._attempts = 0
+        # Whether the last question has no answer yet.
+        self._in_vain = False
         self._late: deque[int] = deque()
         self._unanswered: set[int] = set()
         self._lossy = False
@@ -166,7 +168,7 @@ class SumReceiver:
         if sums:
             self._left -= sums
             self._tally.sums_received += sums
-            self._attempts = 0
+            self._attempts, self._in_vain = 0, False
             self._quiet_since = self._grew_at = now
         return sums > 0
 
@@ -185,11 +187,12 @@ class SumReceiver:
         if place is None or header.count != self._schedule.receive_count[place]:
             self._tally.wrong += 1
             return False
+        if header.is_fetch:
+            self._note_answer(place)
         if not self._awaited[place]:
             self._tally.repeated += 1
             return False
-        if doubt := self._doubts.get(place):
-            self._note_answer(doubt)
+        if place in self._doubts:
             self._tally.sums_recalled += 1
         self._tally.sums_received += 1
         self._finish(place, frame[BODY_AT : BODY_AT + FRAGMENT_BYTES], now)
@@ -217,11 +220,13 @@ class SumReceiver:
     def take_missing(self, header: Header, now: float) -> bool:
         """Take the switch's word that a sum is not complete; tell whether it has grown."""
         place = self._schedule.receive_place.get(header.dst_id)
-        if place is None or not self._awaited[place]:
+        if place is None:
+            return False
+        self._note_answer(place)
+        if not self._awaited[place]:
             return False
         self._attempts = self._round_trip.answered(self._attempts)
         doubt = self._doubt(place)
-        self._note_answer(doubt)
         if doubt.fetching:
             return False
         if doubt.count != header.count:
@@ -291,6 +296,7 @@ class SumReceiver:
         if not self._left or now - self._quiet_since < self._patience(now):
             return False
         self._attempts += 1
+        self._in_vain = True
         self._quiet_since = now
         turns = self._turns or range(len(self._awaited))
         self._turns = dict.fromkeys(place for place in turns if self._awaited[place])
@@ -321,8 +327,9 @@ class SumReceiver:
         return max(0.0, self._quiet_since + self._patience(now) - now)
 
     def _patience(self, now: float) -> float:
-        # A fetch passes on to the owner of a feature, and its answer back.
-        legs = 2 if self._wanted else 1
+        # The first question waits for those that are slow. A fetch passes on to the owner of a
+        # feature, and its answer back.
+        legs = 2 if self._wanted else int(self._in_vain)
         share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))
         bounded = not self._marked
         return max(share, self._round_trip.backed_off(self._attempts, bounded=bounded, legs=legs))
@@ -355,10 +362,14 @@ class SumReceiver:
         self._awaited[place] = IN_DOUBT
         return self._doubts.setdefault(place, _Doubt())
 
-    def _note_answer(self, doubt: _Doubt) -> None:
-        """Learn from the answer to a recall how many it took."""
-        if doubt.unanswered:
-            self._round_trip.took(doubt.unanswered)
+    def _note_answer(self, place: int) -> None:
+        """Learn from the answer to a recall how many it took.
+
+        One that was answered already was not lost, but slow.
+        """
+        self._in_vain = False
+        doubt = self._doubts.get(place, _Doubt())
+        self._round_trip.took(max(1, doubt.unanswered))
         doubt.unanswered = 0
 
     def _start_fetching(self, place: int, doubt: _Doubt) -> None:
@@ -398,7 +409,7 @@ class SumReceiver:
         self._left -= 1
         self._unanswered.discard(place)
         self._doubts.pop(place, None)
-        self._attempts = 0
+        self._attempts, self._in_vain = 0, False
         self._quiet_since = now
 
     def _send(self, kind: Kind, source: int, vertex: int, *, resend: bool = False) -> None:
