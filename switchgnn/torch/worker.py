@@ -70,7 +70,7 @@ class Worker:
         """Number of workers."""
         return self.partition.workers
 
-    def wrap(self, model: nn.Module) -> nn.Module:
+    def wrap(self, model: nn.Module, *, precompute: bool = True) -> nn.Module:
         """Let a model of PyG layers compute on this part what it computes on the whole graph.
 
         It may be on any device, with what it is called with.
@@ -80,6 +80,7 @@ class Worker:
 
         Args:
             model: built with GCNConv, SAGEConv (mean, sum) and GINConv layers; changed in place.
+            precompute: whether the sums of inputs that do not change are exchanged once and kept.
 
         Returns:
             The same model.
@@ -87,7 +88,7 @@ class Worker:
         Raises:
             UnsupportedLayerError: a layer needs more than one sum of per-source rows.
         """
-        distribute(model, self.partition, self.remote, seed=self._seed)
+        distribute(*(model, self.partition, self.remote), seed=self._seed, precompute=precompute)
         self._sums.spread_model(model)
         return model
 

@@ -130,7 +130,7 @@ class _Whole:
             return self._layer.map(sums)
         mapped = self._layer.map(rows)
         if kept is not None:
-            kept.travelled(mapped.shape[1] * (1 + mapped.requires_grad))
+            kept.sent(mapped.shape[1] * (1 + mapped.requires_grad))
         return self._sum(mapped)
 
     def _check(

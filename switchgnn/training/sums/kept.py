@@ -10,11 +10,11 @@ from switchgnn.training.sums.ledger import Ledger
 
 
 class KeptSum:
-    """The sum of an input that does not change, kept once it has been made.
+    """The sums of an input that does not change, kept after the first exchange.
 
-    Summing first may send wider rows than mapping first, but only once. It is done when as many
-    elements of the same input have travelled mapped, so at most twice as many travel as would
-    have with the number of passes known in advance.
+    Where summing before the linear map sends wider rows, it pays only after some passes, and their
+    number is not known in advance. Rows are then sent mapped until as many elements have been sent
+    as the wider rows have (the rule for ski rental), which is at most twice the optimum.
 
     Args:
         ledger: counts the passes that needed no exchange.
@@ -25,7 +25,7 @@ class KeptSum:
         self._inputs: weakref.ref[Tensor] | None = None
         self._version = 0
         self._sums: Tensor | None = None
-        self._travelled = 0
+        self._sent = 0
 
     def of(self, inputs: Tensor) -> Tensor | None:
         """Return the sums that were kept of these inputs, or None."""
@@ -33,7 +33,7 @@ class KeptSum:
         version = -1 if inputs.is_inference() else inputs._version
         if known is not inputs or version < 0 or version != self._version:
             self._inputs, self._version = weakref.ref(inputs), version
-            self._sums, self._travelled = None, 0
+            self._sums, self._sent = None, 0
         if self._sums is not None:
             self._ledger.kept += 1
         return self._sums
@@ -43,9 +43,9 @@ class KeptSum:
         self._sums = sums
 
     def pays(self, elements: int) -> bool:
-        """Return whether as many elements of the same inputs have travelled already."""
-        return self._travelled >= elements
+        """Return whether as many elements of a row of the same inputs have been sent already."""
+        return self._sent >= elements
 
-    def travelled(self, elements: int) -> None:
-        """Count the elements of a row that travel mapped in this pass."""
-        self._travelled += elements
+    def sent(self, elements: int) -> None:
+        """Count the elements of a row that are sent mapped in this pass."""
+        self._sent += elements

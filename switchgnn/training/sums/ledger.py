@@ -18,7 +18,7 @@ class Ledger:
     Attributes:
         expected: what they should have put on the link, all together, without losses.
         exchanges: their number, by direction and width.
-        kept: passes of a layer that used sums of before, and needed no exchange.
+        kept: passes of a layer that reused kept sums and needed no exchange.
     """
 
     expected: Traffic = NO_TRAFFIC
