@@ -150,7 +150,7 @@ def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypat
         step(job.COMPARING, 0, 0)
         signal.raise_signal(signal.SIGTERM)
         nothing = {"faults_injected": {}, "repairs": {}, "wrong_sums": 0, "exact": True}
-        ran = {"backend": "python", "compile_seconds": 0.0}
+        ran = {"backend": "python", "backend_reason": "", "compile_seconds": 0.0}
         return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **ran, **nothing)
 
     monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", compare)

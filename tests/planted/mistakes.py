@@ -401,7 +401,7 @@ MISTAKES = (
         BACKGROUND,
         "background flows are opened, and never filled",
         "topologies/background.py",
-        '                self._write(child, "fill")\n                self._read(child)\n',
+        '                self._write(child, "fill")\n                child.read_line()\n',
         "                pass\n",
         (f"{BACKGROUND}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
     ),
