@@ -19,6 +19,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 def network_namespace():
     """Moves this thread, and what it starts, into a new namespace; False where it may not."""
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    entered = False
     try:
         entered = os.geteuid() == 0 and _LIBC.unshare(_CLONE_NEWNET) == 0
         if entered:
@@ -28,7 +29,8 @@ def network_namespace():
                 setting.write_text("1")
         yield entered
     finally:
-        assert _LIBC.setns(before, _CLONE_NEWNET) == 0
+        # Without the right to leave a namespace there is none to return, either.
+        assert not entered or _LIBC.setns(before, _CLONE_NEWNET) == 0
         os.close(before)
 
 

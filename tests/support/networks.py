@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 _CLONE_NEWNET = 0x40000000
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -65,7 +67,8 @@ def own_network():
     )
     with holder:
         try:
-            assert holder.stdout.readline() == "made\n"
+            if holder.stdout.readline() != "made\n":
+                pytest.skip("needs the right to make network namespaces")
             made = OwnNetwork(holder.pid)
             with in_network(made.path):
                 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
