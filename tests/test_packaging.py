@@ -137,7 +137,8 @@ def installed(folder, target, code=0):
     python.parent.mkdir()
     python.write_text(FAKE_PYTHON.format(folder=folder, code=code))
     python.chmod(0o755)
-    command = ["make", f"VENV={folder}", f"{folder}/{target}"]
+    # These tests may themselves run below a make, which would name its directory here.
+    command = ["make", "--no-print-directory", f"VENV={folder}", f"{folder}/{target}"]
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     extras = re.search(r"-e \.\[([a-z,]+)\]", (folder / "arguments").read_text())
     return outcome, set(extras[1].split(","))
