@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How many numbers a frame carries, and which width needs the fewest bytes."""
+
+from collections.abc import Sequence
+
+# The widths that the switch adds, narrowest first.
+LANES = (8, 16, 32, 64, 128, 256)
+# Of a frame on the wire, before its numbers (`BODY_AT` of host/wire/header.py).
+_HEADERS_BYTES = 60
+_NUMBER_BYTES = 4
+
+
+def fragment_lanes(width: int, lanes: int) -> tuple[int, ...]:
+    """Return how many numbers each fragment of a feature carries.
+
+    All but the last one are `lanes` wide. The last one has the least width that holds the rest.
+
+    Args:
+        width: numbers of a feature; a feature of none has no fragments.
+        lanes: one of LANES.
+    """
+    full, rest = divmod(width, lanes)
+    last = [next(least for least in LANES if least >= rest)] if rest else []
+    return (lanes,) * full + tuple(last)
+
+
+def lanes_for(widths: Sequence[int]) -> int:
+    """Return the width of frames that needs the fewest bytes for one exchange of each feature.
+
+    Of widths that need the same number of bytes it is the narrowest.
+
+    Args:
+        widths: numbers of a feature in each exchange of the model.
+
+    Returns:
+        One of LANES.
+    """
+    return min(LANES, key=lambda lanes: sum(_frame_bytes(width, lanes) for width in widths))
+
+
+def _frame_bytes(width: int, lanes: int) -> int:
+    """Return the bytes of all frames of a feature."""
+    fragments = fragment_lanes(width, lanes)
+    return _HEADERS_BYTES * len(fragments) + _NUMBER_BYTES * sum(fragments)
