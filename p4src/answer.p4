@@ -11,10 +11,13 @@
 #include "headers.p4"
 #include "metadata.p4"
 #include "sizes.p4"
+#include "payload.p4"
 
 control Answer(inout headers_t hdr,
                inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
+    NoPayload() no_payload;
+
     action acknowledge() {
         meta.send_ack = 1;
         standard_metadata.egress_spec = meta.loop.port;
@@ -42,7 +45,6 @@ control Answer(inout headers_t hdr,
         meta.loop.pass_number = 1;
         meta.loop.finished = 1;
         meta.loop.port = meta.destination_port;
-        hdr.payload.setInvalid();
     }
 
     // The MISSING alone; Passage has set its port.
@@ -65,6 +67,7 @@ control Answer(inout headers_t hdr,
         } else if (meta.look_again == 1) {
             if (meta.send_sum == 1) {
                 send_part();
+                no_payload.apply(hdr);
             } else {
                 send_missing_down();
             }

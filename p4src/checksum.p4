@@ -15,17 +15,43 @@
     hdr.switchgnn.count, hdr.switchgnn.is_ack, hdr.switchgnn.is_fetch,      \
     hdr.switchgnn.ecn, hdr.switchgnn.resend, hdr.switchgnn.kind,            \
     hdr.switchgnn.version, hdr.switchgnn.level, hdr.switchgnn.echo,         \
-    hdr.switchgnn.fragment, hdr.switchgnn.feature_group,                    \
+    hdr.switchgnn.fragment, hdr.switchgnn.width,                            \
+    hdr.switchgnn.feature_group,                                            \
     hdr.switchgnn.session, hdr.switchgnn.round
 
 #define BARRIER_FIELDS                                                      \
     hdr.barrier.magnitude, hdr.barrier.plan, hdr.barrier.round,             \
     hdr.barrier.workers
 
+#define CHUNKS_1 hdr.chunk0.lanes
+#define CHUNKS_2 CHUNKS_1, hdr.chunk1.lanes
+#define CHUNKS_4 CHUNKS_2, hdr.chunk2.lanes, hdr.chunk3.lanes
+#define CHUNKS_8 \
+    CHUNKS_4, hdr.chunk4.lanes, hdr.chunk5.lanes, hdr.chunk6.lanes, hdr.chunk7.lanes
+
+#define WITHOUT_BODY \
+    (!hdr.lanes8.isValid() && !hdr.lanes16.isValid() && !hdr.chunk0.isValid() \
+     && !hdr.barrier.isValid())
+
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.payload.isValid() && meta.loop.pass_number == 0,
-            { SWITCHGNN_FIELDS, hdr.payload.lanes },
+        verify_checksum(meta.loop.pass_number == 0 && hdr.lanes8.isValid(),
+            { SWITCHGNN_FIELDS, hdr.lanes8.lanes },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        verify_checksum(meta.loop.pass_number == 0 && hdr.lanes16.isValid(),
+            { SWITCHGNN_FIELDS, hdr.lanes16.lanes },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        verify_checksum(meta.loop.pass_number == 0 && hdr.chunk0.isValid() && !hdr.chunk1.isValid(),
+            { SWITCHGNN_FIELDS, CHUNKS_1 },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        verify_checksum(meta.loop.pass_number == 0 && hdr.chunk1.isValid() && !hdr.chunk2.isValid(),
+            { SWITCHGNN_FIELDS, CHUNKS_2 },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        verify_checksum(meta.loop.pass_number == 0 && hdr.chunk3.isValid() && !hdr.chunk4.isValid(),
+            { SWITCHGNN_FIELDS, CHUNKS_4 },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        verify_checksum(meta.loop.pass_number == 0 && hdr.chunk7.isValid(),
+            { SWITCHGNN_FIELDS, CHUNKS_8 },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
         verify_checksum(hdr.barrier.isValid() && !hdr.waiting.isValid(),
             { SWITCHGNN_FIELDS, BARRIER_FIELDS },
@@ -33,8 +59,7 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
         verify_checksum(hdr.waiting.isValid(),
             { SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.pulses },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(hdr.switchgnn.isValid() && !hdr.payload.isValid()
-                && !hdr.barrier.isValid(),
+        verify_checksum(hdr.switchgnn.isValid() && WITHOUT_BODY,
             { SWITCHGNN_FIELDS },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
     }
@@ -48,8 +73,23 @@ control ComputeChecksums(inout headers_t hdr, inout metadata_t meta) {
               hdr.ipv4.frag_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
               hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
             hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum(meta.seal == 1 && hdr.payload.isValid(),
-            { SWITCHGNN_FIELDS, hdr.payload.lanes },
+        update_checksum(meta.seal == 1 && hdr.lanes8.isValid(),
+            { SWITCHGNN_FIELDS, hdr.lanes8.lanes },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        update_checksum(meta.seal == 1 && hdr.lanes16.isValid(),
+            { SWITCHGNN_FIELDS, hdr.lanes16.lanes },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        update_checksum(meta.seal == 1 && hdr.chunk0.isValid() && !hdr.chunk1.isValid(),
+            { SWITCHGNN_FIELDS, CHUNKS_1 },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        update_checksum(meta.seal == 1 && hdr.chunk1.isValid() && !hdr.chunk2.isValid(),
+            { SWITCHGNN_FIELDS, CHUNKS_2 },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        update_checksum(meta.seal == 1 && hdr.chunk3.isValid() && !hdr.chunk4.isValid(),
+            { SWITCHGNN_FIELDS, CHUNKS_4 },
+            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        update_checksum(meta.seal == 1 && hdr.chunk7.isValid(),
+            { SWITCHGNN_FIELDS, CHUNKS_8 },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
         update_checksum(meta.seal == 1 && hdr.barrier.isValid() && !hdr.waiting.isValid(),
             { SWITCHGNN_FIELDS, BARRIER_FIELDS },
@@ -57,7 +97,7 @@ control ComputeChecksums(inout headers_t hdr, inout metadata_t meta) {
         update_checksum(meta.seal == 1 && hdr.waiting.isValid(),
             { SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.pulses },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && !hdr.payload.isValid() && !hdr.barrier.isValid(),
+        update_checksum(meta.seal == 1 && WITHOUT_BODY,
             { SWITCHGNN_FIELDS },
             hdr.switchgnn.checksum, HashAlgorithm.crc32);
     }

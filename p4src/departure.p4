@@ -10,9 +10,12 @@
 #include "headers.p4"
 #include "metadata.p4"
 #include "sizes.p4"
+#include "payload.p4"
 
 control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
-    Sum() sum;
+    Sum()       sum;
+    Payload()   payload;
+    NoPayload() no_payload;
 
     action address(bit<48> switch_mac, bit<48> worker_mac,
                    bit<32> switch_ip, bit<32> worker_ip) {
@@ -51,62 +54,56 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         hdr.switchgnn.level = 1;
         hdr.switchgnn.echo = 0;
         hdr.switchgnn.feature_group = 0;
-        hdr.payload.setValid();
-        hdr.payload.lanes = meta.sum.lanes;
-        hdr.ipv4.total_len = SUM_LENGTH;
-    }
-
-    action strip() {
-        hdr.ipv4.total_len = BARE_LENGTH;
-        hdr.payload.setInvalid();
     }
 
     action make_ack() {
         hdr.switchgnn.kind = kind_t.ACK;
         hdr.switchgnn.is_ack = 1;
         hdr.switchgnn.count = meta.loop.accepted;
-        strip();
     }
 
     // Recovery has set a count for the slot, which is not for the receiver.
     action make_fetch() {
         hdr.switchgnn.count = 0;
-        strip();
     }
 
     // The MISSING from above, after its pass through the loop.
     action make_missing_again() {
         hdr.switchgnn.count = meta.loop.accepted;
-        strip();
     }
 
     // A leaf that did not ask is asked for its part.
     action make_recall() {
         hdr.switchgnn.count = 0;
-        strip();
     }
 
     action make_missing() {
         hdr.switchgnn.kind = kind_t.MISSING;
         hdr.switchgnn.count = meta.sum.count;
-        strip();
     }
 
     apply {
         if (meta.send_sum == 1 && meta.partial != 0) {
             make_partial();
+            payload.apply(hdr, meta.sum.lanes);
         } else if (meta.send_sum == 1) {
             sum.apply(hdr, meta.sum, meta.destination);
+            payload.apply(hdr, meta.sum.lanes);
         } else if (meta.send_ack == 1 && hdr.switchgnn.kind == kind_t.MISSING) {
             make_missing_again();
+            no_payload.apply(hdr);
         } else if (meta.send_ack == 1) {
             make_ack();
+            no_payload.apply(hdr);
         } else if (meta.send_missing == 1 && egress_port != meta.loop.port) {
             make_recall();
+            no_payload.apply(hdr);
         } else if (meta.send_missing == 1) {
             make_missing();
+            no_payload.apply(hdr);
         } else if (hdr.switchgnn.kind == kind_t.FETCH) {
             make_fetch();
+            no_payload.apply(hdr);
         }
         seal();
         departure.apply();

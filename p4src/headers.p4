@@ -14,8 +14,9 @@ typedef bit<SLOT_BITS> slot_t;
 typedef bit<16>   count_t;
 typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
-typedef bit<1024> lanes_t;
-// session ++ round ++ block ++ fragment: one number that only grows.
+typedef bit<1024> lanes_t;  // of one bank
+typedef bit<3>    width_t;
+// session ++ round ++ block ++ fragment ++ width: one number that only grows.
 typedef bit<80>   tag_t;
 
 const bit<16> ETHERTYPE_IPV4         = 0x0800;
@@ -23,12 +24,20 @@ const bit<16> ETHERTYPE_VLAN         = 0x8100;
 const bit<16> ETHERTYPE_SERVICE_VLAN = 0x88a8;
 // "Use for experimentation and testing", RFC 3692.
 const bit<8>  PROTOCOL_SWITCHGNN = 253;
-const bit<4>  SWITCHGNN_VERSION  = 2;
+const bit<4>  SWITCHGNN_VERSION  = 3;
 // The bits of the largest finite float32; above it are infinity, NaN, and negatives.
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 
-// IPv4's total length of a packet with a fragment, of one without a body, and of a WAITING.
-const bit<16> SUM_LENGTH = 20 + 26 + 128;
+// How many lanes a frame carries: 8 << width. 32 lanes are those of one bank; more are in as many
+// banks side by side.
+const width_t LANES_8 = 0;
+const width_t LANES_16 = 1;
+const width_t LANES_32 = 2;
+const width_t LANES_64 = 3;
+const width_t LANES_128 = 4;
+const width_t LANES_256 = 5;
+
+// IPv4's total length of a packet without a body, and of a WAITING.
 const bit<16> BARE_LENGTH = 20 + 26;
 const bit<16> WAITING_LENGTH = 20 + 26 + 28 + 16;
 
@@ -94,15 +103,25 @@ header switchgnn_t {
     bit<4>   version;
     bit<3>   level;
     bit<1>   echo;
-    bit<16>  fragment;
+    bit<13>  fragment;
+    width_t  width;
     bit<16>  feature_group;  // features that are acknowledged together
     session_t session;       // the lower bits of the number of the install
     bit<24>  round;
     bit<32>  checksum;
 }
 
-// Follows the SwitchGNN header in FEATURE and SUM.
-header payload_t {
+// What follows the SwitchGNN header in FEATURE and SUM: the lanes of each bank, or fewer than one
+// bank has.
+header lanes8_t {
+    bit<256> lanes;
+}
+
+header lanes16_t {
+    bit<512> lanes;
+}
+
+header chunk_t {
     lanes_t lanes;
 }
 
@@ -119,11 +138,32 @@ header waiting_t {
     worker_set_t pulses;     // the latest of each worker
 }
 
+// As many lanes as a packet may have, by banks.
+struct chunks_t {
+    lanes_t chunk0;
+    lanes_t chunk1;
+    lanes_t chunk2;
+    lanes_t chunk3;
+    lanes_t chunk4;
+    lanes_t chunk5;
+    lanes_t chunk6;
+    lanes_t chunk7;
+}
+
 struct headers_t {
     ethernet_t  ethernet;
     ipv4_t      ipv4;
     switchgnn_t switchgnn;
-    payload_t   payload;
+    lanes8_t    lanes8;
+    lanes16_t   lanes16;
+    chunk_t     chunk0;
+    chunk_t     chunk1;
+    chunk_t     chunk2;
+    chunk_t     chunk3;
+    chunk_t     chunk4;
+    chunk_t     chunk5;
+    chunk_t     chunk6;
+    chunk_t     chunk7;
     barrier_t   barrier;
     waiting_t   waiting;
 }

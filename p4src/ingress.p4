@@ -27,6 +27,7 @@
 #include "seen.p4"
 #include "accepted.p4"
 #include "outcome.p4"
+#include "payload.p4"
 #include "result.p4"
 #include "loop.p4"
 #include "answer.p4"
@@ -50,6 +51,7 @@ control SwitchIngress(inout headers_t hdr,
     Seen()      seen;
     Accepted()  accepted;
     Outcome()   outcome;
+    FirstChunk() first_chunk;
     Banks()     banks;
     Result()    result;
     Loop()      loop;
@@ -69,7 +71,7 @@ control SwitchIngress(inout headers_t hdr,
     // One number that only grows, whatever the workers do.
     action make_tag() {
         meta.tag = meta.loop.session ++ 8w0 ++ hdr.switchgnn.round
-            ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment;
+            ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment ++ hdr.switchgnn.width;
     }
 
     // A packet stays AGGREGATED until a control finds another outcome for it.
@@ -116,6 +118,7 @@ control SwitchIngress(inout headers_t hdr,
         if (meta.loop.finished == 0
                 && (meta.outcome == AGGREGATED || meta.outcome == RECALLED
                     || meta.outcome == FETCHED || meta.look_again == 1)) {
+            first_chunk.apply(hdr, meta);
             banks.apply(hdr, meta);
             result.apply(hdr, meta);
         }

@@ -29,6 +29,7 @@ struct metadata_t {
     bit<32>      magnitude_limit;
     worker_set_t members;
     bit<1>       any_turn;
+    width_t      width;       // of the widest frames, and of all slots
     // Tier
     port_t       above_port;     // to the switch above that collects the barrier; 0: none
     bit<32>      switch_number;  // what this switch is called there
@@ -67,9 +68,13 @@ struct metadata_t {
     slots_t      slots;
     bit<4>       last_bank;
     bit<1>       last_hop;
+    // FirstChunk
+    lanes_t      first;
     // Banks
     bit<96>      oldest;  // the least and the largest state of a slot of this tag
     bit<96>      newest;
+    addition_t   addition;
+    bit<32>      index;
     sum_t        sum;
     bit<1>       completed;
     bit<4>       bank;

@@ -44,7 +44,54 @@ parser SwitchParser(packet_in packet,
     }
 
     state parse_payload {
-        packet.extract(hdr.payload);
+        transition select(hdr.switchgnn.width) {
+            LANES_8:   parse_lanes8;
+            LANES_16:  parse_lanes16;
+            LANES_32:  parse_chunk0;
+            LANES_64:  parse_chunk1;
+            LANES_128: parse_chunk3;
+            LANES_256: parse_chunk7;
+        }
+    }
+
+    state parse_lanes8 {
+        packet.extract(hdr.lanes8);
+        transition accept;
+    }
+
+    state parse_lanes16 {
+        packet.extract(hdr.lanes16);
+        transition accept;
+    }
+
+    state parse_chunk0 {
+        packet.extract(hdr.chunk0);
+        transition accept;
+    }
+
+    state parse_chunk1 {
+        packet.extract(hdr.chunk0);
+        packet.extract(hdr.chunk1);
+        transition accept;
+    }
+
+    state parse_chunk3 {
+        packet.extract(hdr.chunk0);
+        packet.extract(hdr.chunk1);
+        packet.extract(hdr.chunk2);
+        packet.extract(hdr.chunk3);
+        transition accept;
+    }
+
+    state parse_chunk7 {
+        packet.extract(hdr.chunk0);
+        packet.extract(hdr.chunk1);
+        packet.extract(hdr.chunk2);
+        packet.extract(hdr.chunk3);
+        packet.extract(hdr.chunk4);
+        packet.extract(hdr.chunk5);
+        packet.extract(hdr.chunk6);
+        packet.extract(hdr.chunk7);
         transition accept;
     }
 
@@ -67,7 +114,16 @@ control SwitchDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.switchgnn);
-        packet.emit(hdr.payload);
+        packet.emit(hdr.lanes8);
+        packet.emit(hdr.lanes16);
+        packet.emit(hdr.chunk0);
+        packet.emit(hdr.chunk1);
+        packet.emit(hdr.chunk2);
+        packet.emit(hdr.chunk3);
+        packet.emit(hdr.chunk4);
+        packet.emit(hdr.chunk5);
+        packet.emit(hdr.chunk6);
+        packet.emit(hdr.chunk7);
         packet.emit(hdr.barrier);
         packet.emit(hdr.waiting);
     }

@@ -15,19 +15,25 @@
 
 #include "headers.p4"
 #include "metadata.p4"
+#include "payload.p4"
 
 control Recovery(inout headers_t hdr,
                  inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
+    Payload() payload;
+    chunks_t zeros;
+
     action relay_to(port_t port, outcome_t outcome) {
         meta.outcome = outcome;
         standard_metadata.egress_spec = port;
     }
 
     action touch(count_t count) {
-        hdr.payload.setValid();
-        hdr.payload.lanes = 0;
         hdr.switchgnn.count = count;
+    }
+
+    action no_lanes() {
+        zeros = { 0, 0, 0, 0, 0, 0, 0, 0 };
     }
 
     apply {
@@ -46,6 +52,8 @@ control Recovery(inout headers_t hdr,
                 meta.outcome = RECALLED;
                 touch(0);
             }
+            no_lanes();
+            payload.apply(hdr, zeros);
         }
     }
 }

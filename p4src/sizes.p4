@@ -7,7 +7,8 @@
 #define _SIZES_
 
 // Aggregator memory, in bytes of feature data. The paper's testbed switch has
-// 10 MB. One slot holds one fragment: 32 lanes of 32 bits.
+// 10 MB. One slot of a bank holds 32 lanes of 32 bits. A wider fragment takes the slots of
+// several banks.
 const bit<32> SLOT_MEMORY_BYTES = 10485760;
 
 // A pass of a packet may touch each bank once, the rule of the hardware that

@@ -27,6 +27,12 @@ struct slots_t {
     count_t expected7;
 }
 
+// What happens to the lanes of a slot.
+typedef bit<2> addition_t;
+const addition_t NO_ADDITION = 0;
+const addition_t ADD = 1;
+const addition_t OVERWRITE = 2;
+
 // The count of a released slot. Counts add up to this and no further, so that
 // nothing that still arrives can complete the slot.
 const count_t RELEASED = 0xffff;

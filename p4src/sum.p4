@@ -8,8 +8,8 @@
 #include "headers.p4"
 
 struct sum_t {
-    lanes_t lanes;
-    count_t count;  // contributions
+    chunks_t lanes;
+    count_t  count;  // contributions
 }
 
 control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
@@ -19,8 +19,6 @@ control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
         hdr.switchgnn.dst_id = destination;
         hdr.switchgnn.count = sum.count;
         hdr.switchgnn.echo = 0;
-        hdr.payload.lanes = sum.lanes;
-        hdr.ipv4.total_len = SUM_LENGTH;
     }
 
     apply {

@@ -18,7 +18,7 @@
     DO(16) DO(17) DO(18) DO(19) DO(20) DO(21) DO(22) DO(23) \
     DO(24) DO(25) DO(26) DO(27) DO(28) DO(29) DO(30) DO(31)
 
-#define LANE(n) hdr.payload.lanes[32 * (n) + 31:32 * (n)]
+#define LANE(n) meta.first[32 * (n) + 31:32 * (n)]
 #define DECLARE_REGISTER(n) register<bit<32>>(SLOTS_PER_BANK * BANKS) value##n;
 #define DECLARE_SUM(n) bit<32> sum##n;
 #define OVERWRITE(n) \
@@ -60,7 +60,7 @@ control PlainAggregator(in headers_t hdr,
     }
 
     action collect() {
-        meta.sum.lanes = sum31 ++ sum30 ++ sum29 ++ sum28 ++ sum27 ++ sum26 ++ sum25 ++ sum24
+        meta.sum.lanes.chunk0 = sum31 ++ sum30 ++ sum29 ++ sum28 ++ sum27 ++ sum26 ++ sum25 ++ sum24
             ++ sum23 ++ sum22 ++ sum21 ++ sum20 ++ sum19 ++ sum18 ++ sum17 ++ sum16
             ++ sum15 ++ sum14 ++ sum13 ++ sum12 ++ sum11 ++ sum10 ++ sum9 ++ sum8
             ++ sum7 ++ sum6 ++ sum5 ++ sum4 ++ sum3 ++ sum2 ++ sum1 ++ sum0;

@@ -18,7 +18,7 @@ from switchgnn.host.innetwork.sums.fetched import FetchedFeatures
 from switchgnn.host.innetwork.sums.receiver import SumReceiver
 from switchgnn.host.innetwork.sums.sieve import sift
 from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import Kind, fragment_number
 from switchgnn.host.wire.native.sums import SumSieve
 
 _NAMED_AT_MOST = 10
@@ -82,18 +82,19 @@ class BlockExchange:
             schedule: the block.
             sieve: takes the sums of the block that are plainly right; None: nobody does.
             round_number: the round, from 1.
-            fragment: the fragment's number, from 0.
-            lanes: int32[S, 32], the fixed-point slices in send order.
+            fragment: the fragment's word.
+            lanes: int32[S, W], the fixed-point slices in send order.
 
         Returns:
-            int32[Q, 32], one sum per awaited vertex.
+            int32[Q, W], one sum per awaited vertex.
 
         Raises:
             ExchangeTimeoutError: nothing arrived for ``Pace.patience`` seconds.
         """
         place = (round_number, schedule.block_id, fragment)
-        schedule.frames.fill(round_number, fragment, lanes)
-        sender = FeatureSender(self._endpoint, schedule.frames)
+        sender = FeatureSender(
+            self._endpoint, schedule.frames.fill(round_number, fragment, lanes)
+        )
         receiver = self._receiver(
             self._endpoint,
             schedule,
@@ -179,7 +180,8 @@ class BlockExchange:
 
     def _complaint(self, under_way: _Fragment) -> str:
         sender, receiver = under_way.sender, under_way.receiver
-        where = "Round {}, block {}, fragment {}".format(*under_way.place)
+        round_number, block, fragment = under_way.place
+        where = f"Round {round_number}, block {block}, fragment {fragment_number(fragment)}"
         after = f"after {self._pace.patience:g} s without progress"
         if not sender.done:
             return (

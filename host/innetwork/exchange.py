@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exchange: features in, sums over remote neighbours out, in either direction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,14 +23,21 @@ from switchgnn.host.innetwork.expected_traffic import expected_traffic
 from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
 from switchgnn.host.innetwork.inbox import Inbox
 from switchgnn.host.innetwork.notice import Notifier, features_per_sum
-from switchgnn.host.innetwork.responder import Responder
+from switchgnn.host.innetwork.responder import Fragments, Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.innetwork.sums.receiver import SumReceiver
 from switchgnn.host.innetwork.sums.sieve import sieves
 from switchgnn.host.pace import Pace
 from switchgnn.host.waiting import Waiting
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import LANES, LAST_ROUND, OPENING_BLOCK, WIDEST, fragments_of
+from switchgnn.host.wire.header import (
+    LAST_FRAGMENT,
+    LAST_ROUND,
+    OPENING_BLOCK,
+    fragment_number,
+    fragment_words,
+    lanes_of,
+)
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.manifest import Manifest
@@ -204,14 +211,15 @@ class InNetworkExchange:
         own = largest_magnitude(features)
         # What would be refused of all is better said by its own worker.
         self._check_own(own)
-        steps = [*_steps(blocks, fragments_of(features.shape[1])), NEXT_ROUND]
+        words = fragment_words(features.shape[1], self._manifest.lanes)
+        steps = [*_steps(blocks, words), NEXT_ROUND]
         with self._waiting:
             largest = self._barrier.open_round(round_number, own, steps[0])
         fixed_point = self._fixed_point(largest)
         self._check_scale(direction, own, largest, fixed_point)
-        lanes = _pad_to_fragments(fixed_point.encode(features))
+        lanes = _cut_into_fragments(fixed_point.encode(features), words)
         self._responder.serve(round_number, blocks, lanes)
-        sums = np.zeros_like(lanes)
+        sums = {word: np.zeros_like(part) for word, part in lanes.items()}
         for (block, fragment), following in pairwise(steps):
             if block in blocks:
                 schedule = self._schedules[block - 1]
@@ -220,18 +228,18 @@ class InNetworkExchange:
                     self._sieves[block - 1],
                     round_number,
                     fragment,
-                    schedule.payloads(lanes[:, fragment]),
+                    schedule.payloads(lanes[fragment]),
                 )
-                sums[schedule.receive_row, fragment] += received
+                sums[fragment][schedule.receive_row] += received
             with self._waiting:
                 self._barrier.close_block((round_number, block, fragment), following)
             self._blocks += 1
             if self._on_block is not None:
-                self._on_block(round_number, block, fragment)
+                self._on_block(round_number, block, fragment_number(fragment))
         self._round += 1
         self._rounds += 1
         width = features.shape[1]
-        return FixedSums(sums.reshape(len(sums), -1)[:, :width], fixed_point)
+        return FixedSums(np.hstack(list(sums.values()))[:, :width], fixed_point)
 
     @property
     def standing(self) -> Standing:
@@ -247,7 +255,9 @@ class InNetworkExchange:
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
         blocks = self._manifest.direction(direction).block_numbers
-        return expected_traffic(self._part, blocks, width, self._group_size)
+        return expected_traffic(
+            self._part, blocks, width, self._group_size, lanes=self._manifest.lanes
+        )
 
     def _check_own(self, own: int) -> None:
         """Refuse features of this worker whose sums would overflow."""
@@ -299,20 +309,21 @@ class InNetworkExchange:
             )
         if features.dtype != np.float32:
             raise FeatureError(f"Features must be float32, not {features.dtype}.")
-        if features.shape[1] > WIDEST:
+        widest = self._manifest.lanes * (LAST_FRAGMENT + 1)
+        if features.shape[1] > widest:
             raise FeatureError(
                 f"A row of {features.shape[1]:,} numbers is too wide: a header counts the frames "
-                f"of at most {WIDEST:,}."
+                f"of at most {widest:,}."
             )
 
 
-def _steps(blocks: range, fragments: int) -> list[tuple[int, int]]:
+def _steps(blocks: range, fragments: Sequence[int]) -> list[tuple[int, int]]:
     """Return the barriers behind the opening of a round: (block, fragment) for each.
 
     Without blocks there is one in their place: nobody may open the next round while another still
     waits for the opening of this one.
     """
-    steps = [(block, fragment) for block in blocks for fragment in range(fragments)]
+    steps = [(block, fragment) for block in blocks for fragment in fragments]
     return steps or [(OPENING_BLOCK + 1, 0)]
 
 
@@ -321,10 +332,9 @@ def plan_id(manifest: Manifest) -> int:
     return int(manifest.digest[:8], 16)
 
 
-def _pad_to_fragments(values: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return int32[n, F] as int32[n, fragments, 32], padded with zeros."""
-    rows, width = values.shape
-    fragments = fragments_of(width)
-    padded = np.zeros((rows, fragments * LANES), dtype=np.int32)
-    padded[:, :width] = values
-    return padded.reshape(rows, fragments, LANES)
+def _cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:
+    """Return the slice of each row in each fragment, by word; the last one is padded with zeros."""
+    ends = np.cumsum([lanes_of(word) for word in words])
+    padded = np.zeros((len(values), ends[-1]), dtype=np.int32)
+    padded[:, : values.shape[1]] = values
+    return dict(zip(words, np.split(padded, ends[:-1], axis=1), strict=True))

@@ -7,14 +7,14 @@ import numpy as np
 from switchgnn.host.wire.header import (
     BARRIER_FRAME_BYTES,
     BODY_AT,
-    FEATURE_FRAME_BYTES,
-    fragments_of,
+    feature_frame_bytes,
 )
 from switchgnn.host.wire.link import Traffic
+from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.plan.plan import WorkerPart
 
 
-def expected_traffic(part: WorkerPart, blocks: range, width: int, group_size: int) -> Traffic:
+def expected_traffic(part: WorkerPart, blocks: range, width: int, group_size: int, *, lanes: int) -> Traffic:
     """Count the frames of one exchange, from the plan alone.
 
     Up: the features and partial sums, and one DONE per barrier. Down: the sums, one ACK per group
@@ -26,21 +26,24 @@ def expected_traffic(part: WorkerPart, blocks: range, width: int, group_size: in
         blocks: numbers of the blocks of the direction.
         width: elements of a feature.
         group_size: features that are acknowledged together.
+        lanes: of the widest frame.
 
     Returns:
         Frames and bytes of this worker, up and down.
     """
-    fragments = fragments_of(width)
+    widths = fragment_lanes(width, lanes)
+    fragments = len(widths)
+    bytes_of_row = sum(map(feature_frame_bytes, widths))
     inside = slice(blocks.start - 1, blocks.stop - 1)
     sent = np.diff(part.send_indptr)[inside]
-    features = fragments * int(sent.sum())
+    features = int(sent.sum())
     acks = fragments * int((-(-sent // group_size)).sum())
-    sums = fragments * int(np.diff(part.receive_indptr)[inside].sum())
+    sums = int(np.diff(part.receive_indptr)[inside].sum())
     barriers = 1 + max(fragments * len(blocks), 1)
     barrier_bytes = barriers * BARRIER_FRAME_BYTES
     return Traffic(
-        frames_up=features + barriers,
-        bytes_up=features * FEATURE_FRAME_BYTES + barrier_bytes,
-        frames_down=sums + acks + barriers,
-        bytes_down=sums * FEATURE_FRAME_BYTES + acks * BODY_AT + barrier_bytes,
+        frames_up=fragments * features + barriers,
+        bytes_up=features * bytes_of_row + barrier_bytes,
+        frames_down=fragments * sums + acks + barriers,
+        bytes_down=sums * bytes_of_row + acks * BODY_AT + barrier_bytes,
     )

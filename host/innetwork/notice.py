@@ -72,5 +72,5 @@ def features_per_sum(manifest: Manifest, schedules: Sequence[BlockSchedule]) -> 
         blocks = direction.block_numbers
         sums = sum(direction.prediction.packets_down)
         for block in blocks if sums else ():
-            ratios[block - 1] = schedules[block - 1].frames.rows.count * len(blocks) / sums
+            ratios[block - 1] = schedules[block - 1].frames.count * len(blocks) / sums
     return ratios

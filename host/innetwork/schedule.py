@@ -48,10 +48,10 @@ class BlockSchedule:
         Sums wrap modulo 2^32 like the switch's; those of a block that is complete cannot.
 
         Args:
-            lanes: int32[n, 32], one row per vertex of the worker.
+            lanes: int32[n, W], one row per vertex of the worker.
 
         Returns:
-            int32[S, 32], in send order.
+            int32[S, W], in send order.
         """
         rows = lanes[self.send_row]
         starts = self.send_row_indptr[:-1]

@@ -12,7 +12,7 @@ question.
 from collections import deque
 
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.wire.frames import FeatureFrames
+from switchgnn.host.wire.batches import FrameRows
 
 _BURST = 64
 # GROUPS_PER_WORKER of p4src/accepted.p4.
@@ -24,13 +24,13 @@ class FeatureSender:
 
     Args:
         endpoint: this worker.
-        frames: what is sent, in groups of ``Pace.group_size``.
+        rows: what is sent, in groups of ``Pace.group_size``.
     """
 
-    def __init__(self, endpoint: Endpoint, frames: FeatureFrames) -> None:
+    def __init__(self, endpoint: Endpoint, rows: FrameRows) -> None:
         self._link = endpoint.link
-        self._rows = frames.rows
-        self._total = frames.rows.count
+        self._rows = rows
+        self._total = rows.count
         self._group_size = endpoint.pace.group_size
         self._congestion = endpoint.congestion
         self._round_trip = endpoint.round_trip

@@ -14,12 +14,10 @@ from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.checksums import write_checksums
 from switchgnn.host.wire.header import (
     BODY_AT,
-    FEATURE_FRAME_BYTES,
-    FRAGMENT_BYTES,
     HEADER_AT,
-    HEADER_BYTES,
     VERSION,
     Kind,
+    feature_frame_bytes,
     session_and_round,
 )
 
@@ -61,37 +59,58 @@ class FeatureFrames:
     ) -> None:
         size = len(sources)
         self._session = session
-        self._frames = np.zeros((size, FEATURE_FRAME_BYTES), dtype=np.uint8)
-        envelope = addresses.envelope(HEADER_BYTES + FRAGMENT_BYTES)
-        self._frames[:, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
-        self._write(_SRC_ID, sources.astype(">u4"))
-        self._write(_DST_ID, np.full(size, destinations, dtype=">u4"))
-        self._write(_BLOCK_ID, np.full(size, block_id, dtype=">u2"))
-        self._write(_COUNT, np.full(size, count, dtype=">u2"))
-        self._frames[:, _KIND] = Kind.FEATURE
-        self._write(_GROUP, (np.arange(size) // group_size).astype(">u2"))
+        self._addresses = addresses
+        # The headers of all widths, without what changes.
+        self._headers = np.zeros((size, BODY_AT), dtype=np.uint8)
+        _write(self._headers, _SRC_ID, sources.astype(">u4"))
+        _write(self._headers, _DST_ID, np.full(size, destinations, dtype=">u4"))
+        _write(self._headers, _BLOCK_ID, np.full(size, block_id, dtype=">u2"))
+        _write(self._headers, _COUNT, np.full(size, count, dtype=">u2"))
+        self._headers[:, _KIND] = Kind.FEATURE
+        _write(self._headers, _GROUP, (np.arange(size) // group_size).astype(">u2"))
         echoes = np.zeros(size, dtype=np.bool_)
         echoes[group_size - 1 :: group_size] = True
         echoes[-1:] = True
-        self._frames[:, _ECHO] = VERSION << 4 | echoes
-        self.rows = FrameRows(self._frames)
+        self._headers[:, _ECHO] = VERSION << 4 | echoes
+        self._of_width: dict[int, NDArray[np.uint8]] = {}
 
-    def fill(self, round_number: int, fragment: int, lanes: NDArray[np.int32]) -> None:
+    @property
+    def count(self) -> int:
+        """The number of frames."""
+        return len(self._headers)
+
+    def fill(self, round_number: int, fragment: int, lanes: NDArray[np.int32]) -> FrameRows:
         """Write round, fragment, payloads and checksums.
 
         Args:
             round_number: the round, from 1.
-            fragment: the fragment's number, from 0.
-            lanes: int32[S, 32], the slice of each source's fixed-point feature or sum.
-        """
-        size = self.rows.count
-        self._write(_FRAGMENT, np.full(size, fragment, dtype=">u2"))
-        self._write(
-            _ROUND, np.full(size, session_and_round(self._session, round_number), dtype=">u4")
-        )
-        self._write(BODY_AT, np.ascontiguousarray(lanes, dtype=">i4"))
-        write_checksums(self._frames)
+            fragment: the fragment's word; see `fragment_words`.
+            lanes: int32[S, W], the slice of each source's fixed-point feature or sum, as wide as
+                the fragment is.
 
-    def _write(self, at: int, values: NDArray[np.generic]) -> None:
-        width = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)
-        self._frames[:, at : at + width] = values.view(np.uint8).reshape(len(values), width)
+        Returns:
+            The frames, as they are until the next call for this width.
+        """
+        size, width = lanes.shape
+        frames = self._of_width.get(width)
+        if frames is None:
+            frames = self._of_width[width] = self._frames(width)
+        _write(frames, _FRAGMENT, np.full(size, fragment, dtype=">u2"))
+        number = session_and_round(self._session, round_number)
+        _write(frames, _ROUND, np.full(size, number, dtype=">u4"))
+        _write(frames, BODY_AT, np.ascontiguousarray(lanes, dtype=">i4"))
+        write_checksums(frames)
+        return FrameRows(frames)
+
+    def _frames(self, width: int) -> NDArray[np.uint8]:
+        """Return frames with that many numbers, still to be filled."""
+        frames = np.zeros((self.count, feature_frame_bytes(width)), dtype=np.uint8)
+        frames[:, :BODY_AT] = self._headers
+        envelope = self._addresses.envelope(feature_frame_bytes(width) - HEADER_AT)
+        frames[:, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
+        return frames
+
+
+def _write(frames: NDArray[np.uint8], at: int, values: NDArray[np.generic]) -> None:
+    width = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)
+    frames[:, at : at + width] = values.view(np.uint8).reshape(len(values), width)

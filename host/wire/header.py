@@ -12,13 +12,22 @@ import zlib
 from enum import IntEnum
 from typing import NamedTuple
 
+from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
+from switchgnn.planner.lanes import LANES as PLANNED_LANES
+
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL = 253
-VERSION = 2
-LANES = 32
-FRAGMENT_BYTES = 4 * LANES
-# The field `fragment` has 16 bits.
-WIDEST = LANES << 16
+VERSION = 3
+# A frame carries 8 << code numbers; the code is in the lower bits of the word of the fragment.
+_CODE_BITS = 3
+_CODE_MASK = (1 << _CODE_BITS) - 1
+_LANE_BYTES = 4
+# Of a whole bank; what a fragment of one row has between hosts that do not pack.
+LANES = BANK_LANES
+FRAGMENT_BYTES = _LANE_BYTES * LANES
+LAST_FRAGMENT = (1 << 16 - _CODE_BITS) - 1
+# The widest row in frames of a bank.
+WIDEST = LANES * (LAST_FRAGMENT + 1)
 
 ETHERNET_BYTES = 14
 IPV4_BYTES = 20
@@ -73,8 +82,42 @@ NOBODY = 0xFFFFFFFF
 
 
 def fragments_of(width: int) -> int:
-    """Return how many frames a row of ``width`` elements takes."""
+    """Return how many frames of LANES a row of ``width`` elements takes."""
     return -(-width // LANES)
+
+
+def fragment_words(width: int, lanes: int) -> tuple[int, ...]:
+    """Return the words that stand for the fragments of a row in headers, ascending.
+
+    Args:
+        width: elements of a row.
+        lanes: of the widest frame.
+    """
+    return tuple(
+        number << _CODE_BITS | PLANNED_LANES.index(each)
+        for number, each in enumerate(fragment_lanes(width, lanes))
+    )
+
+
+def fragment_number(word: int) -> int:
+    """Return the number of a fragment, from 0."""
+    return word >> _CODE_BITS
+
+
+def lanes_of(word: int) -> int:
+    """Return how many numbers a fragment carries; 0 for a word that stands for none."""
+    code = word & _CODE_MASK
+    return PLANNED_LANES[code] if code < len(PLANNED_LANES) else 0
+
+
+def payload_bytes(word: int) -> int:
+    """Return the bytes of a fragment's numbers."""
+    return _LANE_BYTES * lanes_of(word)
+
+
+def feature_frame_bytes(lanes: int) -> int:
+    """Return the bytes of a FEATURE or SUM with that many numbers."""
+    return BODY_AT + _LANE_BYTES * lanes
 
 
 def session_and_round(session: int, round_number: int) -> int:
@@ -85,6 +128,7 @@ def session_and_round(session: int, round_number: int) -> int:
 class Header(NamedTuple):
     """One SwitchGNN header. Field names and widths are those of the P4 program.
 
+    `fragment` is the word with the number and the width of a fragment, see `fragment_words`.
     A tuple, which is made in a third of the time of a frozen dataclass: each frame needs one.
     """
 
@@ -173,7 +217,12 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
     )
     if extension >> 4 != VERSION or flags & 0xF not in _BODY_BYTES:
         return None
-    end = BODY_AT + _BODY_BYTES[flags & 0xF]
+    body = _BODY_BYTES[flags & 0xF]
+    if body is None:
+        body = payload_bytes(fragment)
+        if not body:
+            return None
+    end = BODY_AT + body
     if len(frame) < end:
         return None
     checked = zlib.crc32(frame[HEADER_AT : HEADER_AT + CHECKED_BYTES])
@@ -199,9 +248,10 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
 
 
 _KINDS = {int(kind): kind for kind in Kind}
-_BODY_BYTES = {
-    int(Kind.FEATURE): FRAGMENT_BYTES,
-    int(Kind.SUM): FRAGMENT_BYTES,
+# None: as the word of the fragment says.
+_BODY_BYTES: dict[int, int | None] = {
+    int(Kind.FEATURE): None,
+    int(Kind.SUM): None,
     int(Kind.DONE): BARRIER.size,
     int(Kind.ADVANCE): BARRIER.size,
     int(Kind.WAITING): BARRIER.size + WAITING.size,

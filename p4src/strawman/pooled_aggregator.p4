@@ -82,21 +82,21 @@ control PooledAggregator(in headers_t hdr,
     }
 
     action fill() {
-        value.write((bit<32>) (slot - 1), hdr.payload.lanes);
+        value.write((bit<32>) (slot - 1), meta.first);
         added = 1;
         sources = hdr.switchgnn.src_id;
     }
 
     action add() {
-        value.read(meta.sum.lanes, (bit<32>) (slot - 1));
-        meta.sum.lanes = PACKED_ADD(meta.sum.lanes, hdr.payload.lanes);
-        value.write((bit<32>) (slot - 1), meta.sum.lanes);
+        value.read(meta.sum.lanes.chunk0, (bit<32>) (slot - 1));
+        meta.sum.lanes.chunk0 = PACKED_ADD(meta.sum.lanes.chunk0, meta.first);
+        value.write((bit<32>) (slot - 1), meta.sum.lanes.chunk0);
         added = added + 1;
         sources = sources + hdr.switchgnn.src_id;
     }
 
     action add_to_nothing() {
-        meta.sum.lanes = hdr.payload.lanes;
+        meta.sum.lanes.chunk0 = meta.first;
         added = 1;
         sources = hdr.switchgnn.src_id;
     }

@@ -9,7 +9,7 @@
 #include "../headers.p4"
 
 struct sum_t {
-    lanes_t  lanes;
+    chunks_t lanes;
     count_t  count;     // contributions
     vertex_t sources;   // the ids of their sources, added up
     bit<1>   overflow;  // no slot was free: the feature itself leaves
@@ -22,15 +22,12 @@ control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
         hdr.switchgnn.dst_id = destination;
         hdr.switchgnn.count = sum.count;
         hdr.switchgnn.echo = 0;
-        hdr.payload.lanes = sum.lanes;
-        hdr.ipv4.total_len = SUM_LENGTH;
     }
 
     // Still a feature, and its source's.
     action make_overflow() {
         hdr.switchgnn.dst_id = destination;
         hdr.switchgnn.echo = 0;
-        hdr.ipv4.total_len = SUM_LENGTH;
     }
 
     apply {

@@ -14,6 +14,7 @@ from switchgnn.planner.direction import find_directions
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
+from switchgnn.planner.lanes import BANK_LANES, LANES, banks_of_slot
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.archive import render_parts
 from switchgnn.planner.plan.banks import (
@@ -69,6 +70,7 @@ def build_plan(
     directions: str = "forward",
     assignment: NDArray[np.integer] | None = None,
     banks: int = BANKS,
+    lanes: int = BANK_LANES,
     rates: Rates | None = None,
     fits: Callable[[Plan], bool] | None = None,
     progress: Progress | None = None,
@@ -78,8 +80,8 @@ def build_plan(
     Args:
         graph: what is trained on.
         workers: how many hold it, from 1 to 128.
-        slots: the aggregators of the switch. One fragment is summed at a time, so their
-            number does not depend on the width of the features.
+        slots: the aggregators of the switch, of BANK_LANES numbers each. One fragment is summed
+            at a time, so their number does not depend on the width of the features.
         program: a hex digest of the P4 program that the plan is for; only recorded.
         seed: of the partition, the blocks and the order; not negative.
         partition: a key of PARTITION_STRATEGIES, or `ptscotch:RANKS`, `metis-leaf-spine:LEAVES` or
@@ -96,6 +98,8 @@ def build_plan(
         assignment: integers[V], the worker of each vertex; None lets `partition`
             choose.
         banks: one of BANKS_OF_SWITCHES: to how many slots one pass of the switch can add.
+        lanes: one of LANES: numbers of the widest frame. A destination takes as many aggregators
+            as it needs for them.
         rates: of links and the switch's loop: the weight with which an exchange takes the least
             time takes the place of `weight`. None: `weight` it is.
         fits: with rates, whether the switch has room for a plan. Of the weights whose plans fit,
@@ -113,8 +117,24 @@ def build_plan(
     if banks not in BANKS_OF_SWITCHES:
         known = ", ".join(map(str, BANKS_OF_SWITCHES))
         raise PlannerError(f"a switch with {banks} banks cannot be planned for; known: {known}")
+    wide = banks_of_slot(lanes)
+    if lanes not in LANES or wide > banks:
+        known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
+        raise PlannerError(
+            f"frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
+            f"possible: {known}"
+        )
+    if wide > slots:
+        raise PlannerError(
+            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}: give at "
+            f"least {wide}"
+        )
     if not 0 <= weight < math.inf:
         raise PlannerError(f"the weight of a contribution must be a number from 0, not {weight}")
+    if blocks == STRAWMAN and wide > 1:
+        raise PlannerError(
+            f"the strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}"
+        )
     if blocks == STRAWMAN and send != _MULTICAST:
         raise PlannerError(
             f"the strawman's switch passes features on as they are: its workers send {_MULTICAST}, "
@@ -133,10 +153,10 @@ def build_plan(
     owner = check_assignment(graph, workers, made)
     sets = edge_sets(boundary_edges(graph, owner), wanted)
 
-    room = most_destinations(sets) if blocks == STRAWMAN else slots
+    room = most_destinations(sets) if blocks == STRAWMAN else slots // wide
 
     tell("form blocks")
-    block = [make_blocks(each.boundary, slots, seed) for each in sets]
+    block = [make_blocks(each.boundary, slots if blocks == STRAWMAN else room, seed) for each in sets]
     for each, numbers in zip(sets, block, strict=True):
         check_blocks(blocks, each.boundary, numbers, room)
 
@@ -163,7 +183,9 @@ def build_plan(
         tell("give every destination a slot")
         served = whole.packets
         counts = served.count if len(served.sums.block) else None
-        placement = place_destinations(served.edges, served.block, room, counts, banks=banks)
+        placement = place_destinations(
+            served.edges, served.block, room, counts, banks=banks, lanes=lanes
+        )
 
         tell("write the parts of the switch and the workers")
         switch = switch_part(whole.boundary, whole.packets, placement)
@@ -180,6 +202,7 @@ def build_plan(
             slots=slots,
             banks=BANKS,
             slots_per_bank=slots_per_bank(slots),
+            lanes=lanes,
             blocks=whole.blocks,
             directions=direction_records(sets, ordered, switch, parts),
             max_fan_in=max(each.boundary.max_fan_in() for each in sets),

@@ -165,6 +165,7 @@ def build_chosen(
         directions=directions,
         assignment=assignment,
         banks=situation.banks,
+        lanes=situation.lanes,
         rates=choice.rates,
         fits=fits,
         progress=progress,

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 # The widths that the switch adds, narrowest first.
 LANES = (8, 16, 32, 64, 128, 256)
+# The lanes of one slot of a bank. A wider fragment takes slots of several banks.
+BANK_LANES = 32
 # Of a frame on the wire, before its numbers (`BODY_AT` of host/wire/header.py).
 _HEADERS_BYTES = 60
 _NUMBER_BYTES = 4
@@ -37,6 +39,11 @@ def lanes_for(widths: Sequence[int]) -> int:
         One of LANES.
     """
     return min(LANES, key=lambda lanes: sum(_frame_bytes(width, lanes) for width in widths))
+
+
+def banks_of_slot(lanes: int) -> int:
+    """Return how many banks a slot takes, side by side, for frames of that many lanes."""
+    return max(1, lanes // BANK_LANES)
 
 
 def _frame_bytes(width: int, lanes: int) -> int:

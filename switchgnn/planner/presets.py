@@ -9,6 +9,7 @@ from typing import Protocol
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine_name
 from switchgnn.planner.plan.banks import BANKS
@@ -17,7 +18,7 @@ from switchgnn.planner.strategies import BLOCK_STRATEGIES
 
 # The send strategy for which some block strategies are refined, and the end of their names.
 COVER = "cover"
-# A slot is 32 lanes of four bytes; one fragment at a time shares the slots.
+# A slot of a bank is 32 lanes of four bytes; one fragment at a time shares the slots.
 NUMBER_BYTES, SLOT_BYTES = 4, 128
 # The most directed edges with which Mt-KaHyPar takes only seconds.
 _MOST_HYPERGRAPH_EDGES = 500_000
@@ -41,6 +42,7 @@ class Situation:
         leaf_spine: the leaves that the workers are attached to; None: a star around one switch.
         banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
         within: plan for the least time within these rates.
+        lanes: of the widest frame, one of LANES.
     """
 
     workers: int
@@ -50,6 +52,17 @@ class Situation:
     leaf_spine: LeafSpine | None = None
     banks: int = BANKS
     within: bool = False
+    lanes: int = BANK_LANES
+
+    @property
+    def banks_apart(self) -> int:
+        """To how many slots of those lanes one pass can add."""
+        return self.banks // banks_of_slot(self.lanes)
+
+    @property
+    def room(self) -> int:
+        """How many sums have room at once."""
+        return self.slots // banks_of_slot(self.lanes)
 
 
 @dataclass(frozen=True)
@@ -205,10 +218,10 @@ def _partition(leaf_spine: LeafSpine | None) -> tuple[str, str]:
 
 def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
     edges = len(graph.indices)
-    if situation.slots >= graph.vertices:
+    if situation.room >= graph.vertices:
         return (
             "destination",
-            f"One block: {situation.slots:,} slots hold all {graph.vertices:,} vertices.",
+            f"One block: {situation.room:,} slots hold all {graph.vertices:,} vertices.",
         )
     if edges > _MOST_HYPERGRAPH_EDGES:
         return (
@@ -233,7 +246,7 @@ def _rates(graph: Graph, situation: Situation) -> Rates | None:
     few = len(graph.indices) <= _MOST_TRIED_EDGES
     if not (situation.within and few) or link is None or passes is None:
         return None
-    return Rates(link, passes, _CONTRIBUTIONS_PER_PASS[situation.banks])
+    return Rates(link, passes, _CONTRIBUTIONS_PER_PASS[situation.banks_apart])
 
 
 def _send(situation: Situation) -> tuple[str, float, str]:
@@ -246,7 +259,7 @@ def _send(situation: Situation) -> tuple[str, float, str]:
             "no link and recirculation rates are given.",
         )
     # All links carry packets at once, while one switch makes all passes.
-    weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS[situation.banks])
+    weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS[situation.banks_apart])
     weight = min(round(weight, 3), _MOST_WEIGHT)
     return (
         COVER,

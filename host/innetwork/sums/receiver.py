@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.sums.fetched import Features
-from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, LANES, Header, Kind
+from switchgnn.host.wire.header import BODY_AT, Header, Kind, lanes_of, payload_bytes
 
 # For how many seconds a slot must have stood still before its features are fetched raw:
 # fetching gives the switch's work up, and a slow worker is no lost packet.
@@ -66,13 +66,13 @@ class SumReceiver:
     Args:
         endpoint: this worker.
         schedule: the block.
-        place: round, block and fragment.
+        place: round, block and the word of the fragment.
         began: when the fragment was begun, in seconds of the endpoint's clock.
         fetched: the features that are here already; those that are fetched are added.
 
     Attributes:
         awaited: uint8[Q], what each sum is: HERE, AWAITED or IN_DOUBT.
-        payloads: uint8[Q · 128], the sums as they came.
+        payloads: uint8[Q · 4 W], the sums as they came.
     """
 
     _awaits = AWAITED
@@ -92,7 +92,9 @@ class SumReceiver:
         self._round_trip = endpoint.round_trip
         self._tally = endpoint.tally
         awaited = len(schedule.receive_vertex)
-        self.payloads = np.zeros(FRAGMENT_BYTES * awaited, dtype=np.uint8)
+        self._lanes = lanes_of(place[2])
+        self._bytes = payload_bytes(place[2])
+        self.payloads = np.zeros(self._bytes * awaited, dtype=np.uint8)
         self.awaited = np.full(awaited, self._awaits, dtype=np.uint8)
         # One element of an array costs more than one of a view.
         self._staging, self._awaited = self.payloads.data, self.awaited.data
@@ -155,8 +157,8 @@ class SumReceiver:
         return sorted(silent or oldest)
 
     def sums(self) -> NDArray[np.int32]:
-        """Return int32[Q, 32], one sum per awaited vertex."""
-        return self.payloads.view(">i4").reshape(-1, LANES).astype(np.int32)
+        """Return int32[Q, W], one sum per awaited vertex."""
+        return self.payloads.view(">i4").reshape(-1, self._lanes).astype(np.int32)
 
     def took(self, sums: int, now: float) -> bool:
         """Take note of sums that a sieve has put into their places; tell whether there are any.
@@ -195,7 +197,7 @@ class SumReceiver:
         if place in self._doubts:
             self._tally.sums_recalled += 1
         self._tally.sums_received += 1
-        self._finish(place, frame[BODY_AT : BODY_AT + FRAGMENT_BYTES], now)
+        self._finish(place, frame[BODY_AT : BODY_AT + self._bytes], now)
         if header.is_fetch:
             self._lossy = True
             self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
@@ -265,8 +267,8 @@ class SumReceiver:
         # What is still awaited was asked for at the same time, so it is overdue soon.
         self._attempts = 0
         self._quiet_since = now
-        lanes = np.frombuffer(frame, dtype=">i4", count=LANES, offset=BODY_AT).astype(np.int32)
-        self._keep_feature(source, lanes, now)
+        lanes = np.frombuffer(frame, dtype=">i4", count=self._lanes, offset=BODY_AT)
+        self._keep_feature(source, lanes.astype(np.int32), now)
         return True
 
     def _keep_feature(self, source: int, lanes: NDArray[np.int32], now: float) -> None:
@@ -396,15 +398,15 @@ class SumReceiver:
             self._add_up(place, doubt.since)
 
     def _add_up(self, place: int, now: float) -> None:
-        total = np.zeros(LANES, dtype=np.int32)
+        total = np.zeros(self._lanes, dtype=np.int32)
         for source in self._schedule.neighbours_of(place):
             total += self._features[source]
         self._tally.sums_made += 1
         self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
 
     def _finish(self, place: int, lanes: memoryview, now: float) -> None:
-        at = place * FRAGMENT_BYTES
-        self._staging[at : at + FRAGMENT_BYTES] = lanes
+        at = place * self._bytes
+        self._staging[at : at + self._bytes] = lanes
         self._awaited[place] = HERE
         self._left -= 1
         self._unanswered.discard(place)

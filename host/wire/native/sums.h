@@ -12,6 +12,7 @@ enum Awaiting { HERE = 0, PLAINLY = 1 };
 struct SumSieve {
     // What the frames must carry.
     u32 round, block, fragment;
+    u32 body_bytes;  // of this fragment
     // The awaited sums, by ascending vertex: where each is, and the count that it must have.
     u32 sums;
     const u32* vertices;
@@ -38,13 +39,13 @@ struct SumSieve {
         const u32 place = places[low];
         if (awaited[place] != PLAINLY) return false;
         awaited[place] = HERE;
-        memcpy(payloads + (size_t)place * FRAGMENT_BYTES, body, FRAGMENT_BYTES);
+        memcpy(payloads + (size_t)place * body_bytes, body, body_bytes);
         taken++;
         return true;
     }
     bool sift(const u8* frame, size_t size) {
         Fields f;
-        if (unpack(frame, size, PROTOCOL, KIND_SUM, FRAGMENT_BYTES, f)) return take(f, frame + BODY_AT);
+        if (unpack(frame, size, PROTOCOL, KIND_SUM, body_bytes, f)) return take(f, frame + BODY_AT);
         if (unpack(frame, size, PROTOCOL, KIND_ACK, 0, f) && here(f) && !f.ecn) {
             groups[acknowledgements] = f.group;
             accepted[acknowledgements++] = f.count;

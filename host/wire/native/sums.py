@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import session_and_round
+from switchgnn.host.wire.header import payload_bytes, session_and_round
 from switchgnn.host.wire.native.library import Arrived, NativeFrames
 
 
@@ -19,6 +19,7 @@ class _SumSieve(Structure):
         ("round", c_uint32),
         ("block", c_uint32),
         ("fragment", c_uint32),
+        ("body_bytes", c_uint32),
         ("sums", c_uint32),
         ("vertices", c_void_p),
         ("places", c_void_p),
@@ -86,13 +87,14 @@ class SumSieve:
 
         Args:
             session: what the frames must carry.
-            place: the round, the block and the fragment.
+            place: the round, the block and the word of the fragment.
             awaited: uint8[Q], 1 for each sum that may be taken; 0 as soon as it was.
-            payloads: uint8[Q · 128], where they go.
+            payloads: uint8[Q · 4 W], where they go.
         """
         round_number, block, fragment = place
         self._sieve.round = session_and_round(session, round_number)
         self._sieve.block, self._sieve.fragment = block, fragment
+        self._sieve.body_bytes = payload_bytes(fragment)
         self._awaited, self._payloads = awaited, payloads
         self._sieve.awaited = awaited.ctypes.data
         self._sieve.payloads = payloads.ctypes.data

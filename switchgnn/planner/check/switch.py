@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.check.files import Arrays, PlanCheckError, RawPlan, require
 
 _BANKS = 8
+_LANES = (8, 16, 32, 64, 128, 256)
 # Ids from here on name partial sums.
 _PARTIAL = 2**31
 
@@ -100,14 +101,19 @@ def _check_results(plan: RawPlan) -> None:
     block, vertex = switch["result_block"].astype(np.int64), switch["result_vertex"]
     bank, slot = switch["result_bank"], switch["result_slot"].astype(np.int64)
     _check_blocks(block, manifest["blocks"], "a result")
+    lanes = manifest["lanes"]
+    require(lanes in _LANES, f"plan.json: no frame carries {lanes} numbers")
     require(bool(np.all(bank < _BANKS)), f"a result is in a bank beyond {_BANKS - 1}")
     if manifest["strategy"]["blocks"] != "strawman":
         per_bank = -(-manifest["slots"] // _BANKS)
         require(manifest["slots_per_bank"] == per_bank, "plan.json: slots_per_bank is not slots/8")
         require(bool(np.all(slot < per_bank)), f"a result is in a slot beyond {per_bank - 1}")
+        wide = max(1, lanes // 32)
+        beside = f"a slot of {lanes} numbers begins inside of another one"
+        require(bool(np.all(bank % wide == 0)), beside)
         fullest = int(np.bincount(block).max(initial=0))
         require(
-            fullest <= manifest["slots"],
+            fullest * wide <= manifest["slots"],
             f"a block has {fullest} destinations for {manifest['slots']} slots",
         )
     keys = _result_key(block, bank, slot)

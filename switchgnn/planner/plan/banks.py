@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays.compiled import Compiled
 from switchgnn.planner.arrays.rows import number_pairs, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 
 # The number of register arrays in the P4 program; a pass touches each at most once.
 BANKS = 8
@@ -64,6 +65,7 @@ def place_destinations(
     count: NDArray[np.int64] | None = None,
     *,
     banks: int = BANKS,
+    lanes: int = BANK_LANES,
 ) -> Placement:
     """Give each destination of each block a slot, with few passes per source.
 
@@ -78,9 +80,11 @@ def place_destinations(
     Args:
         boundary: the boundary edges, length E; in each block sorted by source.
         block: int32[E]; at most `slots` destinations per block.
-        slots: all aggregators of the switch; fewer than 8 use as many banks.
+        slots: all aggregators of the switch of `lanes`; fewer than there are use as many banks.
         count: int64[E], how many rows the source of each edge stands for; None: one each.
         banks: of the switch, one of BANKS_OF_SWITCHES: slots that a pass can add to.
+        lanes: of the widest frame. A slot of more than BANK_LANES takes several banks side by
+            side, and has the number of the first one.
 
     Returns:
         The bank and slot of each destination of each block.
@@ -90,17 +94,19 @@ def place_destinations(
     indptr, edges = sort_by_key(row, len(row_block))
     del row
     fan_in = np.diff(indptr)
-    per_bank = slots_per_bank(slots)
+    wide = banks_of_slot(lanes)
+    apart = banks // wide
+    per_bank = slots_per_bank(slots * wide)
     chosen, place, passes = _choose_banks(
         np.lexsort((-fan_in, row_block)),
         row_block,
         indptr,
         packet[edges],
         len(packet_block),
-        min(banks, slots),
+        min(apart, slots),
         per_bank * (BANKS // banks),
     )
-    bank = (chosen + banks * (place // per_bank)).astype(np.int8)
+    bank = (wide * (chosen + apart * (place // per_bank))).astype(np.int8)
     starts = indptr[:-1]
     return Placement(
         block=row_block,

@@ -213,7 +213,12 @@ class _Leaf:
         block = sums.block[row].astype(np.int32)
         self._count = sums.count[mine]
         self._placement = place_destinations(
-            edges, block, plan.manifest.slots, self._count, banks=banks
+            edges,
+            block,
+            plan.manifest.room,
+            self._count,
+            banks=banks,
+            lanes=plan.manifest.lanes,
         )
         # The rows of a placement are sorted like those of the plan.
         self._row = np.unique(row)
@@ -311,7 +316,14 @@ def _spine(
         destination_worker=leaf_of[sums.worker[row]].astype(np.uint8),
     )
     block = sums.block[row].astype(np.int32)
-    placement = place_destinations(edges, block, plan.manifest.slots, ups.count[mine], banks=banks)
+    placement = place_destinations(
+        edges,
+        block,
+        plan.manifest.room,
+        ups.count[mine],
+        banks=banks,
+        lanes=plan.manifest.lanes,
+    )
     # Partial sums of workers end at their leaf. Of vertices, any may be fetched.
     plain = np.flatnonzero(plan.switch.source_vertex < FIRST_RESERVED_ID)
     partial, first = np.unique(ids[mine], return_index=True)

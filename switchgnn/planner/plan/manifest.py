@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, replace
 
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.lanes import LANES, banks_of_slot
 from switchgnn.records import RecordError, make_record, parse_json
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 4
+PLAN_VERSION = 5
 # The block strategy whose plans are for a switch with a pool of slots.
 STRAWMAN = "strawman"
 
@@ -112,9 +113,10 @@ class Manifest:
         format: PLAN_FORMAT.
         version: PLAN_VERSION.
         workers: their number.
-        slots: the aggregators that a block may use, or that the strawman hands out.
+        slots: the aggregators of 32 numbers that a block may use, or that the strawman hands out.
         banks: 8.
         slots_per_bank: the size of a bank that the plan needs.
+        lanes: numbers of the widest frame; a slot of more than 32 takes several banks.
         blocks: their number over all directions, B.
         directions: what the plan sums, by the values of Direction: `forward`, and perhaps
             `backward`. Two directions with the same edges share their blocks.
@@ -134,6 +136,7 @@ class Manifest:
     slots: int
     banks: int
     slots_per_bank: int
+    lanes: int
     blocks: int
     directions: dict[str, DirectionRecord]
     max_fan_in: int
@@ -148,6 +151,11 @@ class Manifest:
     def strawman(self) -> bool:
         """Whether destinations compete for `slots`, in place of each having one."""
         return self.strategy.blocks == STRAWMAN
+
+    @property
+    def room(self) -> int:
+        """How many sums have a slot at once."""
+        return self.slots // banks_of_slot(self.lanes)
 
     def direction(self, direction: Direction) -> DirectionRecord:
         """Return the blocks of a direction, and what they cost.
@@ -221,4 +229,6 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
     if manifest.digest != manifest_digest(manifest):
         raise PlannerError(f"{where} was changed after it was written; plan again")
     _check_printable(manifest, where)
+    if manifest.lanes not in LANES:
+        raise PlannerError(f"{where} has frames of {manifest.lanes} numbers; plan again")
     return manifest
