@@ -9,6 +9,7 @@ import numpy as np
 from switchgnn.controller.controls.default import decode_default, encode_default
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.planner.lanes import LANES
 
 ACTION = "set_session"
 
@@ -23,6 +24,7 @@ class SessionEntry:
         members: one bit for each worker of the plan.
         magnitude_limit: the largest magnitude, as the bits of a float32, that a worker may
             report.
+        width: of the slots, and of the widest frames: 8 << width numbers.
         any_turn: 1 where the switch may have forgotten whose turn it is, or never hears of it.
     """
 
@@ -30,6 +32,7 @@ class SessionEntry:
     plan: int
     members: int
     magnitude_limit: int
+    width: int = 0
     any_turn: int = 0
 
     @property
@@ -76,6 +79,7 @@ class Session:
             plan.number,
             sum(plan.members),
             int(limit.view(np.uint32)),
+            LANES.index(plan.manifest.lanes),
             any_turn=int(not plan.hears_barriers),
         )
 

@@ -92,9 +92,7 @@ class BlockExchange:
             ExchangeTimeoutError: nothing arrived for ``Pace.patience`` seconds.
         """
         place = (round_number, schedule.block_id, fragment)
-        sender = FeatureSender(
-            self._endpoint, schedule.frames.fill(round_number, fragment, lanes)
-        )
+        sender = FeatureSender(self._endpoint, schedule.frames.fill(round_number, fragment, lanes))
         receiver = self._receiver(
             self._endpoint,
             schedule,

@@ -14,7 +14,9 @@ from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.plan.plan import WorkerPart
 
 
-def expected_traffic(part: WorkerPart, blocks: range, width: int, group_size: int, *, lanes: int) -> Traffic:
+def expected_traffic(
+    part: WorkerPart, blocks: range, width: int, group_size: int, *, lanes: int
+) -> Traffic:
     """Count the frames of one exchange, from the plan alone.
 
     Up: the features and partial sums, and one DONE per barrier. Down: the sums, one ACK per group

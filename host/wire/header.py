@@ -215,21 +215,17 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
     src, dst, block, count, flags, extension, fragment, group, number, checksum = (
         HEADER.unpack_from(frame, HEADER_AT)
     )
-    if extension >> 4 != VERSION or flags & 0xF not in _BODY_BYTES:
-        return None
-    body = _BODY_BYTES[flags & 0xF]
-    if body is None:
-        body = payload_bytes(fragment)
-        if not body:
-            return None
+    kind = flags & 0xF
+    body = payload_bytes(fragment) if kind in _WITH_LANES else _BODY_BYTES.get(kind, 0)
+    known = kind in _BODY_BYTES or (kind in _WITH_LANES and body)
     end = BODY_AT + body
-    if len(frame) < end:
+    if extension >> 4 != VERSION or not known or len(frame) < end:
         return None
     checked = zlib.crc32(frame[HEADER_AT : HEADER_AT + CHECKED_BYTES])
     if zlib.crc32(frame[BODY_AT:end], checked) != checksum:
         return None
     return Header(
-        kind=_KINDS[flags & 0xF],
+        kind=_KINDS[kind],
         src_id=src,
         dst_id=dst,
         block_id=block,
@@ -248,10 +244,9 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
 
 
 _KINDS = {int(kind): kind for kind in Kind}
-# None: as the word of the fragment says.
-_BODY_BYTES: dict[int, int | None] = {
-    int(Kind.FEATURE): None,
-    int(Kind.SUM): None,
+# As long as the word of the fragment says.
+_WITH_LANES = (int(Kind.FEATURE), int(Kind.SUM))
+_BODY_BYTES = {
     int(Kind.DONE): BARRIER.size,
     int(Kind.ADVANCE): BARRIER.size,
     int(Kind.WAITING): BARRIER.size + WAITING.size,

@@ -114,27 +114,10 @@ def build_plan(
         PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
     """
     _check_arguments(graph, slots, program, seed)
-    if banks not in BANKS_OF_SWITCHES:
-        known = ", ".join(map(str, BANKS_OF_SWITCHES))
-        raise PlannerError(f"a switch with {banks} banks cannot be planned for; known: {known}")
+    _check_switch(slots, banks, lanes, strawman=blocks == STRAWMAN)
     wide = banks_of_slot(lanes)
-    if lanes not in LANES or wide > banks:
-        known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
-        raise PlannerError(
-            f"frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
-            f"possible: {known}"
-        )
-    if wide > slots:
-        raise PlannerError(
-            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}: give at "
-            f"least {wide}"
-        )
     if not 0 <= weight < math.inf:
         raise PlannerError(f"the weight of a contribution must be a number from 0, not {weight}")
-    if blocks == STRAWMAN and wide > 1:
-        raise PlannerError(
-            f"the strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}"
-        )
     if blocks == STRAWMAN and send != _MULTICAST:
         raise PlannerError(
             f"the strawman's switch passes features on as they are: its workers send {_MULTICAST}, "
@@ -156,7 +139,7 @@ def build_plan(
     room = most_destinations(sets) if blocks == STRAWMAN else slots // wide
 
     tell("form blocks")
-    block = [make_blocks(each.boundary, slots if blocks == STRAWMAN else room, seed) for each in sets]
+    block = [make_blocks(each.boundary, slots // wide, seed) for each in sets]
     for each, numbers in zip(sets, block, strict=True):
         check_blocks(blocks, each.boundary, numbers, room)
 
@@ -251,3 +234,26 @@ def _check_arguments(graph: Graph, slots: int, program: str, seed: int) -> None:
         raise PlannerError(f"the digest of the P4 program must be lower-case hex, not {program!r}")
     if seed < 0:
         raise PlannerError(f"the seed must not be negative, but it is {seed}")
+
+
+def _check_switch(slots: int, banks: int, lanes: int, *, strawman: bool) -> None:
+    """Refuse a switch that cannot be planned for, or frames that are too wide for it."""
+    if banks not in BANKS_OF_SWITCHES:
+        known = ", ".join(map(str, BANKS_OF_SWITCHES))
+        raise PlannerError(f"a switch with {banks} banks cannot be planned for; known: {known}")
+    wide = banks_of_slot(lanes)
+    if lanes not in LANES or wide > banks:
+        known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
+        raise PlannerError(
+            f"frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
+            f"possible: {known}"
+        )
+    if wide > slots:
+        raise PlannerError(
+            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}: give at "
+            f"least {wide}"
+        )
+    if strawman and wide > 1:
+        raise PlannerError(
+            f"the strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}"
+        )
