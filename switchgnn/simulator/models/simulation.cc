@@ -74,7 +74,8 @@ Simulation::AddWorkers()
                                            options_.together);
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
-        hosts_.push_back(std::make_unique<Worker>(*schedule_, worker, options_.pace));
+        hosts_.push_back(
+            std::make_unique<Worker>(*schedule_, worker, options_.pace, options_.opening));
     }
 }
 

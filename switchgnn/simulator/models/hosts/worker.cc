@@ -11,10 +11,14 @@ namespace
 constexpr uint32_t kMostTold = std::numeric_limits<uint16_t>::max();
 } // namespace
 
-Worker::Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace)
+Worker::Worker(const Schedule& schedule,
+               uint32_t worker,
+               const PaceOptions& pace,
+               bool opening)
     : Host(worker, pace),
       schedule_(schedule),
-      left_(schedule.RowsOf(worker))
+      left_(schedule.RowsOf(worker)),
+      opening_(opening)
 {
     if (pace.losses)
     {
@@ -25,6 +29,11 @@ Worker::Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pac
 void
 Worker::Start(Picoseconds now)
 {
+    if (!opening_)
+    {
+        Advance(now);
+        return;
+    }
     up_->Send({.kind = Kind::DONE, .worker = static_cast<uint16_t>(worker_)}, now);
 }
 

@@ -160,6 +160,7 @@ void
 AddingSwitch::Advance(Picoseconds now)
 {
     adder_.CheckComplete();
+    ++adder_.tally.barriers;
     if (left_sums_)
     {
         left_sums_->Clear();
