@@ -9,7 +9,7 @@ from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.profiles import ProfileError, known_profiles
 from switchgnn.simulator import SimulatorError
 
-from .test_by_hand import ACK, DELAY, FEATURE, OPENING, THERE
+from .test_by_hand import ACK, DELAY, FEATURE, OPENING
 from .test_command import as_json, simulate
 
 KARATE = ("--graph", "karate", "--workers", 4, "--memory", "2kB")
