@@ -74,6 +74,7 @@ class SimulationRun:
         features_down: frames of copies, or of features that found no slot, that it received.
         feature_bytes_down: of these frames.
         sums_down: sums that it received.
+        sum_bytes_down: of their frames.
         notices: that it sent.
         barriers: at which all workers waited for each other.
         sums: that left the switch.
@@ -111,6 +112,7 @@ class SimulationRun:
     features_down: tuple[int, ...]
     feature_bytes_down: tuple[int, ...]
     sums_down: tuple[int, ...]
+    sum_bytes_down: tuple[int, ...]
     notices: tuple[int, ...]
     barriers: int
     sums: int
@@ -180,6 +182,7 @@ def run_simulation(
             "blocks": setup.blocks,
             "fragments": setup.fragments,
             "together": setup.together,
+            "fragment_bytes": ",".join(map(str, setup.fragment_bytes)),
             "opening": int(opening),
             "host_based": int(setup.host_based),
             "pools": ",".join(map(str, setup.pools)),

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+from switchgnn.host.wire.header import LANES
 from switchgnn.p4src import load_program, load_strawman
+from switchgnn.planner.lanes import banks_of_slot, frame_bytes
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Situation, slot_bytes
@@ -25,21 +26,46 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
     Args:
         options: the switch, and the network around it.
         workers: their number.
-        slots: of the switch.
+        slots: of the switch, as `options.slots` counts them.
 
     Returns:
-        The situation for a preset.
+        The situation for a preset, with the slots and banks that frames of that width leave.
+
+    Raises:
+        SimulatorError: the switch has too few banks for a slot.
     """
+    lanes = options.lanes or LANES
+    # As a bank of the planner: all banks that hold a slot, which a pass adds to together.
+    banks = options.switch.banks // banks_of_slot(lanes)
+    if not banks:
+        raise SimulatorError(
+            f"A slot of {lanes} numbers takes {banks_of_slot(lanes)} banks, but the switch "
+            f"{options.switch.name} has {options.switch.banks}: give fewer --lanes."
+        )
+    if options.slot_features is None:
+        slots //= banks_of_slot(lanes)
     if options.switch == UNLIMITED:
-        return Situation(workers, slots)
+        return Situation(workers, slots, banks=banks)
     return Situation(
         workers,
         slots,
-        link_rate=options.network.bandwidth * _MEGA / (_BITS * FEATURE_FRAME_BYTES),
+        link_rate=options.network.bandwidth * _MEGA / (_BITS * frame_bytes(lanes)),
         recirculation_rate=options.network.recirculation_rate,
-        banks=options.switch.banks,
+        banks=banks,
         within=True,
     )
+
+
+def plan_lanes(plan: Plan, options: SimulateOptions) -> int:
+    """Return how many numbers the frames of a plan carry: those it was made for."""
+    own: int = getattr(plan.manifest, "lanes", LANES)
+    return options.lanes or own
+
+
+def bytes_of_slot(lanes: int, slot_features: int | None) -> int:
+    """Return the memory of a slot: whole banks, or a whole feature's numbers."""
+    size = slot_bytes(slot_features)
+    return size * banks_of_slot(lanes) if slot_features is None else size
 
 
 def check_links(options: SimulateOptions, workers: int) -> None:
@@ -79,7 +105,7 @@ def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:
     if not _limited(options):
         return None
     _check_banks(plan, options)
-    size = slot_bytes(options.slot_features)
+    size = bytes_of_slot(plan_lanes(plan, options), options.slot_features)
     if options.slots is None and switch.slot_bytes is not None:
         room = switch.slot_bytes // size
         if manifest.slots > room:

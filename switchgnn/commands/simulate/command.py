@@ -18,6 +18,7 @@ from switchgnn.host.wire.header import WIDEST
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
+from switchgnn.planner.lanes import parse_lanes
 from switchgnn.planner.presets import slots_of_memory
 from switchgnn.profiles import UNLIMITED, find_profile
 from switchgnn.simulator import (
@@ -132,6 +133,15 @@ def simulate(
         ),
     ] = None,
     strategies: StrategyOptions,
+    lanes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|N",
+            rich_help_panel=PLAN,
+            show_default="32, or the plan's",
+            help="Numbers per frame: 8, 16, 32, 64, 128 or 256; auto: the fewest bytes.",
+        ),
+    ] = None,
     bin_size: Annotated[
         int | None,
         typer.Option(
@@ -306,6 +316,7 @@ def simulate(
         slot_features=slot_features,
         asked=strategies.asked(),
         bin_size=bin_size,
+        lanes=None if lanes is None else parse_lanes(lanes, [features]),
         check=check,
         mtu=parse_mtu(mtu),
         switch=profile,

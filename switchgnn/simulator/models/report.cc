@@ -117,6 +117,9 @@ Simulation::ReportWorkers(std::ostream& out) const
         return link->Sent(Kind::FEATURE).bytes;
     });
     List(out, "sums_down", down_, [](const Links& link) { return link->Sent(Kind::SUM).frames; });
+    List(out, "sum_bytes_down", down_, [](const Links& link) {
+        return link->Sent(Kind::SUM).bytes;
+    });
     List(out, "notices", up_, [](const Links& link) { return link->Sent(Kind::NOTICE).frames; });
 }
 

@@ -71,7 +71,8 @@ Simulation::AddWorkers()
     schedule_ = std::make_unique<Schedule>(arrays_,
                                            options_.blocks,
                                            options_.fragments,
-                                           options_.together);
+                                           options_.together,
+                                           options_.fragment_bytes);
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
         hosts_.push_back(

@@ -142,6 +142,7 @@ Worker::SendNext(Picoseconds now)
     Packet packet{.kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
     packet.count = schedule_.CountOf(first_ + sent_);
     packet.id = static_cast<uint32_t>(first_ + sent_);
+    packet.bytes = schedule_.BytesOf(packet.id, fragment_);
     packet.group = static_cast<uint32_t>(sent_ / pace_.group);
     ++sent_;
     packet.echo = sent_ % pace_.group == 0 || sent_ == size_;
