@@ -35,6 +35,10 @@ class PlanManifest(Protocol):
         """Slots of each bank that the plan may use."""
 
     @property
+    def lanes(self) -> int:
+        """Numbers of the widest frame."""
+
+    @property
     def max_fan_in(self) -> int:
         """The most remote neighbours that any vertex sums."""
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.transport import WorkerEnd, traffic_since
 from switchgnn.host.wire.faults import FaultCounts, injected_faults
-from switchgnn.host.wire.header import PROTOCOL
-from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
+from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 
@@ -82,10 +82,11 @@ def open_in_network(
         TransportError: the worker was not given a plan.
         PlanError: the plan cannot be read.
         PlanMismatchError: the plan is for the other kind of switch.
-        LinkError: the link cannot be opened.
+        LinkError: the link cannot be opened, or the plan's frames are too long for it.
     """
     plan = end.plan_folder()
     manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
+    check_packets_fit(end.link, feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES)
     with end.open_link(PROTOCOL) as link:
         exchange = kind(
             manifest,

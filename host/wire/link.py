@@ -341,7 +341,7 @@ def check_packets_fit(description: str, packet_bytes: int) -> None:
         raise LinkError(
             f"The interface {interface} has an MTU of {mtu} bytes, and packets of {packet_bytes} "
             f"are to be sent: ip link set {interface} mtu {packet_bytes}, on all interfaces on "
-            f"their way, or --mtu {mtu}."
+            f"their way, or shorter packets: --mtu {mtu} between hosts, less --lanes to the switch."
         )
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans with strategies that a preset chose, or that were asked for by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from switchgnn.planner.build import Progress, build_plan
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.lanes import BANK_LANES, lanes_for
 from switchgnn.planner.partition.given import load_assignment
+from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import (
@@ -56,6 +58,8 @@ class Asked:
         send: a key of SEND_STRATEGIES, or None for the preset's.
         order: a key of ORDER_STRATEGIES, or None for the preset's.
         assignment: a file for load_assignment in place of any partition, or None.
+        lanes: numbers of the widest frame, one of LANES; None: what the widths of the features
+            need.
     """
 
     preset: str = PAPER
@@ -64,6 +68,7 @@ class Asked:
     send: str | None = None
     order: str | None = None
     assignment: Path | None = None
+    lanes: int | None = None
 
     def checked(self) -> "Asked":
         """Return the same, if all its names are known.
@@ -80,6 +85,15 @@ class Asked:
                 f"{self.partition}; give one of them"
             )
         return self
+
+    def lanes_for(self, widths: Sequence[int], banks: int = BANKS) -> int:
+        """Return the numbers of the widest frame.
+
+        Args:
+            widths: numbers of a feature in each exchange.
+            banks: of the switch.
+        """
+        return self.lanes or min(lanes_for(widths), BANK_LANES * banks)
 
     def load_assignment(self) -> NDArray[np.int64] | None:
         """Return the assignment that the file holds, or None without one."""

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 LANES = (8, 16, 32, 64, 128, 256)
 # The lanes of one slot of a bank. A wider fragment takes slots of several banks.
 BANK_LANES = 32
+# Numbers of a feature, where nobody knows which model will be trained.
+USUAL_WIDTH = 64
 # Of a frame on the wire, before its numbers (`BODY_AT` of host/wire/header.py).
 _HEADERS_BYTES = 60
 _NUMBER_BYTES = 4

@@ -14,6 +14,7 @@ from switchgnn.full_disk import why_not_written
 from switchgnn.p4src import load_program
 from switchgnn.planner.arrays.folder_swap import replacing
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_manifest, write_plan
 from switchgnn.planner.presets import PAPER, Situation
@@ -120,7 +121,12 @@ def write_job(
     asked = asked or Asked(PAPER)
     program = load_program()
     leaf_spine = even_leaf_spine(workers, leaves, spines) if leaves else None
-    situation = Situation(workers, slots or program.slots, leaf_spine=leaf_spine)
+    situation = Situation(
+        workers,
+        slots or program.slots,
+        leaf_spine=leaf_spine,
+        lanes=asked.lanes_for([USUAL_WIDTH]),
+    )
     plan = build_chosen(
         dataset.graph,
         choose_asked(asked, dataset.graph, situation),

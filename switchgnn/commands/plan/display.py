@@ -56,6 +56,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "features": report.features,
         "fragments": report.frames.fragments,
         "frame_bytes": report.frames.size,
+        "lanes": manifest.lanes,
         "traffic_fraction": plan.traffic_fraction,
         "packets_up": plan.up.packets,
         "packets_down": plan.down.packets,
@@ -111,9 +112,9 @@ def facts(report: PlanReport) -> str:
         (
             f"{graph.name}: {graph.vertices:,} vertices, {graph.edges:,} directed edges; "
             f"{manifest.workers} workers ({manifest.partition.method})",
-            f"{manifest.slots:,} slots ({memory}): one fragment of 32 numbers at "
-            "a time uses them, so their",
-            f"number does not depend on the width; {report.features:,} features are "
+            f"{manifest.slots:,} slots of 32 numbers ({memory}): one fragment of up to "
+            f"{manifest.lanes} numbers at",
+            f"a time uses them, for {manifest.room:,} sums; {report.features:,} features are "
             f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
             *(line for why in report.made.choice.because.values() for line in wrap(why, _COLUMNS)),
         )

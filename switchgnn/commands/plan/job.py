@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import (
     BARRIER_FRAME_BYTES,
-    FEATURE_FRAME_BYTES,
-    LANES,
-    fragments_of,
+    feature_frame_bytes,
 )
 from switchgnn.machine.memory import PeakMemory
 from switchgnn.p4src import load_program
@@ -31,9 +29,11 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis import metis_time
 from switchgnn.planner.partition.workers import partition_workers
+from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Choice, Situation, choose
@@ -155,7 +155,7 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     tell(f"load {options.graph}")
     graph = load_graph(options.graph)
     program = load_program()
-    situation = _situation(options, program.slots)
+    situation = _situation(options, program.slots, _width(options, graph))
     choice = choose_asked(options.asked, graph, situation)
     assignment = options.asked.load_assignment()
     allowed = options.table_memory
@@ -200,19 +200,22 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     )
 
 
-def _situation(options: PlanOptions, slots: int) -> Situation:
+def _situation(options: PlanOptions, slots: int, width: int) -> Situation:
     """Return what was asked for, and what the switch has where nothing was."""
+    banks = options.switch.banks if options.switch else BANKS
+    lanes = options.asked.lanes_for([width], banks)
     asked = Situation(
         workers=options.workers,
         slots=options.slots or slots,
         link_rate=options.link_rate,
         recirculation_rate=options.recirculation_rate,
         leaf_spine=options.leaf_spine,
+        lanes=lanes,
     )
     switch = options.switch
     if switch is None:
         return asked
-    link_rate = switch.frames_per_second(FEATURE_FRAME_BYTES)
+    link_rate = switch.frames_per_second(feature_frame_bytes(lanes))
     return replace(
         asked,
         slots=options.slots or switch.slots or slots,
@@ -220,9 +223,15 @@ def _situation(options: PlanOptions, slots: int) -> Situation:
         recirculation_rate=switch.passes_per_second
         if asked.recirculation_rate is None
         else asked.recirculation_rate,
-        banks=switch.banks,
+        banks=banks,
         within=True,
     )
+
+
+def _width(options: PlanOptions, graph: Graph) -> int:
+    """Return the numbers of a feature: as asked for, or the graph's."""
+    own = BANK_LANES if graph.features is None else graph.features.shape[1]
+    return options.features or own
 
 
 def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
@@ -232,9 +241,9 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
         made: the plan.
         tell: called with a few words at the start of each step.
     """
-    own = made.graph.features.shape[1] if made.graph.features is not None else LANES
-    features = made.options.features or own
-    frames = Frames(FEATURE_FRAME_BYTES, fragments_of(features))
+    features = _width(made.options, made.graph)
+    widths = fragment_lanes(features, made.plan.manifest.lanes)
+    frames = Frames(feature_frame_bytes(widths[0]), len(widths), feature_frame_bytes(widths[-1]))
     boundary = boundary_edges(made.graph, made.plan.assignment)
     directions = _report(made.graph, made.plan, boundary, frames, tell)
     leaf_spine = None

@@ -21,7 +21,7 @@ def print_report(console: Console, report: RunReport) -> None:
         f"{report.graph}: {report.vertices:,} vertices, {report.edges:,} directed edges, "
         f"{report.boundary_vertices:,} boundary vertices; {report.workers} workers, "
         f"{report.blocks} block{'s' if report.blocks != 1 else ''} of at most "
-        f"{report.slots:,} slots; "
+        f"{report.slots:,} slots, frames of up to {report.lanes} numbers; "
         f"{report.rounds} rounds of {report.features} features",
         soft_wrap=True,
     )

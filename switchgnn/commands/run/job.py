@@ -175,7 +175,12 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
     program = load_program()
     graph = load_graph(options.graph)
     features = _features(graph, options)
-    situation = Situation(options.workers, options.slots, leaf_spine=options.leaf_spine)
+    situation = Situation(
+        options.workers,
+        options.slots,
+        leaf_spine=options.leaf_spine,
+        lanes=options.asked.lanes_for([features.shape[1]]),
+    )
     strategies = choose_asked(options.asked, graph, situation)
     plan = build_chosen(
         graph,

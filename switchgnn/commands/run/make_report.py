@@ -17,13 +17,14 @@ from switchgnn.commands.shared.leaf_spine_report import (
     report_leaf_spine,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome
-from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, fragments_of
+from switchgnn.host.wire.header import feature_frame_bytes
 from switchgnn.host.wire.native.library import hosts_run_as
 from switchgnn.p4src import Program
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
@@ -126,6 +127,7 @@ def make_report(
         rounds=options.rounds,
         blocks=len(forward.block_numbers),
         slots=options.slots,
+        lanes=prepared.manifest.lanes,
         strategy=options.asked.preset,
         why=tuple(prepared.strategies.because.values()),
         **strategy_names(prepared.manifest),
@@ -160,7 +162,8 @@ def _report_workers(
     options: RunOptions, prepared: Prepared, measured: Measured
 ) -> tuple[WorkerReport, ...]:
     prediction = prepared.manifest.direction(Direction.FORWARD).prediction
-    frames = options.rounds * fragments_of(prepared.features.shape[1])
+    widths = fragment_lanes(prepared.features.shape[1], prepared.manifest.lanes)
+    weight = options.rounds * sum(map(feature_frame_bytes, widths))
     return tuple(
         WorkerReport(
             worker=worker,
@@ -168,8 +171,8 @@ def _report_workers(
             sums_received=outcome.tally["sums_received"],
             bytes_up=wire.up,
             bytes_down=wire.down,
-            host_bytes_up=host_up * frames * FEATURE_FRAME_BYTES,
-            host_bytes_down=host_down * frames * FEATURE_FRAME_BYTES,
+            host_bytes_up=host_up * weight,
+            host_bytes_down=host_down * weight,
             seconds=outcome.seconds,
             releases=releases,
             tally=outcome.tally,

@@ -51,7 +51,8 @@ class RunReport:
         vertices, edges, boundary_vertices: the size of the graph and of its boundary.
         features: the width of a feature.
         rounds, blocks: their numbers.
-        slots: the aggregators that a block may use.
+        slots: the aggregators of 32 numbers that a block may use.
+        lanes: numbers of the widest frame.
         strategy, why: the preset that chose the strategies, and its reasons.
         partition, block_strategy, send, order: the strategies, as in the plan's manifest.
         weight: the cost of a contribution in the send strategy, in packets.
@@ -94,6 +95,7 @@ class RunReport:
     rounds: int
     blocks: int
     slots: int
+    lanes: int
     strategy: str
     why: tuple[str, ...]
     partition: str

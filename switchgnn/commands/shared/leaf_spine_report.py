@@ -7,9 +7,10 @@ from dataclasses import astuple, dataclass
 from typing import NamedTuple
 
 from switchgnn.controller import Counters, Outcome
-from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES, fragments_of
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, feature_frame_bytes
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.partition.leaf_crossings import crossing_copies
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
@@ -97,22 +98,23 @@ def report_leaf_spine(
         planned_partial_sums=planned.partial_sums,
         bytes_up=cables.up if cables else None,
         bytes_down=cables.down if cables else None,
-        planned_bytes_up=planned.partial_sums * FEATURE_FRAME_BYTES + planned.barrier_bytes,
-        planned_bytes_down=planned.sums * FEATURE_FRAME_BYTES + planned.barrier_bytes,
-        single_bytes_up=planned.single_up * FEATURE_FRAME_BYTES,
-        single_bytes_down=planned.single_down * FEATURE_FRAME_BYTES,
-        host_bytes_up=planned.copies * FEATURE_FRAME_BYTES,
-        host_bytes_down=planned.copies * FEATURE_FRAME_BYTES,
+        planned_bytes_up=planned.partial_sum_bytes + planned.barrier_bytes,
+        planned_bytes_down=planned.sum_bytes + planned.barrier_bytes,
+        single_bytes_up=planned.single_up,
+        single_bytes_down=planned.single_down,
+        host_bytes_up=planned.copies,
+        host_bytes_down=planned.copies,
         faults_injected=faults_injected,
     )
 
 
 @dataclass(frozen=True)
 class _Planned:
-    """Packets, but for the barriers."""
+    """Bytes, and the number of partial sums."""
 
     partial_sums: int = 0
-    sums: int = 0
+    partial_sum_bytes: int = 0
+    sum_bytes: int = 0
     barrier_bytes: int = 0
     single_up: int = 0
     single_down: int = 0
@@ -128,17 +130,19 @@ def _planned(
     forward = exchanges.direction is Direction.FORWARD
     record = manifest.direction(exchanges.direction)
     said = predict_leaf_spine(parts, record)
-    fragments = fragments_of(exchanges.width)
-    frames = exchanges.times * fragments
+    widths = fragment_lanes(exchanges.width, manifest.lanes)
+    fragments = len(widths)
+    weight = exchanges.times * sum(map(feature_frame_bytes, widths))
     meetings = exchanges.times * (1 + len(record.block_numbers) * fragments)
     return _Planned(
-        partial_sums=sum(map(sum, said.partial_sums)) * frames,
-        sums=sum(map(sum, said.sums)) * frames,
+        partial_sums=sum(map(sum, said.partial_sums)) * exchanges.times * fragments,
+        partial_sum_bytes=sum(map(sum, said.partial_sums)) * weight,
+        sum_bytes=sum(map(sum, said.sums)) * weight,
         barrier_bytes=meetings * parts.leaf_spine.leaves * BARRIER_FRAME_BYTES,
-        single_up=sum(record.prediction.packets_up) * frames,
-        single_down=sum(record.prediction.packets_down) * frames,
+        single_up=sum(record.prediction.packets_up) * weight,
+        single_down=sum(record.prediction.packets_down) * weight,
         copies=crossing_copies(boundary if forward else boundary.transposed(), parts.leaf_spine)
-        * frames,
+        * weight,
     )
 
 

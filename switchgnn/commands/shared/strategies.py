@@ -11,10 +11,13 @@ import typer
 
 from switchgnn.options.panels import PLAN
 from switchgnn.planner.chosen import KNOWN, Asked
+from switchgnn.planner.lanes import LANES
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER, PRESETS
 
+# The word for the width that the features need.
+AUTO = "auto"
 _INSTEAD = "In place of the strategy's choice."
 
 
@@ -108,6 +111,14 @@ class StrategyOptions:
             help="In place of a partition: the worker of each vertex, by line.",
         ),
     ] = None
+    lanes: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|N",
+            rich_help_panel=PLAN,
+            help="Numbers of the widest frame: 8, 16, 32, 64, 128 or 256; auto: the fewest bytes.",
+        ),
+    ] = AUTO
 
     def asked(self, preset: str = PAPER, leaf_spine: LeafSpine | None = None) -> Asked:
         """Return what is asked for.
@@ -125,5 +136,23 @@ class StrategyOptions:
         """
         partition = partition_for_leaf_spine(self.partition, leaf_spine)
         return Asked(
-            preset, partition, self.blocks, self.send, self.order, self.assignment
+            preset,
+            partition,
+            self.blocks,
+            self.send,
+            self.order,
+            self.assignment,
+            lanes=_parse_lanes(self.lanes),
         ).checked()
+
+
+def _parse_lanes(text: str) -> int | None:
+    """Return the numbers of the widest frame; None for `auto`."""
+    if text == AUTO:
+        return None
+    if text not in map(str, LANES):
+        raise typer.BadParameter(
+            f"frames carry {', '.join(map(str, LANES))} numbers, or auto, not {text}",
+            param_hint="--lanes",
+        )
+    return int(text)

@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.commands.train.job import TrainJob
+from switchgnn.host.registry import SwitchProgram
 from switchgnn.planner.chosen import build_chosen, choose_asked
+from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.presets import PAPER
+from switchgnn.planner.presets import PAPER, Situation
 from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.layers.models import exchanged_widths
 from switchgnn.training.partition_files import write_partitions
 
 
@@ -55,11 +58,12 @@ def prepare_training(
     Raises:
         SwitchGNNError: no plan for these options, or a file cannot be written.
     """
-    strategies = _strategies(job, data)
+    situation = _situation(job, data)
+    strategies = _strategies(job, data, situation)
     plan = build_chosen(
         data.graph,
         strategies,
-        job.situation,
+        situation,
         program=job.program.digest,
         seed=job.task.training.options.seed,
         directions="both",
@@ -75,15 +79,28 @@ def prepare_training(
     return Prepared(strategies, plan.manifest, plan.assignment, parts)
 
 
-def _strategies(job: TrainJob, data: Dataset) -> Strategies:
+def _situation(job: TrainJob, data: Dataset) -> Situation:
+    """Return the facts by which strategies are chosen, with the width of the frames."""
+    training = job.task.training
+    widths = exchanged_widths(
+        training.model,
+        data.features.shape[1],
+        data.classes,
+        kept=training.options.precompute and not training.options.input_dropout,
+    )
+    banks = 1 if job.transport.program is SwitchProgram.STRAWMAN else BANKS
+    return replace(job.situation, lanes=job.asked.lanes_for(widths, banks))
+
+
+def _strategies(job: TrainJob, data: Dataset, situation: Situation) -> Strategies:
     """Return the strategies of the plan: all that were asked for, or only the partition."""
     asked, transport = job.asked, job.transport
     if transport.partition is not None and asked.partition is None and asked.assignment is None:
         asked = replace(asked, partition=transport.partition)
-    chosen = choose_asked(asked, data.graph, job.situation)
+    chosen = choose_asked(asked, data.graph, situation)
     if transport.strategies is None:
         return chosen
-    plain = choose_strategies(PAPER, data.graph, job.situation)
+    plain = choose_strategies(PAPER, data.graph, situation)
     return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
 
 

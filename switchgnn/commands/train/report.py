@@ -26,6 +26,7 @@ class TrainReport:
         strategy, why: the preset that was asked for, and the reasons of its choices.
         partition, block_strategy, send, order: the strategies, as in the plan's manifest; None
             for those that the transport does not use.
+        lanes: numbers of the widest frame; None for transports without a plan.
         weight: the cost of a contribution in the send strategy, in packets.
         epochs: worker 0's report of each epoch.
         losses: the loss of each epoch.
@@ -69,6 +70,7 @@ class TrainReport:
     send: str | None
     weight: float | None
     order: str | None
+    lanes: int | None
     epochs: list[dict[str, Any]]
     losses: list[float]
     train_accuracy: float | None

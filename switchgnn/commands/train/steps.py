@@ -202,6 +202,7 @@ def _planned(job: TrainJob, prepared: Prepared) -> dict[str, Any]:
         names = _NO_PLAN | {"partition": names["partition"]}
     return {
         **names,
+        "lanes": prepared.manifest.lanes if job.transport.needs_plan else None,
         "strategy": job.asked.preset,
         "why": list(prepared.strategies.because.values()),
     }

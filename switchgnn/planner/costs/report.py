@@ -32,10 +32,18 @@ class Frames:
     Attributes:
         size: bytes of a frame that carries one fragment.
         fragments: frames that carry one feature.
+        last_size: bytes of the frame with the last fragment; None: as the others.
     """
 
     size: int
     fragments: int
+    last_size: int | None = None
+
+    @property
+    def feature_bytes(self) -> int:
+        """Bytes of all frames that carry one feature."""
+        last = self.size if self.last_size is None else self.last_size
+        return self.size * (self.fragments - 1) + last
 
 
 @dataclass(frozen=True)
@@ -229,7 +237,7 @@ def _way(packets: Packets, host: Packets, frames: Frames) -> Way:
 
 
 def _load(packets: NDArray[np.int64], frames: Frames) -> Load:
-    weight = frames.size * frames.fragments
+    weight = frames.feature_bytes
     total, largest, mean = int(packets.sum()), int(packets.max()), float(packets.mean())
     return Load(
         packets=total,

@@ -98,7 +98,7 @@ def report_leaf_spine_direction(
 
 
 def _load(up: int, down: int, frames: Frames) -> LeafSpineLoad:
-    weight = frames.size * frames.fragments
+    weight = frames.feature_bytes
     return LeafSpineLoad(up, down, up * weight, down * weight)
 
 

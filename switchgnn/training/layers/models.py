@@ -5,11 +5,13 @@
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from torch import nn
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 
+from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.layers.own_code import made_by_user
 
@@ -88,6 +90,31 @@ def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module
         dropout=options.dropout,
     )
     return model
+
+
+def exchanged_widths(
+    options: ModelOptions, features: int, classes: int, *, kept: bool
+) -> tuple[int, ...]:
+    """Return the numbers of a row in each exchange of an epoch, forward and backward.
+
+    A layer sums its inputs or the mapped ones, whichever are narrower (`SummedLayer.sums_first`).
+
+    Args:
+        options: which model; of one of the user's own nothing is known.
+        features: the number of inputs per vertex.
+        classes: the number of outputs per vertex.
+        kept: whether sums of the inputs, which do not change, are kept.
+    """
+    if options.own:
+        return (USUAL_WIDTH,)
+    sizes = [features, *[options.hidden] * (options.layers - 1), classes]
+    widths = [min(pair) for pair in pairwise(sizes)][1:]
+    both = [*widths, *widths]
+    if kept:
+        return tuple(both) or (features,)
+    # Inputs need no gradient, so their sums travel once, and mapped rows twice.
+    first = [features] if features <= 2 * sizes[1] else [sizes[1]] * 2
+    return (*first, *both)
 
 
 def _no_model(name: str) -> str:
