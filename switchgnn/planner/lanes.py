@@ -4,10 +4,14 @@
 
 from collections.abc import Sequence
 
+from switchgnn.planner.errors import PlannerError
+
 # The widths that the switch adds, narrowest first.
 LANES = (8, 16, 32, 64, 128, 256)
 # The lanes of one slot of a bank. A wider fragment takes slots of several banks.
 BANK_LANES = 32
+# The word for the width that features need.
+AUTO = "auto"
 # Numbers of a feature, where nobody knows which model will be trained.
 USUAL_WIDTH = 64
 # Of a frame on the wire, before its numbers (`BODY_AT` of host/wire/header.py).
@@ -40,15 +44,38 @@ def lanes_for(widths: Sequence[int]) -> int:
     Returns:
         One of LANES.
     """
-    return min(LANES, key=lambda lanes: sum(_frame_bytes(width, lanes) for width in widths))
+    return min(
+        LANES,
+        key=lambda lanes: sum(
+            frame_bytes(each) for width in widths for each in fragment_lanes(width, lanes)
+        ),
+    )
+
+
+def parse_lanes(text: str, widths: Sequence[int]) -> int:
+    """Return the width of frames that `--lanes` asks for.
+
+    Args:
+        text: one of LANES, or `auto` for what `lanes_for` returns.
+        widths: numbers of a feature in each exchange of the model.
+
+    Raises:
+        PlannerError: neither.
+    """
+    if text == AUTO:
+        return lanes_for(widths)
+    if text not in map(str, LANES):
+        raise PlannerError(
+            f"no frames of {text!r} numbers: give {AUTO}, or one of {', '.join(map(str, LANES))}"
+        )
+    return int(text)
+
+
+def frame_bytes(lanes: int) -> int:
+    """Return the bytes of a frame on the wire that carries that many numbers."""
+    return _HEADERS_BYTES + _NUMBER_BYTES * lanes
 
 
 def banks_of_slot(lanes: int) -> int:
-    """Return how many banks a slot takes, side by side, for frames of that many lanes."""
+    """Return how many banks of the switch a slot of that many numbers takes, at one index each."""
     return max(1, lanes // BANK_LANES)
-
-
-def _frame_bytes(width: int, lanes: int) -> int:
-    """Return the bytes of all frames of a feature."""
-    fragments = fragment_lanes(width, lanes)
-    return _HEADERS_BYTES * len(fragments) + _NUMBER_BYTES * sum(fragments)

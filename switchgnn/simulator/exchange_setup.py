@@ -8,7 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, LANES
+from switchgnn.planner.lanes import frame_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,7 @@ class Setup:
         pools: the slots of each pool of the strawman; none where each sum has its slot.
         together: fragments of a feature that are exchanged together, as a slot holds them all.
         data_frame_bytes: of the longest frame of features or sums that there may be.
+        lanes: numbers in the frames of each fragment of a feature; empty: 32 in all of them.
     """
 
     workers: int
@@ -35,6 +37,12 @@ class Setup:
     pools: tuple[int, ...] = field(default=())
     together: int = 1
     data_frame_bytes: int = FEATURE_FRAME_BYTES
+    lanes: tuple[int, ...] = ()
+
+    @property
+    def fragment_bytes(self) -> tuple[int, ...]:
+        """Return the bytes of the frames of each fragment of a feature, for the switch's sums."""
+        return tuple(map(frame_bytes, self.lanes or (LANES,) * self.fragments_of_feature))
 
     @property
     def fragments_of_feature(self) -> int:

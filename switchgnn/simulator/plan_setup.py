@@ -9,8 +9,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.planner.arrays.rows import indptr_of, rank_in_group
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.lanes import frame_bytes
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
@@ -34,6 +36,7 @@ def plan_setup(
     whole_features: bool = False,
     leaf_spine: LeafSpineOptions | None = None,
     banks: int = BANKS,
+    lanes: tuple[int, ...] = (),
 ) -> Setup:
     """Return what one exchange of a plan takes.
 
@@ -46,6 +49,7 @@ def plan_setup(
             passes of its own tables, as the planner fills them; otherwise those of the plan's one
             switch. None: a star.
         banks: of each switch, one of BANKS_OF_SWITCHES, for which the plan was made.
+        lanes: numbers in the frames of each fragment; empty: 32 in all of them.
 
     Returns:
         The arrays, and the numbers that go with them.
@@ -68,7 +72,8 @@ def plan_setup(
     }
     pools = _pools(manifest.slots, banks) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
-    return Setup(manifest.workers, False, arrays, blocks, rounds, pools, together)
+    longest = max(map(frame_bytes, lanes), default=FEATURE_FRAME_BYTES)
+    return Setup(manifest.workers, False, arrays, blocks, rounds, pools, together, longest, lanes)
 
 
 def _pools(slots: int, banks: int) -> tuple[int, ...]:

@@ -5,18 +5,20 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
-from switchgnn.planner.presets import slot_bytes
 from switchgnn.profiles import UNLIMITED
 from switchgnn.simulator.bins import overlapped_seconds
 from switchgnn.simulator.request import SimulateOptions
 from switchgnn.simulator.simulation import SimulationRun
 from switchgnn.simulator.subject import Subject
+from switchgnn.simulator.within import bytes_of_slot
 
 _BITS = 8
 _MEGA = 1e6
 # Told in another form, or not at all.
-_NOT_TOLD = ("series", "trace", "finished", "inside", "background", "feature_bytes_down")
+_NOT_TOLD = (
+    *("series", "trace", "finished", "inside", "background"),
+    *("feature_bytes_down", "sum_bytes_down"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +75,13 @@ class SimulateReport:
     @property
     def aggregation_bits_per_second(self) -> float:
         """Return the bits of sums that leave for workers, over the time of an exchange."""
-        return self._bits_per_second(self.run.sums * FEATURE_FRAME_BYTES)
+        return self._bits_per_second(sum(self.run.sum_bytes_down))
 
     @property
     def total_bits_per_second(self) -> float:
         """Return the same with features that leave as they came."""
         features = sum(self.run.feature_bytes_down)
-        return self._bits_per_second(self.run.sums * FEATURE_FRAME_BYTES + features)
+        return self._bits_per_second(sum(self.run.sum_bytes_down) + features)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data; docs/simulator.md says what is what."""
@@ -92,13 +94,14 @@ class SimulateReport:
             "graph": subject.graph,
             "plan": subject.digest,
             "workers": subject.setup.workers,
-            "memory_bytes": subject.slots * slot_bytes(options.slot_features),
+            "memory_bytes": subject.slots * bytes_of_slot(subject.lanes, options.slot_features),
             "slots": subject.slots,
             "slot_features": options.slot_features,
             "blocks": subject.setup.blocks,
             "layers": options.layers,
             "features": options.features,
             "mtu": options.mtu,
+            "lanes": subject.lanes,
             "seed": options.seed,
             "network": asdict(options.network),
             **self._leaf_spine(),

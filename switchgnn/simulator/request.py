@@ -36,7 +36,8 @@ class SimulateOptions:
         plan: a folder with a plan, or None to make one.
         graph: as load_graph takes it, or None with a plan.
         workers: their number, or None with a plan.
-        slots: aggregators of the switch, or None with a plan.
+        slots: aggregators of the switch, 128 bytes or `slot_features` numbers each, or None with a
+            plan. A slot of wider frames takes several of them.
         system: one of SYSTEMS; with a plan one of HOSTS_ALONE, or None for the plan's own.
         layers: exchanges in an epoch.
         features: width F of what is exchanged.
@@ -50,6 +51,7 @@ class SimulateOptions:
         check: whether to check the plan first; None: if others could have made or changed it.
         switch: within what it has; the rate of its loop is in `network`, and its slots in `slots`.
         table_memory: the most bytes that tables may take, in place of the switch's; or None.
+        lanes: numbers in the frames of a made plan, one of LANES; None: 32, or a plan's own.
     """
 
     plan: Path | None
@@ -69,3 +71,4 @@ class SimulateOptions:
     check: bool | None = None
     switch: SwitchProfile = UNLIMITED
     table_memory: int | None = None
+    lanes: int | None = None

@@ -74,7 +74,9 @@ class SimulationRun:
         features_down: frames of copies, or of features that found no slot, that it received.
         feature_bytes_down: of these frames.
         sums_down: sums that it received.
+        sum_bytes_down: of their frames.
         notices: that it sent.
+        barriers: at which all workers waited for each other.
         sums: that left the switch.
         overflowed: contributions that found no slot.
         passes: through the banks; with those that a sum that leaves makes necessary.
@@ -110,7 +112,9 @@ class SimulationRun:
     features_down: tuple[int, ...]
     feature_bytes_down: tuple[int, ...]
     sums_down: tuple[int, ...]
+    sum_bytes_down: tuple[int, ...]
     notices: tuple[int, ...]
+    barriers: int
     sums: int
     overflowed: int
     passes: int
@@ -145,6 +149,7 @@ def run_simulation(
     options: NetworkOptions,
     *,
     leaf_spine: LeafSpineOptions | None = None,
+    opening: bool = False,
     trace: bool = False,
 ) -> SimulationRun:
     """Simulate one exchange.
@@ -153,6 +158,8 @@ def run_simulation(
         setup: who sends what, and what becomes of it.
         options: links, switches and hosts.
         leaf_spine: leaves and spines; None: a star.
+        opening: begin with a barrier, as the first exchange of a tensor does. Later ones are opened
+            by the last barrier of the exchange before.
         trace: list all arrivals.
 
     Returns:
@@ -175,6 +182,8 @@ def run_simulation(
             "blocks": setup.blocks,
             "fragments": setup.fragments,
             "together": setup.together,
+            "fragment_bytes": ",".join(map(str, setup.fragment_bytes)),
+            "opening": int(opening),
             "host_based": int(setup.host_based),
             "pools": ",".join(map(str, setup.pools)),
             "trace": int(trace),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.wire.header import fragments_of
+from switchgnn.host.wire.header import LANES
 from switchgnn.p4src import load_program
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_plan
@@ -19,6 +19,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
@@ -58,6 +59,7 @@ class Subject:
             each of its partial sums; where hosts send copies, for each edge.
         bins: of the worker that has most; 0 where all vertices are computed before any is sent.
         memory: what the plan takes of the switches, where they have limits.
+        lanes: numbers in a full frame of the plan.
     """
 
     system: str
@@ -69,6 +71,7 @@ class Subject:
     additions: float
     bins: int = 0
     memory: PlanMemory | None = None
+    lanes: int = LANES
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
@@ -84,6 +87,11 @@ def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
     Raises:
         SwitchGNNError: with a sentence for the user.
     """
+    if options.lanes is not None and (options.plan is not None or options.system in HOSTS_ALONE):
+        raise SimulatorError(
+            "Only a plan that is made here has frames of another width: leave --lanes out, or give "
+            "--graph and a system that plans."
+        )
     if options.bin_size is not None and options.system != G3:
         raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
     if options.workers is not None:
@@ -168,7 +176,7 @@ def _make_plan(
 ) -> Plan:
     program = load_program()
     situation = planned_for(options, workers, options.slots or program.slots)
-    if situation.slots < MIN_SLOTS:
+    if situation.room < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
     asked = options.asked
     assignment = asked.load_assignment()
@@ -184,6 +192,7 @@ def _make_plan(
             order=asked.order or "random",
             assignment=assignment,
             banks=situation.banks,
+            lanes=situation.lanes,
             progress=tell,
         )
     return build_chosen(
@@ -200,21 +209,25 @@ def _make_plan(
 
 def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:
     memory = check_fits(plan, options)
+    lanes = plan.manifest.lanes
+    carried = fragment_lanes(options.features, lanes)
     return Subject(
         system=system,
         graph=plan.manifest.graph.name,
         digest=plan.manifest.digest,
         setup=plan_setup(
             plan,
-            fragments_of(options.features),
+            len(carried),
             whole_features=options.slot_features is not None,
             leaf_spine=options.leaf_spine,
             banks=options.switch.banks,
+            lanes=carried,
         ),
-        slots=plan.manifest.slots,
+        slots=plan.manifest.room,
         vertices=int(np.bincount(plan.assignment).max()),
         additions=_additions(plan),
         memory=memory,
+        lanes=lanes,
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program, load_strawman
+from switchgnn.planner.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Situation, slot_bytes
@@ -25,21 +25,41 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
     Args:
         options: the switch, and the network around it.
         workers: their number.
-        slots: of the switch.
+        slots: of the switch, as `options.slots` counts them.
 
     Returns:
         The situation for a preset.
+
+    Raises:
+        SimulatorError: the switch has too few banks for a slot.
     """
+    lanes = options.lanes or BANK_LANES
+    banks, wide = options.switch.banks, banks_of_slot(lanes)
+    if wide > banks:
+        raise SimulatorError(
+            f"A slot of {lanes} numbers takes {wide} banks, but the switch {options.switch.name} "
+            f"has {banks}: give fewer --lanes."
+        )
+    if options.slot_features is not None:
+        # Each of them holds a whole feature, whatever its frames carry.
+        slots *= wide
     if options.switch == UNLIMITED:
-        return Situation(workers, slots)
+        return Situation(workers, slots, banks=banks, lanes=lanes)
     return Situation(
         workers,
         slots,
-        link_rate=options.network.bandwidth * _MEGA / (_BITS * FEATURE_FRAME_BYTES),
+        link_rate=options.network.bandwidth * _MEGA / (_BITS * frame_bytes(lanes)),
         recirculation_rate=options.network.recirculation_rate,
-        banks=options.switch.banks,
+        banks=banks,
         within=True,
+        lanes=lanes,
     )
+
+
+def bytes_of_slot(lanes: int, slot_features: int | None) -> int:
+    """Return the memory of a slot: whole banks, or a whole feature's numbers."""
+    size = slot_bytes(slot_features)
+    return size * banks_of_slot(lanes) if slot_features is None else size
 
 
 def check_links(options: SimulateOptions, workers: int) -> None:
@@ -79,12 +99,12 @@ def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:
     if not _limited(options):
         return None
     _check_banks(plan, options)
-    size = slot_bytes(options.slot_features)
+    size = bytes_of_slot(manifest.lanes, options.slot_features)
     if options.slots is None and switch.slot_bytes is not None:
         room = switch.slot_bytes // size
-        if manifest.slots > room:
+        if manifest.room > room:
             raise SimulatorError(
-                f"The plan may use {manifest.slots:,} slots, and the switch {switch.name} has "
+                f"The plan may use {manifest.room:,} slots, and the switch {switch.name} has "
                 f"{room:,} of {size} bytes: plan with --slots {room}, or take another switch "
                 "(--switch)."
             )

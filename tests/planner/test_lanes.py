@@ -8,7 +8,15 @@ import random
 import pytest
 
 from switchgnn.host.wire.header import BODY_AT
-from switchgnn.planner.lanes import LANES, fragment_lanes, lanes_for
+from switchgnn.planner import PlannerError
+from switchgnn.planner.lanes import (
+    LANES,
+    banks_of_slot,
+    fragment_lanes,
+    frame_bytes,
+    lanes_for,
+    parse_lanes,
+)
 
 CHOICES = (8, 16, 32, 64, 128, 256)
 
@@ -92,3 +100,15 @@ def test_the_best_width_of_several_is_that_of_a_search():
     for widths in pairs:
         costs = [(bytes_of(widths, lanes), lanes) for lanes in CHOICES]
         assert lanes_for(widths) == min(costs)[1]
+
+
+def test_frames_and_banks():
+    assert [frame_bytes(lanes) for lanes in CHOICES] == [92, 124, 188, 316, 572, 1084]
+    assert [banks_of_slot(lanes) for lanes in CHOICES] == [1, 1, 1, 2, 4, 8]
+
+
+def test_widths_by_name():
+    assert [parse_lanes(text, [40]) for text in ("8", "256", "auto")] == [8, 256, 32]
+    for text in ("24", "0", "", "Auto", "-8", "08"):
+        with pytest.raises(PlannerError, match="give auto, or one of 8, 16, 32, 64, 128, 256"):
+            parse_lanes(text, [40])

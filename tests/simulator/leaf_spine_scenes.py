@@ -16,12 +16,13 @@ DOWN = FEATURE + DELAY
 ACROSS = 3 * (FEATURE + DELAY)
 
 
-def simulated(setup, *, leaves=2, spines=1, completion=SPINE, **options):
+def simulated(setup, *, leaves=2, spines=1, completion=SPINE, opening=True, **options):
     """Simulate with a list of all arrivals."""
     return run_simulation(
         setup,
         NetworkOptions(**options),
         leaf_spine=LeafSpineOptions(leaves, spines, completion),
+        opening=opening,
         trace=True,
     )
 

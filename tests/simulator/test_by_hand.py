@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A few packets, whose times are worked out by hand to the picosecond."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from switchgnn.host.wire.header import LANES, Kind
@@ -18,8 +20,8 @@ OPENING = 2 * (BARRIER + DELAY)
 THERE = OPENING + FEATURE + DELAY
 
 
-def simulated(setup, **options):
-    return run_simulation(setup, NetworkOptions(**options), trace=True)
+def simulated(setup, *, opening=True, **options):
+    return run_simulation(setup, NetworkOptions(**options), opening=opening, trace=True)
 
 
 def test_one_feature_one_sum():
@@ -38,6 +40,28 @@ def test_one_feature_one_sum():
     assert (run.frames_up, run.frames_down) == ((3, 2), (3, 3))
     assert run.bytes_up == (188 + 2 * 88, 2 * 88)
     assert run.bytes_down == (60 + 2 * 88, 188 + 2 * 88)
+
+
+def test_an_exchange_in_steady_state_has_one_barrier_per_block_and_fragment():
+    """All of it is the first exchange's without the opening, and earlier by that."""
+    rows = [Row(1, 1), Row(1, 1, block=2)]
+    packets = [Sent(0, [[0]]), Sent(0, [[1]], block=2)]
+    setup = scene(2, rows, packets, blocks=2, fragments=3)
+    first, later = (simulated(setup, opening=opening) for opening in (True, False))
+    assert (first.barriers, later.barriers) == (1 + 6, 6)
+    assert later.finished == tuple(at - OPENING for at in first.finished)
+    assert later.frames_up == tuple(frames - 1 for frames in first.frames_up)
+    assert later.bytes_down == tuple(of_link - 88 for of_link in first.bytes_down)
+    opening = [each for each in first.trace if each.picoseconds <= OPENING]
+    assert [each.kind for each in opening] == [Kind.DONE] * 2 + [Kind.ADVANCE] * 2
+    assert [replace(each, picoseconds=each.picoseconds + OPENING) for each in later.trace] == [
+        *first.trace[len(opening) :]
+    ]
+
+
+def test_an_exchange_of_nothing_takes_no_time_in_steady_state():
+    run = simulated(scene(2, [], [], blocks=0), opening=False)
+    assert (run.finished, run.barriers, run.frames_up) == ((0, 0), 0, (0, 0))
 
 
 def test_an_acknowledgement_waits_for_a_pass_when_a_sum_leaves():

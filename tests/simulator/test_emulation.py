@@ -72,7 +72,9 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset):
         program=load_program().digest,
         seed=0,
     )
-    run = run_simulation(plan_setup(plan, FRAGMENTS), NetworkOptions(window=PACE.window))
+    run = run_simulation(
+        plan_setup(plan, FRAGMENTS), NetworkOptions(window=PACE.window), opening=True
+    )
     report = emulated(asked)
     assert report.exact
     assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
@@ -100,6 +102,7 @@ def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches(
         plan_setup(plan, FRAGMENTS, leaf_spine=network),
         NetworkOptions(window=PACE.window),
         leaf_spine=network,
+        opening=True,
     )
     report = emulated(asked, leaf_spine=attached, faults="cables.loss=0")
     assert report.exact

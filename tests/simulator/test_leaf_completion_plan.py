@@ -50,8 +50,9 @@ def test_links_carry_what_the_plan_says(plan, leaves):
     up = np.array(run.inside.sums_up).reshape(leaves, spines)
     assert np.array_equal(up.sum(axis=1), pairs.sum(axis=0))
     assert sum(run.inside.features_up) == 0
-    # DONE of each leaf goes to the first spine, at the opening and once per block and fragment.
-    barriers = 1 + setup.blocks * fragments
+    # DONE of each leaf goes to the first spine, once per block and fragment.
+    barriers = setup.blocks * fragments
+    assert run.barriers == barriers
     control = np.zeros((leaves, spines), dtype=np.int64)
     control[:, 0] = barriers
     assert np.array_equal(np.reshape(run.inside.frames_up, up.shape), up + control)
@@ -85,7 +86,7 @@ def test_whole_features_need_the_slots_of_a_fragment(graph, kind):
         return
     assert sum(run.inside.sums_up) == fragments * partial_sums(plan, 3).sum()
     assert (run.sums_down, run.contributions) == (apart.sums_down, apart.contributions)
-    barriers = 1 + setup.blocks
+    barriers = setup.blocks
     assert sum(run.inside.frames_up) - sum(run.inside.sums_up) == 3 * barriers
 
 

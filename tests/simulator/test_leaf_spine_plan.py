@@ -77,9 +77,9 @@ def test_links_carry_what_the_planner_predicts(plan, leaves):
     up, down = (fragments * each for each in predicted(plan, network))
     assert np.array_equal(np.reshape(run.inside.sums_up, up.shape), up)
     assert sum(run.inside.features_up) == 0
-    # DONE of each leaf goes to the first spine, at the opening and once per block and fragment.
+    # DONE of each leaf goes to the first spine, once per block and fragment.
     barriers = np.zeros_like(up)
-    barriers[:, 0] = 1 + fragments * len(plan.manifest.direction(FORWARD).block_numbers)
+    barriers[:, 0] = fragments * len(plan.manifest.direction(FORWARD).block_numbers)
     for way, data in (("up", up), ("down", down)):
         frames, sent = (getattr(run.inside, f"{what}_{way}") for what in ("frames", "bytes"))
         assert np.array_equal(np.reshape(frames, up.shape), data + barriers)
@@ -104,7 +104,7 @@ def test_both_directions_are_as_predicted():
         told = predict_leaf_spine(parts, plan.manifest.direction(direction))
         assert run.inside.sums_up == tuple(np.ravel(told.partial_sums))
         data = 188 * np.ravel(told.sums).sum()
-        barriers = 88 * 2 * (1 + len(plan.manifest.direction(direction).block_numbers))
+        barriers = 88 * 2 * len(plan.manifest.direction(direction).block_numbers)
         assert sum(run.inside.bytes_down) == data + barriers
 
 
@@ -183,7 +183,7 @@ def test_whole_features_need_the_slots_of_a_fragment(graph, kind):
         return
     assert run.inside.sums_up == apart.inside.sums_up
     assert (run.sums_down, run.contributions) == (apart.sums_down, apart.contributions)
-    barriers = 1 + len(plan.manifest.direction(FORWARD).block_numbers)
+    barriers = len(plan.manifest.direction(FORWARD).block_numbers)
     assert sum(run.inside.frames_up) - sum(run.inside.sums_up) == 3 * barriers
 
 

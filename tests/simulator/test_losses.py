@@ -37,7 +37,7 @@ KINDS = [
 
 
 def simulated(setup, **options):
-    return run_simulation(setup, NetworkOptions(**options), trace=True)
+    return run_simulation(setup, NetworkOptions(**options), opening=True, trace=True)
 
 
 def three_sums():

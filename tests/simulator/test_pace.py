@@ -67,7 +67,8 @@ def test_features_leave_when_those_of_the_host_would(threshold, monkeypatch):
     monkeypatch.setattr(round_trip, "_INITIAL", 4e-3)
     options = NetworkOptions(delay=1_000.0, ecn_threshold=threshold, window=256)
     packets = [Sent(w, [[w * FEATURES + i]]) for w in range(3) for i in range(FEATURES)]
-    run = run_simulation(scene(4, [Row(3, 1)] * (3 * FEATURES), packets), options, trace=True)
+    setup = scene(4, [Row(3, 1)] * (3 * FEATURES), packets)
+    run = run_simulation(setup, options, opening=True, trace=True)
     reached = [at for at, worker, _ in arrivals(run, Kind.FEATURE, at_switch=True) if not worker]
     heard = [
         (each.picoseconds, None if each.kind == Kind.ACK else each.count)

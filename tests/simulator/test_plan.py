@@ -47,7 +47,7 @@ def plan(request, graph):
 
 @pytest.mark.parametrize("fragments", [1, 3])
 def test_what_is_sent_is_what_was_predicted(plan, fragments):
-    run = run_simulation(plan_setup(plan, fragments), NetworkOptions(), trace=True)
+    run = run_simulation(plan_setup(plan, fragments), NetworkOptions(), opening=True)
     said = plan.manifest.direction(Direction.FORWARD)
     prediction = said.prediction
     assert run.features_up == tuple(fragments * n for n in prediction.packets_up)

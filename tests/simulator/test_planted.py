@@ -16,6 +16,7 @@ from . import (
     test_by_hand,
     test_closed_forms,
     test_figure19,
+    test_lanes,
     test_leaf_completion_by_hand,
     test_leaf_completion_plan,
     test_leaf_spine_by_hand,
@@ -124,6 +125,10 @@ MISTAKES = {
     "a link that has become idle counts as busy": (
         ("network/queue_meter.h", "                --busy_;\n", ""),
         by_hand("test_a_link_sends_one_after_another"),
+    ),
+    "a sum is as wide as any": (
+        ("switches/adder.h", "leaving.bytes = packet.bytes;", ""),
+        lambda patch: test_lanes.test_the_last_fragment_is_as_narrow_as_it_can_be(),
     ),
     "the loop's first pass takes no time": (
         (

@@ -9,7 +9,7 @@ from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.profiles import ProfileError, known_profiles
 from switchgnn.simulator import SimulatorError
 
-from .test_by_hand import ACK, DELAY, FEATURE, OPENING, THERE
+from .test_by_hand import ACK, DELAY, FEATURE, OPENING
 from .test_command import as_json, simulate
 
 KARATE = ("--graph", "karate", "--workers", 4, "--memory", "2kB")
@@ -46,18 +46,18 @@ def test_one_bank_and_a_rate_by_hand(tmp_path, two_to_three):
     slow = switch(tmp_path, "banks = 1", "passes_per_second = 1e6")
     told = as_json(*two_to_three, "--switch", slow)
     assert (told["passes"], told["contributions"], told["loop_passes"]) == (6, 6, 5)
-    through = THERE + 5 * turn + ACK + DELAY
+    through = FEATURE + DELAY + 5 * turn + ACK + DELAY
     assert told["exchange_seconds"] == pytest.approx((through + OPENING) * 1e-12, rel=1e-9)
     # Eight banks: the first packet needs none of the loop, the other one for each sum behind the
     # first one and for the acknowledgement.
     wide = switch(tmp_path, "passes_per_second = 1e6")
     told = as_json(*two_to_three, "--switch", wide)
     assert told["loop_passes"] == 3
-    through = THERE + 3 * turn + ACK + DELAY
+    through = FEATURE + DELAY + 3 * turn + ACK + DELAY
     assert told["exchange_seconds"] == pytest.approx((through + OPENING) * 1e-12, rel=1e-9)
     # What is said beats the switch: no turn takes any time to speak of.
     told = as_json(*two_to_three, "--switch", wide, "--recirculation-rate", 1e12)
-    came = THERE + 3 * FEATURE + DELAY
+    came = FEATURE + DELAY + 3 * FEATURE + DELAY
     assert told["exchange_seconds"] == pytest.approx((came + OPENING) * 1e-12, rel=1e-5)
 
 

@@ -24,7 +24,7 @@ def together(setup, fragments):
 
 def test_fragments_follow_each_other_without_a_barrier():
     setup = together(scene(2, [Row(1, 1), Row(1, 1)], [Sent(0, [[0]]), Sent(0, [[1]])]), 2)
-    run = run_simulation(setup, NetworkOptions(), trace=True)
+    run = run_simulation(setup, NetworkOptions(), opening=True, trace=True)
     # Packet 0 in two fragments, then packet 1; each adds to its own fragment of the sum.
     assert features_at_switch(run) == [(THERE + i * FEATURE, 0, i) for i in range(4)]
     came = THERE + FEATURE + DELAY
@@ -59,7 +59,8 @@ def test_as_many_frames_and_fewer_barriers(graph, slots):
     assert whole.max_slots <= slots
     blocks = len(plan.manifest.direction(Direction.FORWARD).block_numbers)
     for run, rounds in ((one_by_one, FRAGMENTS * blocks), (whole, blocks)):
-        assert len(arrivals(run, Kind.ADVANCE, at_switch=False)) == 5 * (rounds + 1)
+        assert len(arrivals(run, Kind.ADVANCE, at_switch=False)) == 5 * rounds
+        assert run.barriers == rounds
 
 
 def game(setup, order, slots):

@@ -11,13 +11,11 @@ import typer
 
 from switchgnn.options.panels import PLAN
 from switchgnn.planner.chosen import KNOWN, Asked
-from switchgnn.planner.lanes import LANES
+from switchgnn.planner.lanes import AUTO, parse_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER, PRESETS
 
-# The word for the width that the features need.
-AUTO = "auto"
 _INSTEAD = "In place of the strategy's choice."
 
 
@@ -112,13 +110,14 @@ class StrategyOptions:
         ),
     ] = None
     lanes: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="auto|N",
             rich_help_panel=PLAN,
+            show_default="auto, and 32 for simulate",
             help="Numbers of the widest frame: 8, 16, 32, 64, 128 or 256; auto: the fewest bytes.",
         ),
-    ] = AUTO
+    ] = None
 
     def asked(self, preset: str = PAPER, leaf_spine: LeafSpine | None = None) -> Asked:
         """Return what is asked for.
@@ -142,17 +141,5 @@ class StrategyOptions:
             self.send,
             self.order,
             self.assignment,
-            lanes=_parse_lanes(self.lanes),
+            lanes=None if self.lanes in (None, AUTO) else parse_lanes(self.lanes, ()),
         ).checked()
-
-
-def _parse_lanes(text: str) -> int | None:
-    """Return the numbers of the widest frame; None for `auto`."""
-    if text == AUTO:
-        return None
-    if text not in map(str, LANES):
-        raise typer.BadParameter(
-            f"frames carry {', '.join(map(str, LANES))} numbers, or auto, not {text}",
-            param_hint="--lanes",
-        )
-    return int(text)

@@ -18,6 +18,7 @@ from switchgnn.host.wire.header import WIDEST
 from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
+from switchgnn.planner.lanes import parse_lanes
 from switchgnn.planner.presets import slots_of_memory
 from switchgnn.profiles import UNLIMITED, find_profile
 from switchgnn.simulator import (
@@ -306,6 +307,7 @@ def simulate(
         slot_features=slot_features,
         asked=strategies.asked(),
         bin_size=bin_size,
+        lanes=None if strategies.lanes is None else parse_lanes(strategies.lanes, [features]),
         check=check,
         mtu=parse_mtu(mtu),
         switch=profile,

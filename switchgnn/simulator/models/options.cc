@@ -77,6 +77,8 @@ ParseOptions(int count, char** arguments)
         .blocks = words.Whole("blocks"),
         .fragments = words.Whole("fragments"),
         .together = words.Whole("together"),
+        .fragment_bytes = words.List("fragment_bytes"),
+        .opening = words.Whole("opening") != 0,
         .host_based = words.Whole("host_based") != 0,
         .up = {.bits_per_second = words.Number("bits_per_second"),
                .delay = std::stoll(words.Text("delay")),

@@ -36,6 +36,11 @@ struct Options
     uint32_t fragments;
     /// Fragments that are exchanged together: those of the feature that a slot holds.
     uint32_t together;
+    /// Of the frames of each fragment of a feature; empty where hosts exchange copies.
+    std::vector<uint32_t> fragment_bytes;
+    /// Whether a barrier opens the exchange, as it does the first one of a tensor; each further one
+    /// is opened by the last barrier of the one before.
+    bool opening;
     /// Whether hosts exchange copies, without the switch's sums.
     bool host_based;
     LinkOptions up;

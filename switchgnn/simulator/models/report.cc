@@ -62,7 +62,7 @@ Simulation::Report(std::ostream& out) const
         << ",\n \"marked\": " << marked << ", \"window_cuts\": " << cuts
         << ",\n \"lost\": " << lost << ", \"recalled\": " << recalled
         << ", \"sent_again\": " << sent_again << ", \"repeated\": " << repeated
-        << ",\n \"sums\": " << tally.sums << ", \"overflowed\": " << tally.overflowed
+        << ",\n \"barriers\": " << tally.barriers << ", \"sums\": " << tally.sums << ", \"overflowed\": " << tally.overflowed
         << ", \"passes\": " << tally.passes << ", \"contributions\": " << tally.contributions
         << ",\n \"loop_passes\": " << tally.loop_passes
         << ", \"max_loop_queue\": " << tally.max_loop_queue
@@ -117,6 +117,9 @@ Simulation::ReportWorkers(std::ostream& out) const
         return link->Sent(Kind::FEATURE).bytes;
     });
     List(out, "sums_down", down_, [](const Links& link) { return link->Sent(Kind::SUM).frames; });
+    List(out, "sum_bytes_down", down_, [](const Links& link) {
+        return link->Sent(Kind::SUM).bytes;
+    });
     List(out, "notices", up_, [](const Links& link) { return link->Sent(Kind::NOTICE).frames; });
 }
 

@@ -71,10 +71,12 @@ Simulation::AddWorkers()
     schedule_ = std::make_unique<Schedule>(arrays_,
                                            options_.blocks,
                                            options_.fragments,
-                                           options_.together);
+                                           options_.together,
+                                           options_.fragment_bytes);
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
-        hosts_.push_back(std::make_unique<Worker>(*schedule_, worker, options_.pace));
+        hosts_.push_back(
+            std::make_unique<Worker>(*schedule_, worker, options_.pace, options_.opening));
     }
 }
 

@@ -8,10 +8,12 @@
 Schedule::Schedule(const Arrays& arrays,
                    uint32_t blocks,
                    uint32_t fragments,
-                   uint32_t together)
+                   uint32_t together,
+                   std::vector<uint32_t> fragment_bytes)
     : blocks(blocks),
       fragments(fragments),
       together(together),
+      fragment_bytes_(std::move(fragment_bytes)),
       send_indptr_(arrays.Get<uint64_t>("send_indptr")),
       receive_indptr_(arrays.Get<uint64_t>("receive_indptr")),
       receive_row_(arrays.Get<uint32_t>("receive_row")),

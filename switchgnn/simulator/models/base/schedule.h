@@ -27,7 +27,12 @@ class Schedule
     using Contributions = std::span<const uint32_t>;
     static constexpr uint32_t kLastOfPass = 1U << 31;
 
-    Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments, uint32_t together);
+    /// fragment_bytes: of the frames of each fragment of a feature.
+    Schedule(const Arrays& arrays,
+             uint32_t blocks,
+             uint32_t fragments,
+             uint32_t together,
+             std::vector<uint32_t> fragment_bytes);
 
     Share ShareOf(uint32_t worker, uint32_t block) const;
 
@@ -56,6 +61,12 @@ class Schedule
         return row_place_[row / together] * together + row % together;
     }
 
+    /// The bytes of a packet's frame when this fragment is exchanged.
+    uint16_t BytesOf(uint64_t packet, uint32_t fragment) const
+    {
+        return static_cast<uint16_t>(fragment_bytes_[fragment + packet % together]);
+    }
+
     uint16_t CountOf(uint64_t packet) const
     {
         return packet_count_[packet / together];
@@ -78,6 +89,7 @@ class Schedule
     const uint32_t together;
 
   private:
+    std::vector<uint32_t> fragment_bytes_;
     std::span<const uint64_t> send_indptr_;
     std::span<const uint64_t> receive_indptr_;
     std::span<const uint32_t> receive_row_;

@@ -11,10 +11,14 @@ namespace
 constexpr uint32_t kMostTold = std::numeric_limits<uint16_t>::max();
 } // namespace
 
-Worker::Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace)
+Worker::Worker(const Schedule& schedule,
+               uint32_t worker,
+               const PaceOptions& pace,
+               bool opening)
     : Host(worker, pace),
       schedule_(schedule),
-      left_(schedule.RowsOf(worker))
+      left_(schedule.RowsOf(worker)),
+      opening_(opening)
 {
     if (pace.losses)
     {
@@ -25,6 +29,11 @@ Worker::Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pac
 void
 Worker::Start(Picoseconds now)
 {
+    if (!opening_)
+    {
+        Advance(now);
+        return;
+    }
     up_->Send({.kind = Kind::DONE, .worker = static_cast<uint16_t>(worker_)}, now);
 }
 
@@ -133,6 +142,7 @@ Worker::SendNext(Picoseconds now)
     Packet packet{.kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
     packet.count = schedule_.CountOf(first_ + sent_);
     packet.id = static_cast<uint32_t>(first_ + sent_);
+    packet.bytes = schedule_.BytesOf(packet.id, fragment_);
     packet.group = static_cast<uint32_t>(sent_ / pace_.group);
     ++sent_;
     packet.echo = sent_ % pace_.group == 0 || sent_ == size_;

@@ -15,9 +15,10 @@
 class Worker : public Host, public Expectant
 {
   public:
-    Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace);
+    /// opening: whether the exchange begins with a barrier.
+    Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace, bool opening);
 
-    /// Open the round.
+    /// Open the exchange, or begin with its first block.
     void Start(Picoseconds now) override;
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
 
@@ -71,7 +72,9 @@ class Worker : public Host, public Expectant
     const Schedule& schedule_;
     // Contributions that each row of this worker still misses, by place among its rows.
     std::vector<uint16_t> left_;
+    // Whether the first block has begun.
     bool open_ = false;
+    bool opening_;
     uint32_t block_ = 0;
     uint32_t fragment_ = 0;
     uint64_t first_ = 0;

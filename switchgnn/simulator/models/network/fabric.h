@@ -18,6 +18,8 @@ struct Tally
     uint64_t overflowed = 0;
     /// Sums that a worker recalled.
     uint64_t sent_again = 0;
+    /// Of each switch that has workers.
+    uint64_t barriers = 0;
     uint64_t passes = 0;
     uint64_t contributions = 0;
     uint64_t loop_passes = 0;

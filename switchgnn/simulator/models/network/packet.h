@@ -51,7 +51,7 @@ struct Packet
     uint32_t group = 0;
     /// FEATURE, ACK: when the FEATURE was sent.
     Picoseconds asked = 0;
-    /// FEATURE between hosts: of the frame; 0: those of its kind.
+    /// FEATURE, SUM: of the frame. 0: those of its kind.
     uint16_t bytes = 0;
 };
 

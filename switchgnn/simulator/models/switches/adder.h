@@ -32,6 +32,7 @@ class Adder
         tally.overflowed += fate == Fate::OVERFLOWED;
         tally.sums += kind == Kind::SUM;
         leaving = {.kind = kind, .ecn = packet.ecn, .count = total, .id = row};
+        leaving.bytes = packet.bytes;
         return true;
     }
 

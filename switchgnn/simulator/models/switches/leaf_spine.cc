@@ -42,6 +42,7 @@ Include(Tally& all, const Tally& one)
 {
     all.sums += one.sums;
     all.overflowed += one.overflowed;
+    all.barriers = std::max(all.barriers, one.barriers);
     all.passes += one.passes;
     all.contributions += one.contributions;
     all.loop_passes += one.loop_passes;

@@ -13,29 +13,36 @@
 class LeftSums
 {
   public:
-    /// Note that a sum has left, and the number of contributions in it.
-    void Note(uint32_t row, uint16_t count)
+    struct Left
     {
-        if (row >= counts_.size())
+        /// Contributions in the sum; 0: it has not left.
+        uint16_t count = 0;
+        /// Of its frame.
+        uint16_t bytes = 0;
+    };
+
+    /// Note that a sum has left.
+    void Note(uint32_t row, Left left)
+    {
+        if (row >= left_.size())
         {
-            counts_.resize(std::max<size_t>(row + 1, 2 * counts_.size()));
+            left_.resize(std::max<size_t>(row + 1, 2 * left_.size()));
         }
-        counts_[row] = count;
+        left_[row] = left;
     }
 
-    /// 0: it has not left.
-    uint16_t CountOf(uint32_t row) const
+    Left Of(uint32_t row) const
     {
-        return row < counts_.size() ? counts_[row] : 0;
+        return row < left_.size() ? left_[row] : Left{};
     }
 
     void Clear()
     {
-        std::fill(counts_.begin(), counts_.end(), 0);
+        std::fill(left_.begin(), left_.end(), Left{});
     }
 
   private:
-    std::vector<uint16_t> counts_;
+    std::vector<Left> left_;
 };
 
 #endif

@@ -120,7 +120,7 @@ AddingSwitch::Send(const Packet& packet, uint32_t worker, Picoseconds now)
 {
     if (left_sums_ && packet.kind == Kind::SUM)
     {
-        left_sums_->Note(packet.id, packet.count);
+        left_sums_->Note(packet.id, {packet.count, packet.bytes});
     }
     down_[worker]->Send(packet, now);
 }
@@ -130,10 +130,12 @@ void
 AddingSwitch::Recall(const Packet& packet, Picoseconds now)
 {
     Packet answer{.kind = Kind::MISSING, .id = packet.id};
-    if (const uint16_t count = left_sums_->CountOf(packet.id))
+    const LeftSums::Left left = left_sums_->Of(packet.id);
+    if (left.count != 0)
     {
         answer.kind = Kind::SUM;
-        answer.count = count;
+        answer.count = left.count;
+        answer.bytes = left.bytes;
         ++adder_.tally.sent_again;
     }
     down_[packet.worker]->Send(answer, now);
@@ -160,6 +162,7 @@ void
 AddingSwitch::Advance(Picoseconds now)
 {
     adder_.CheckComplete();
+    ++adder_.tally.barriers;
     if (left_sums_)
     {
         left_sums_->Clear();
