@@ -274,8 +274,8 @@ MISTAKES = (
         HOST,
         "a fetch of any fragment is answered with the first",
         "host/innetwork/responder.py",
-        "self._lanes[row, request.fragment]",
-        "self._lanes[row, 0]",
+        "self._lanes[request.fragment][row]",
+        "next(iter(self._lanes.values()))[row]",
     ),
     in_text(
         "fetches_of_any_round",
@@ -316,8 +316,8 @@ MISTAKES = (
         HOST,
         "of a vertex in several blocks the last sum stands",
         "host/innetwork/exchange.py",
-        "sums[schedule.receive_row, fragment] += received",
-        "sums[schedule.receive_row, fragment] = received",
+        "sums[fragment][schedule.receive_row] += received",
+        "sums[fragment][schedule.receive_row] = received",
     ),
     in_text(
         "waiting_is_enough",
@@ -423,4 +423,5 @@ MISTAKES = (
     in_program("missing_without_count", "a switch says of every slot that it is empty"),
     in_program("tag_without_round", "tags are without the round"),
     in_program("tag_without_fragment", "tags are without the fragment"),
+    in_program("narrow_behind_the_loop", "wide frames lose lanes when they go around"),
 )
