@@ -13,7 +13,7 @@ from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, S
 _SENDS = ("multicast", "cover")
 _SLOTS = (8, 16, 32, 64, 256)
 _WIDTHS = (1, 32, 33, 64, 80)
-# The default most often; of wide slots, so many that there are not more blocks than without.
+# The default most often; wide ones only with enough slots, as few slots make many blocks.
 _LANES = (32, 32, 32, 32, 8, 64, 256)
 _BANK_LANES, _LEAST_ROOM = 32, 8
 _WINDOWS = (1, 2, 4, 8, 16, 16, 64)
