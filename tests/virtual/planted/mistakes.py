@@ -169,6 +169,7 @@ MISTAKES = (
     known_program("forget_newer_groups", "a late feature takes a newer group's count"),
     known_program("let_anything_have_its_turn", "what is out of turn is taken", misfits=True),
     known_program("agree_with_all", "workers may go on with different blocks", misfits=True),
+    known_program("forget_the_width", "wide frames lose lanes when they go around"),
     known_program("take_every_pulse", "whoever speaks says the pulses of all"),
     known_program("forget_the_level", "a leaf sends parts at a wrong level", topology=LEAF_SPINE),
     known_program("ask_no_leaf", "a spine asks no leaf for its part", topology=LEAF_SPINE),
@@ -423,5 +424,4 @@ MISTAKES = (
     in_program("missing_without_count", "a switch says of every slot that it is empty"),
     in_program("tag_without_round", "tags are without the round"),
     in_program("tag_without_fragment", "tags are without the fragment"),
-    in_program("narrow_behind_the_loop", "wide frames lose lanes when they go around"),
 )

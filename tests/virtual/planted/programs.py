@@ -172,14 +172,6 @@ def tag_without_fragment(compiled):
                 found.update(constant(0))
 
 
-def narrow_behind_the_loop(compiled):
-    """Let slots be narrow in all passes of a frame but the first."""
-    for each in compiled["field_lists"]:
-        each["elements"] = [
-            element for element in each["elements"] if "width" not in str(element.get("value"))
-        ]
-
-
 def _field(compiled, part):
     names = {
         found["value"][1]
