@@ -27,7 +27,7 @@ control Admission(in headers_t hdr,
             meta.outcome = MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             if (hdr.switchgnn.version != SWITCHGNN_VERSION
-                    || hdr.switchgnn.width > meta.width
+                    || hdr.switchgnn.width > meta.loop.width
                     || (hdr.barrier.isValid() && hdr.barrier.magnitude > LARGEST_FLOAT)) {
                 meta.outcome = MALFORMED;
             } else if (meta.from_above == 1) {

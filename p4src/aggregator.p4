@@ -11,6 +11,7 @@
 #include "headers.p4"
 #include "metadata.p4"
 #include "slots.p4"
+#include "lanes.p4"
 #include "sizes.p4"
 
 control Aggregator(in headers_t hdr,

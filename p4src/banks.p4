@@ -52,47 +52,47 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         meta.oldest = meta.tag ++ 16w0;
         meta.newest = meta.tag ++ 16w0xffff;
         BEGIN(0)
-        if (meta.width <= LANES_32) {
+        if (meta.loop.width <= LANES_32) {
             BEGIN(1)
         } else {
             GO_ON(1, 1)
         }
-        if (meta.width <= LANES_64) {
+        if (meta.loop.width <= LANES_64) {
             BEGIN(2)
         } else {
             GO_ON(2, 2)
         }
-        if (meta.width <= LANES_32) {
+        if (meta.loop.width <= LANES_32) {
             BEGIN(3)
-        } else if (meta.width <= LANES_64) {
+        } else if (meta.loop.width <= LANES_64) {
             GO_ON(3, 1)
         } else {
             GO_ON(3, 3)
         }
-        if (meta.width <= LANES_128) {
+        if (meta.loop.width <= LANES_128) {
             BEGIN(4)
         } else {
             GO_ON(4, 4)
         }
-        if (meta.width <= LANES_32) {
+        if (meta.loop.width <= LANES_32) {
             BEGIN(5)
-        } else if (meta.width <= LANES_128) {
+        } else if (meta.loop.width <= LANES_128) {
             GO_ON(5, 1)
         } else {
             GO_ON(5, 5)
         }
-        if (meta.width <= LANES_64) {
+        if (meta.loop.width <= LANES_64) {
             BEGIN(6)
-        } else if (meta.width <= LANES_128) {
+        } else if (meta.loop.width <= LANES_128) {
             GO_ON(6, 2)
         } else {
             GO_ON(6, 6)
         }
-        if (meta.width <= LANES_32) {
+        if (meta.loop.width <= LANES_32) {
             BEGIN(7)
-        } else if (meta.width <= LANES_64) {
+        } else if (meta.loop.width <= LANES_64) {
             GO_ON(7, 1)
-        } else if (meta.width <= LANES_128) {
+        } else if (meta.loop.width <= LANES_128) {
             GO_ON(7, 3)
         } else {
             GO_ON(7, 7)

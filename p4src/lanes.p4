@@ -7,18 +7,11 @@
 
 #include "headers.p4"
 #include "sizes.p4"
+#include "slots.p4"
 
-// The top bit of each of the 32 lanes, and the rest.
-const bit<256> EIGHT_LANE_TOPS =
-    0x80000000_80000000_80000000_80000000_80000000_80000000_80000000_80000000;
-const lanes_t LANE_TOPS =
-    EIGHT_LANE_TOPS ++ EIGHT_LANE_TOPS ++ EIGHT_LANE_TOPS ++ EIGHT_LANE_TOPS;
-const lanes_t LANE_RESTS = ~LANE_TOPS;
-
-// Adds each lane modulo 2^32: without its top bit no lane can carry into the
-// next one, and the top bit of a sum is the exclusive or of what goes into it.
-#define PACKED_ADD(a, b) \
-    ((((a) & LANE_RESTS) + ((b) & LANE_RESTS)) ^ (((a) ^ (b)) & LANE_TOPS))
+const addition_t NO_ADDITION = 0;
+const addition_t ADD = 1;
+const addition_t OVERWRITE = 2;
 
 control Lanes(in addition_t addition, in bit<32> index, in lanes_t chunk, inout lanes_t sum) {
     register<lanes_t>(SLOTS_PER_BANK) value;

@@ -14,6 +14,7 @@
 struct loop_t {
     @field_list(1) bit<16> pass_number;
     @field_list(1) bit<16> session;
+    @field_list(1) width_t width;     // of the widest frames, and of all slots
     @field_list(1) bit<16> hop;
     @field_list(1) bit<4>  next_bank;
     @field_list(1) bit<1>  finished;
@@ -29,7 +30,6 @@ struct metadata_t {
     bit<32>      magnitude_limit;
     worker_set_t members;
     bit<1>       any_turn;
-    width_t      width;       // of the widest frames, and of all slots
     // Tier
     port_t       above_port;     // to the switch above that collects the barrier; 0: none
     bit<32>      switch_number;  // what this switch is called there

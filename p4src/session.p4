@@ -21,7 +21,7 @@ control Session(inout metadata_t meta) {
         meta.plan = plan;
         meta.members = members;
         meta.magnitude_limit = magnitude_limit;
-        meta.width = width;
+        meta.loop.width = width;
         meta.any_turn = any_turn;
     }
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What all kinds of banks share: the slots that an entry names, and what happens in a slot.
+// What all kinds of banks share: the slots that an entry names, what happens in a slot, and how
+// lanes are added.
 #ifndef _SLOTS_
 #define _SLOTS_
 
@@ -29,9 +30,18 @@ struct slots_t {
 
 // What happens to the lanes of a slot.
 typedef bit<2> addition_t;
-const addition_t NO_ADDITION = 0;
-const addition_t ADD = 1;
-const addition_t OVERWRITE = 2;
+
+// The top bit of each of the 32 lanes, and the rest.
+const bit<256> EIGHT_LANE_TOPS =
+    0x80000000_80000000_80000000_80000000_80000000_80000000_80000000_80000000;
+const lanes_t LANE_TOPS =
+    EIGHT_LANE_TOPS ++ EIGHT_LANE_TOPS ++ EIGHT_LANE_TOPS ++ EIGHT_LANE_TOPS;
+const lanes_t LANE_RESTS = ~LANE_TOPS;
+
+// Adds each lane modulo 2^32: without its top bit no lane can carry into the
+// next one, and the top bit of a sum is the exclusive or of what goes into it.
+#define PACKED_ADD(a, b) \
+    ((((a) & LANE_RESTS) + ((b) & LANE_RESTS)) ^ (((a) ^ (b)) & LANE_TOPS))
 
 // The count of a released slot. Counts add up to this and no further, so that
 // nothing that still arrives can complete the slot.

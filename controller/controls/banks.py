@@ -70,7 +70,7 @@ class Banks:
         self._values = [
             layout.registers[name]
             for name in sorted(layout.registers)
-            if name.startswith("bank") and name.endswith(".value")
+            if name.startswith(("bank", "lanes")) and name.endswith(".value")
         ]
         if not self._values:
             raise OtherProgramError("The P4 program has no banks of aggregators.")

@@ -8,9 +8,9 @@
 -- its checksum is right, or if version, kind and length are those of ours; others are left alone.
 
 local TO_SWITCH, BETWEEN_HOSTS = 253, 254
-local VERSION = 2
+local VERSION = 3
 local HEADER_BYTES, CHECKED_BYTES = 26, 22
-local FRAGMENT_BYTES, BARRIER_BYTES, WAITING_BYTES = 128, 28, 44
+local BARRIER_BYTES, WAITING_BYTES = 28, 44
 local WORKER_BYTES = 16
 
 local FEATURE, SUM, DONE, ADVANCE, WAITING = 1, 2, 3, 4, 5
@@ -23,10 +23,11 @@ local KINDS = {
 local REFUSALS = {
     [0] = "none", [1] = "incarnation", [2] = "magnitude", [3] = "turn", [4] = "next",
 }
+-- By Width. Of a FEATURE or SUM it tells the length.
+local LANES = { [0] = 8, [1] = 16, [2] = 32, [3] = 64, [4] = 128, [5] = 256 }
 local BODY_BYTES = {
-    [FEATURE] = FRAGMENT_BYTES, [SUM] = FRAGMENT_BYTES, [DONE] = BARRIER_BYTES,
-    [ADVANCE] = BARRIER_BYTES, [WAITING] = WAITING_BYTES, [ACK] = 0, [RECALL] = 0,
-    [MISSING] = 0, [FETCH] = 0, [NOTICE] = 0,
+    [DONE] = BARRIER_BYTES, [ADVANCE] = BARRIER_BYTES, [WAITING] = WAITING_BYTES, [ACK] = 0,
+    [RECALL] = 0, [MISSING] = 0, [FETCH] = 0, [NOTICE] = 0,
 }
 -- Of a feature between hosts IPv4 tells the length.
 local DIRECT_BODY_BYTES = { [DONE] = 0, [ACK] = 0, [RECALL] = 0 }
@@ -48,7 +49,9 @@ local f = {
     version = ProtoField.uint8("switchgnn.version", "Version", base.DEC, nil, 0xf0),
     level = ProtoField.uint8("switchgnn.level", "Level", base.DEC, nil, 0x0e),
     echo = ProtoField.bool("switchgnn.echo", "Echo", 8, YES_NO, 0x01),
-    fragment = ProtoField.uint16("switchgnn.fragment", "Fragment"),
+    fragment = ProtoField.uint16("switchgnn.fragment", "Fragment", base.DEC, nil, 0xfff8),
+    width = ProtoField.uint16("switchgnn.width", "Width", base.DEC, nil, 0x0007),
+    lanes = ProtoField.uint16("switchgnn.lanes", "Lanes of a fragment of that width"),
     feature_group = ProtoField.uint16("switchgnn.feature_group", "Feature_group"),
     session = ProtoField.uint8("switchgnn.session", "Session"),
     round = ProtoField.uint24("switchgnn.round", "Round"),
@@ -67,6 +70,7 @@ local f = {
     tag = ProtoField.uint32("switchgnn.direct.tag", "Mark of the schedule, or bits", base.HEX),
     from = ProtoField.uint8("switchgnn.direct.from", "Sending worker"),
     to = ProtoField.uint8("switchgnn.direct.to", "Receiving worker"),
+    direct_fragment = ProtoField.uint16("switchgnn.direct.fragment", "Fragment, or question"),
     direct_round = ProtoField.uint32("switchgnn.direct.round", "Round"),
     direct_lane = ProtoField.float("switchgnn.direct.lane", "Lane"),
     -- Of the whole packet.
@@ -138,8 +142,26 @@ local function innermost(field)
     return #all > 0 and all[#all].value or 0
 end
 
--- The bytes of the body of a kind; nil if the kind is not known here, or cannot have that many.
-local function body_bytes_of(kind, direct)
+local function kind_of(buffer)
+    return band(buffer(12, 1):uint(), 0x0f)
+end
+
+local function width_of(buffer)
+    return band(buffer(15, 1):uint(), 0x07)
+end
+
+-- Whether there are lanes, of which Width tells how many.
+local function has_width(kind, direct)
+    return not direct and (kind == FEATURE or kind == SUM)
+end
+
+-- The bytes of the body; nil if kind or width is not known here, or it cannot have that many.
+local function body_bytes_of(buffer, direct)
+    local kind = kind_of(buffer)
+    if has_width(kind, direct) then
+        local lanes = LANES[width_of(buffer)]
+        return lanes and 4 * lanes
+    end
     if not (direct and kind == FEATURE) then
         return (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind]
     end
@@ -151,8 +173,7 @@ local function is_ours(buffer, direct)
     if buffer:len() < HEADER_BYTES then
         return false
     end
-    local kind, version = band(buffer(12, 1):uint(), 0x0f), rshift(buffer(13, 1):uint(), 4)
-    local bytes = body_bytes_of(kind, direct)
+    local version, bytes = rshift(buffer(13, 1):uint(), 4), body_bytes_of(buffer, direct)
     local all = buffer:reported_len() - HEADER_BYTES
     if version == VERSION and bytes == all then
         return true
@@ -161,11 +182,14 @@ local function is_ours(buffer, direct)
 end
 
 local function problem_of(buffer, direct)
-    local kind, version = band(buffer(12, 1):uint(), 0x0f), rshift(buffer(13, 1):uint(), 4)
+    local kind, version = kind_of(buffer), rshift(buffer(13, 1):uint(), 4)
     if version ~= VERSION then
         return string.format("version %d, not %d", version, VERSION)
     end
-    local bytes = body_bytes_of(kind, direct)
+    local bytes = body_bytes_of(buffer, direct)
+    if bytes == nil and has_width(kind, direct) then
+        return string.format("width %d is not known here", width_of(buffer))
+    end
     if bytes == nil and direct and kind == FEATURE then
         return "no rows: IPv4 tells of another length"
     end
@@ -237,7 +261,7 @@ local function add_barrier(tree, buffer, kind)
 end
 
 local function add_header(tree, buffer)
-    local kind = band(buffer(12, 1):uint(), 0x0f)
+    local kind = kind_of(buffer)
     tree:add(f.src_id, buffer(0, 4))
     tree:add(f.dst_id, buffer(4, 4))
     tree:add(f.block_id, buffer(8, 2))
@@ -251,14 +275,20 @@ local function add_header(tree, buffer)
     for _, field in ipairs({ f.version, f.level, f.echo }) do
         tree:add(field, buffer(13, 1))
     end
-    tree:add(f.fragment, buffer(14, 2))
     tree:add(f.feature_group, buffer(16, 2))
     tree:add(f.session, buffer(18, 1))
     tree:add(f.round, buffer(19, 3))
     tree:add(f.checksum, buffer(22, 4))
 end
 
+local function add_fragment(tree, buffer)
+    tree:add(f.fragment, buffer(14, 2))
+    tree:add(f.width, buffer(14, 2))
+    tree:add(f.lanes, buffer(14, 2), LANES[width_of(buffer)] or 0):set_generated()
+end
+
 local function add_direct(tree, buffer)
+    tree:add(f.direct_fragment, buffer(14, 2))
     tree:add(f.number, buffer(0, 4))
     tree:add(f.tag, buffer(4, 4))
     tree:add(f.from, buffer(8, 1))
@@ -267,16 +297,17 @@ local function add_direct(tree, buffer)
 end
 
 local function header_words(buffer)
-    local kind = band(buffer(12, 1):uint(), 0x0f)
+    local kind = kind_of(buffer)
     return string.format(
-        "%s session %d round %d block %d fragment %d group %d src %d dst %d count %d level %d",
+        "%s session %d round %d block %d fragment %d lanes %d group %d src %d dst %d count %d " ..
+            "level %d",
         KINDS[kind] or kind, buffer(18, 1):uint(), buffer(19, 3):uint(), buffer(8, 2):uint(),
-        buffer(14, 2):uint(), buffer(16, 2):uint(), buffer(0, 4):uint(), buffer(4, 4):uint(),
-        buffer(10, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 7))
+        rshift(buffer(14, 2):uint(), 3), LANES[width_of(buffer)] or 0, buffer(16, 2):uint(),
+        buffer(0, 4):uint(), buffer(4, 4):uint(), buffer(10, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 7))
 end
 
 local function direct_words(buffer)
-    local kind = band(buffer(12, 1):uint(), 0x0f)
+    local kind = kind_of(buffer)
     return string.format(
         "direct %s round %d number %d tag 0x%08x from %d to %d count %d fragment %d group %d " ..
             "level %d",
@@ -299,8 +330,8 @@ local function flag_words(buffer)
 end
 
 local function add_body(tree, buffer, direct)
-    local kind = band(buffer(12, 1):uint(), 0x0f)
-    local bytes = body_bytes_of(kind, direct) or 0
+    local kind = kind_of(buffer)
+    local bytes = body_bytes_of(buffer, direct) or 0
     if bytes == 0 or buffer:len() < HEADER_BYTES + bytes then
         return ""
     end
@@ -320,9 +351,8 @@ local function dissect(buffer, pinfo, tree, direct)
     end
     local top = tree:add(switchgnn, buffer())
     add_header(top, buffer)
-    if direct then
-        add_direct(top, buffer)
-    end
+    local add_rest = direct and add_direct or add_fragment
+    add_rest(top, buffer)
     local words = (direct and direct_words or header_words)(buffer) .. flag_words(buffer)
     words = words .. add_body(top, buffer, direct)
     if buffer:len() < buffer:reported_len() then

@@ -104,9 +104,14 @@ def fragment_number(word: int) -> int:
     return word >> _CODE_BITS
 
 
+def width_code(word: int) -> int:
+    """Return the code of a fragment's width."""
+    return word & _CODE_MASK
+
+
 def lanes_of(word: int) -> int:
     """Return how many numbers a fragment carries; 0 for a word that stands for none."""
-    code = word & _CODE_MASK
+    code = width_code(word)
     return PLANNED_LANES[code] if code < len(PLANNED_LANES) else 0
 
 

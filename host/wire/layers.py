@@ -6,7 +6,7 @@ Nothing that runs an exchange imports this module. Scapy is GPL-2.0; see the REA
 """
 
 import zlib
-from typing import Any
+from typing import Any, cast
 
 from scapy.fields import (
     BitEnumField,
@@ -21,7 +21,13 @@ from scapy.fields import IntField as ScapyIntField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
-from switchgnn.host.wire.header import CHECKED_BYTES, LANES, PROTOCOL, VERSION, Kind
+from switchgnn.host.wire.header import CHECKED_BYTES, PROTOCOL, VERSION, Kind, lanes_of
+from switchgnn.planner.lanes import BANK_LANES, LANES
+
+_WIDTHS = {code: f"{lanes} lanes" for code, lanes in enumerate(LANES)}
+_BANK_WIDTH = LANES.index(BANK_LANES)
+# Of an IP packet; without a limit of ours Scapy takes 100 numbers at most.
+_MOST_ROWS_BYTES = 1 << 16
 
 
 class SwitchGNN(Packet):
@@ -41,7 +47,8 @@ class SwitchGNN(Packet):
         BitField("Version", VERSION, 4),
         BitField("Level", 0, 3),
         BitField("Echo", 0, 1),
-        ShortField("Fragment", 0),
+        BitField("Fragment", 0, 13),
+        BitEnumField("Width", _BANK_WIDTH, 3, _WIDTHS),
         ShortField("Feature_group", 0),
         BitField("Session", 0, 8),
         BitField("Round", 0, 24),
@@ -68,6 +75,11 @@ class BetweenHosts(SwitchGNN):
     """The same header between hosts, where IPv4 tells how long the rows are."""
 
     name = "SwitchGNN between hosts"
+    fields_desc = [  # noqa: RUF012
+        ShortField("Fragment", 0) if field.name == "Fragment" else field
+        for field in SwitchGNN.fields_desc
+        if field.name != "Width"
+    ]
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return the body that the kind calls for."""
@@ -84,20 +96,22 @@ class Rows(Packet):
             [],
             IEEEFloatField("lane", 0),
             count_from=lambda packet: len(packet.original) // 4,
+            max_count=_MOST_ROWS_BYTES // 4,
         )
     ]
 
 
 class Fragment(Packet):
-    """32 lanes of a feature or of a sum."""
+    """Lanes of a feature or of a sum, as many as Width says."""
 
     name = "Fragment"
     fields_desc = [  # noqa: RUF012
         FieldListField(
             "lanes",
-            [0] * LANES,  # type: ignore[list-item]
+            [0] * BANK_LANES,  # type: ignore[list-item]
             SignedIntField("lane", 0),
-            count_from=lambda _: LANES,
+            count_from=lambda packet: lanes_of(cast(Any, packet.underlayer).Width),
+            max_count=LANES[-1],
         )
     ]
 

@@ -56,7 +56,7 @@ def object_of(packet: Packet) -> dict[str, Any]:
         "problem": packet.problem,
     }
     if fields is not None:
-        found |= fields._asdict() | {"kind": fields.kind_name}
+        found |= fields._asdict() | {"kind": fields.kind_name, "lanes": fields.lanes}
     if fields is not None and body is not None:
         found["body"] = {
             "magnitude": body.magnitude,
@@ -77,8 +77,9 @@ def workers_of(bits: int) -> list[int]:
 def _words(fields: Fields) -> str:
     return (
         f"{fields.kind_name} session {fields.session} round {fields.round} "
-        f"block {fields.block_id} fragment {fields.fragment} group {fields.feature_group} "
-        f"src {fields.src_id} dst {fields.dst_id} count {fields.count} level {fields.level}"
+        f"block {fields.block_id} fragment {fields.fragment} lanes {fields.lanes} "
+        f"group {fields.feature_group} src {fields.src_id} dst {fields.dst_id} "
+        f"count {fields.count} level {fields.level}"
     )
 
 

@@ -19,7 +19,6 @@ from switchgnn.host.wire.header import (
     BODY_AT,
     CHECKED_BYTES,
     ETHERNET_BYTES,
-    FRAGMENT_BYTES,
     HEADER,
     HEADER_AT,
     HEADER_BYTES,
@@ -30,6 +29,10 @@ from switchgnn.host.wire.header import (
     WAITING,
     BarrierBody,
     Kind,
+    fragment_number,
+    lanes_of,
+    payload_bytes,
+    width_code,
 )
 
 _IPV4 = b"\x08\x00"
@@ -37,10 +40,10 @@ _PROTOCOL_AT = ETHERNET_BYTES + 9
 _PLAIN_IPV4 = 0x45
 _SESSION_SHIFT = LAST_ROUND.bit_length()
 _BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, Kind.WAITING)
+_LANE_KINDS = (Kind.FEATURE, Kind.SUM)
+# That of the others is as long as Width says.
 _BODY_BYTES = {
-    **dict.fromkeys(map(int, Kind), 0),
-    int(Kind.FEATURE): FRAGMENT_BYTES,
-    int(Kind.SUM): FRAGMENT_BYTES,
+    **dict.fromkeys(set(map(int, Kind)) - set(_LANE_KINDS), 0),
     int(Kind.DONE): BARRIER.size,
     int(Kind.ADVANCE): BARRIER.size,
     int(Kind.WAITING): BARRIER.size + WAITING.size,
@@ -55,7 +58,10 @@ KIND_NAMES = {int(kind): kind.name.lower() for kind in Kind}
 
 
 class Fields(NamedTuple):
-    """The header, field by field; names are those of ``docs/protocol.md``, in small letters."""
+    """The header, field by field; names are those of ``docs/protocol.md``, in small letters.
+
+    Between hosts there is no `width`, and `fragment` has its bits.
+    """
 
     src_id: int
     dst_id: int
@@ -70,6 +76,7 @@ class Fields(NamedTuple):
     level: int
     echo: bool
     fragment: int
+    width: int | None
     feature_group: int
     session: int
     round: int
@@ -79,6 +86,11 @@ class Fields(NamedTuple):
     def kind_name(self) -> str:
         """The kind as a word, or as a number where there is no such kind."""
         return KIND_NAMES.get(self.kind) or str(self.kind)
+
+    @property
+    def lanes(self) -> int | None:
+        """How many numbers a fragment of that width has; 0 of a width that does not exist."""
+        return None if self.width is None else lanes_of(self.width)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -141,7 +153,7 @@ def decode(captured: Captured, names: Mapping[bytes, str]) -> Packet | None:
         if there < HEADER_BYTES:
             problem = f"short: {there} bytes of a header of {HEADER_BYTES}"
     elif problem is None:
-        fields = _fields(frame)
+        fields = _fields(frame, direct=direct)
         problem = _problem(captured, fields, direct=direct)
         body = None if direct else _barrier_body(frame, fields)
     sender, receiver = name_of(frame[6:12], names), name_of(frame[:6], names)
@@ -157,9 +169,9 @@ def _envelope_problem(frame: bytes) -> str | None:
     return None
 
 
-def _fields(frame: bytes) -> Fields:
-    src, dst, block, count, flags, extension, fragment, group, number, checksum = (
-        HEADER.unpack_from(frame, HEADER_AT)
+def _fields(frame: bytes, *, direct: bool) -> Fields:
+    src, dst, block, count, flags, extension, word, group, number, checksum = HEADER.unpack_from(
+        frame, HEADER_AT
     )
     return Fields(
         src,
@@ -174,7 +186,8 @@ def _fields(frame: bytes) -> Fields:
         extension >> 4,
         extension >> 1 & 7,
         bool(extension & 1),
-        fragment,
+        word if direct else fragment_number(word),
+        None if direct else width_code(word),
         group,
         number >> _SESSION_SHIFT,
         number & LAST_ROUND,
@@ -185,12 +198,9 @@ def _fields(frame: bytes) -> Fields:
 def _problem(captured: Captured, fields: Fields, *, direct: bool) -> str | None:
     if fields.version != VERSION:
         return f"version {fields.version}, not {VERSION}"
-    rows = direct and fields.kind == Kind.FEATURE
-    known = _DIRECT_BODY_BYTES if direct else _BODY_BYTES
-    size = data_bytes(captured.frame) if rows else known.get(fields.kind)
+    size = _body_bytes(captured.frame, fields, direct=direct)
     if size is None:
-        unknown = f"kind {fields.kind_name} is not known here"
-        return "no rows: IPv4 tells of another length" if rows else unknown
+        return _unknown(fields, direct=direct)
     if captured.size < BODY_AT + size:
         return f"short: {captured.size - BODY_AT} bytes of a body of {size}"
     frame = captured.frame
@@ -201,6 +211,23 @@ def _problem(captured: Captured, fields: Fields, *, direct: bool) -> str | None:
     if checksum != fields.checksum:
         return f"checksum {fields.checksum:#010x}, should be {checksum:#010x}"
     return None
+
+
+def _body_bytes(frame: bytes, fields: Fields, *, direct: bool) -> int | None:
+    if direct:
+        known = _DIRECT_BODY_BYTES.get(fields.kind)
+        return data_bytes(frame) if fields.kind == Kind.FEATURE else known
+    if fields.kind in _LANE_KINDS:
+        return payload_bytes(fields.width or 0) or None
+    return _BODY_BYTES.get(fields.kind)
+
+
+def _unknown(fields: Fields, *, direct: bool) -> str:
+    if direct and fields.kind == Kind.FEATURE:
+        return "no rows: IPv4 tells of another length"
+    if not direct and fields.kind in _LANE_KINDS:
+        return f"width {fields.width} is not known here"
+    return f"kind {fields.kind_name} is not known here"
 
 
 def _barrier_body(frame: bytes, fields: Fields) -> BarrierBody | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.wire.header import LANES, VERSION
+from switchgnn.host.wire.header import VERSION
 from switchgnn.planner.direction import Direction
 from switchgnn.virtual.parts.worker import Job, Round
 from switchgnn.virtual.scenario.scenario import Difference, DifferenceKind, Scenario
@@ -82,7 +82,7 @@ def _other_rounds(job: Job, kind: DifferenceKind, by: int) -> Iterable[Round]:
     if kind is DifferenceKind.MAGNITUDE:
         most = _LARGEST_SUM / max(1, job.plan.manifest.max_fan_in)
         return _enlarged(job.rounds, most * max(1, by))
-    return _otherwise(job.rounds, kind, by)
+    return _otherwise(job, kind, by)
 
 
 def _enlarged(rounds: tuple[Round, ...], largest: float) -> Iterator[Round]:
@@ -98,12 +98,13 @@ def _as_many(rounds: tuple[Round, ...], number: int) -> tuple[Round, ...]:
     return tuple(rounds[place % len(rounds)] for place in range(number))
 
 
-def _otherwise(rounds: tuple[Round, ...], kind: DifferenceKind, by: int) -> Iterator[Round]:
+def _otherwise(job: Job, kind: DifferenceKind, by: int) -> Iterator[Round]:
     """Yield rounds with more columns, or in the other direction."""
-    for features, direction in rounds:
+    for features, direction in job.rounds:
         if kind is DifferenceKind.WIDTH:
-            rest = -features.shape[1] % LANES
-            more = np.full((len(features), rest + LANES * max(1, by)), _IN_MORE, dtype=np.float32)
+            lanes = job.plan.manifest.lanes
+            rest = -features.shape[1] % lanes
+            more = np.full((len(features), rest + lanes * max(1, by)), _IN_MORE, dtype=np.float32)
             more[:, :rest] = 0.0
             yield np.hstack([features, more]), direction
         elif direction is Direction.FORWARD:

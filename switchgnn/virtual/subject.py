@@ -117,7 +117,7 @@ class Subjects:
     def of(self, scenario: Scenario) -> Subject:
         """Return what a scenario exchanges."""
         s = scenario
-        key = (s.graph, s.workers, s.leaves, s.spines, s.slots, s.send, s.directions)
+        key = (s.graph, s.workers, s.leaves, s.spines, s.slots, s.lanes, s.send, s.directions)
         if key not in self._known:
             if len(self._known) >= self._most:
                 self._known.pop(next(iter(self._known)))
@@ -136,6 +136,7 @@ class Subjects:
             graph,
             workers=scenario.workers,
             slots=scenario.slots,
+            lanes=scenario.lanes,
             program=self._program.digest,
             send=scenario.send,
             directions=scenario.directions,

@@ -22,10 +22,16 @@ packed_rows = st.builds(
 )
 
 
-def bodies(kind):
-    """What may follow the header of a kind."""
+# The word of the first fragment of 32 numbers.
+WORD = 2
+
+
+def bodies(header):
+    """What may follow a header."""
+    kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM):
-        return rows
+        size = 32 << (header.fragment & 7)
+        return st.binary(min_size=32, max_size=32).map(lambda some: (some * 32)[:size])
     if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
         return st.just(b"")
     pulses = bits if kind is Kind.WAITING else st.none()
@@ -36,7 +42,7 @@ def bodies(kind):
 def packets(draw, kinds=tuple(Kind)):
     """A header and the sound frame of it, from a worker to the switch or back."""
     header = draw(headers)._replace(kind=draw(st.sampled_from(kinds)))
-    body = draw(bodies(header.kind))
+    body = draw(bodies(header))
     ends = [draw(st.sampled_from(WORKERS)), SWITCH]
     if draw(st.booleans()):
         ends.reverse()
@@ -61,9 +67,10 @@ def frame_of(header, body, sender, receiver, protocol=PROTOCOL):
     return ipv4_envelope(sender, receiver, len(packet), protocol=protocol) + packet
 
 
-def feature(worker=0, **fields):
-    """A FEATURE of a worker."""
-    header = Header(Kind.FEATURE, count=1, session=1, **fields)
+def feature(worker=0, *, fragment=0, **fields):
+    """A FEATURE of a worker: 32 numbers."""
+    word = fragment << 3 | WORD
+    header = Header(Kind.FEATURE, count=1, session=1, fragment=word, **fields)
     return frame_of(header, bytes(128), WORKERS[worker], SWITCH)
 
 

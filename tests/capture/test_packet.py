@@ -39,9 +39,13 @@ def test_the_header_is_what_was_sent(drawn):
     header, frame = drawn
     packet = decoded(frame)
     assert packet.problem is None and not packet.cut and not packet.direct
-    for name in Header._fields:
+    for name in set(Header._fields) - {"fragment"}:
         assert getattr(packet.fields, name) == getattr(header, name), name
-    assert packet.fields.version == 2
+    number, code = divmod(header.fragment, 8)
+    assert (packet.fields.fragment, packet.fields.width, packet.fields.lanes) == (
+        number, code, 8 << code
+    )  # fmt: skip
+    assert packet.fields.version == 3
     has_body = header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING)
     assert packet.body == (BarrierBody.unpack(frame, header.kind) if has_body else None)
 
@@ -60,6 +64,8 @@ def test_scapy_says_the_same(drawn):
 def test_the_object_is_the_header(drawn):
     header, frame = drawn
     told = json.loads(json.dumps(object_of(decoded(frame))))
+    assert told["lanes"] == 8 << told["width"]
+    told["fragment"] = told["fragment"] << 3 | told["width"]
     named = {name: told[name] for name in Header._fields if name != "kind"}
     assert Header(kind=Kind[told["kind"].upper()], **named) == header
     assert (told["bytes"], told["problem"], told["link"]) == (len(frame), None, "w0")
@@ -87,6 +93,8 @@ def test_the_same_holds_between_hosts(drawn, bit):
             assert (heard.number, heard.tag) == (packet.fields.src_id, packet.fields.dst_id)
             assert f"from {heard.sender} to {receiver}" in description(packet)
             assert f"round {heard.round} " in description(packet)
+            assert (packet.fields.fragment, packet.fields.width) == (heard.question, None)
+            assert f"fragment {heard.question} group" in description(packet)
 
 
 @given(packets(), st.integers(0, 200))
@@ -115,8 +123,9 @@ def test_anything_may_come(frame, more):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({HEADER_AT + 13: 0x10}, "version 1, not 2"),
+        ({HEADER_AT + 13: 0x10}, "version 1, not 3"),
         ({HEADER_AT + 12: 0x0C}, "kind 12 is not known here"),
+        ({HEADER_AT + 15: 6}, "width 6 is not known here"),
         ({HEADER_AT + 3: 9}, "checksum 0x"),
         ({20: 0x20}, "a fragment of IPv4"),
         ({14: 0x46}, "IPv4 options before it"),
@@ -134,6 +143,12 @@ def test_a_packet_that_is_too_short():
     assert "short: 25 bytes of a header of 26" in description(decoded(feature()[: BODY_AT - 1]))
 
 
+def test_width_says_how_long_a_body_is():
+    frame = frame_of(Header(Kind.SUM, fragment=1 << 3 | 5), bytes(1024), SWITCH, WORKERS[0])
+    assert "fragment 1 lanes 256" in description(decoded(frame))
+    assert "short: 1023 bytes of a body of 1024" in description(decoded(frame[:-1]))
+
+
 def test_others_are_none_of_ours():
     tcp = bytearray(feature())
     tcp[23] = 6
@@ -147,8 +162,8 @@ def test_the_line_of_a_packet():
     frame = feature(1, src_id=17, block_id=3, round=5, feature_group=2, echo=True)
     packet = decode(Captured(2_000_001_600, "w1", frame, len(frame)), NAMES)
     assert line_of(packet, 10**9) == (
-        "1.000002 w1 > switch feature session 1 round 5 block 3 fragment 0 group 2 "
-        "src 17 dst 0 count 1 level 0 [echo]"
+        "1.000002 w1 > switch feature session 1 round 5 block 3 fragment 0 lanes 32 "
+        "group 2 src 17 dst 0 count 1 level 0 [echo]"
     )
 
 

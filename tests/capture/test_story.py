@@ -10,7 +10,7 @@ from switchgnn.capture.packet import decode
 from switchgnn.capture.story import Story
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT
 from switchgnn.host.wire.header import Header, Kind
-from tests.capture.drawn import SWITCH, WORKERS, control, feature, flipped, frame_of
+from tests.capture.drawn import SWITCH, WORD, WORKERS, control, feature, flipped, frame_of
 
 NAMES = usual_names()
 
@@ -28,7 +28,7 @@ def told(frames, link="-", **limits):
 
 def test_a_block_from_its_first_feature_to_its_advance():
     sum_of_7 = frame_of(
-        Header(Kind.SUM, dst_id=7, block_id=2, count=2, session=1, round=3),
+        Header(Kind.SUM, dst_id=7, block_id=2, count=2, fragment=WORD, session=1, round=3),
         bytes(128), SWITCH, WORKERS[1],
     )  # fmt: skip
     frames = [

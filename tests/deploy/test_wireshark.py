@@ -34,12 +34,13 @@ from tests.support.speed import seconds_here
 pytestmark = [whole, needs("tshark", "tshark")]
 SCRIPT = Path(__file__).parent.parent.parent / "deploy/wireshark/switchgnn.lua"
 NAMES = usual_names()
-HEADER = [*Header._fields, "version", "checksum"]
+HEADER = [name for name in (*Header._fields, "version", "checksum") if name != "fragment"]
+PARTS = ["fragment", "width", "lanes"]
 BODY = ["magnitude", "plan", "seen_round", "worker", "pulse", "lane"]
-DIRECT = ["direct.number", "direct.tag", "direct.from", "direct.to", "direct.round", "direct.lane"]
+DIRECT = [f"direct.{name}" for name in ("number", "tag", "from", "to", "round", "fragment", "lane")]
 WORDS = ["summary", "problem", "refusal", "direct"]
 # Of a packet that is not ours there are no fields.
-NOT_OURS = {name: [] for name in HEADER + BODY + DIRECT + WORDS}
+NOT_OURS = {name: [] for name in HEADER + PARTS + BODY + DIRECT + WORDS}
 # One run of tshark for many packets: each example is a capture.
 few = settings(
     max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
@@ -50,7 +51,7 @@ def dissected(frames, folder, script=SCRIPT):
     """What tshark says of each frame: the values of each of our fields."""
     path = folder / "drawn.pcap"
     path.write_bytes(pcap([(10**9, *each) for each in frames]))
-    names = HEADER + BODY + DIRECT + WORDS
+    names = HEADER + PARTS + BODY + DIRECT + WORDS
     columns = [word for name in names for word in ("-e", f"switchgnn.{name}")]
     form = ["-T", "fields", "-E", "separator=;", "-E", "aggregator=|", "-E", "occurrence=a"]
     result = subprocess.run(
@@ -92,18 +93,21 @@ def assert_same(said, packet):
         assert float(said["magnitude"][0]) == pytest.approx(bits, rel=1e-5, nan_ok=True)
         assert list(map(int, said["worker"])) == workers_of(packet.body.workers)
         assert list(map(int, said["pulse"])) == workers_of(packet.body.pulses or 0)
-    count = there if packet.direct else 32
+    if not packet.direct:
+        parts = [number(*said[name]) for name in PARTS]
+        assert parts == [packet.fields.fragment, packet.fields.width, packet.fields.lanes]
+    count = there if packet.direct else packet.fields.lanes
     if packet.fields.kind in (Kind.FEATURE, Kind.SUM) and there >= count:
-        form, name = (f">{count}f", "direct.lane") if packet.direct else (">32i", "lane")
+        form, name = (f">{count}f", "direct.lane") if packet.direct else (f">{count}i", "lane")
         lanes = struct.unpack_from(form, frame, BODY_AT)
         assert list(map(float, said[name])) == pytest.approx(lanes, rel=1e-5, nan_ok=True)
     if packet.fields.kind == Kind.WAITING and not packet.direct:
         assert number(*said["refusal"]) == packet.fields.count
     if packet.direct:
         pair = packet.fields.block_id
-        assert [number(*said[name]) for name in DIRECT[:5]] == [
+        assert [number(*said[name]) for name in DIRECT[:6]] == [
             packet.fields.src_id, packet.fields.dst_id, pair >> 8, pair & 0xFF,
-            packet.fields.session << 24 | packet.fields.round,
+            packet.fields.session << 24 | packet.fields.round, packet.fields.fragment,
         ]  # fmt: skip
 
 
@@ -130,7 +134,9 @@ def test_what_is_not_sound(data, tmp_path):
             # Then it was version or kind that has changed.
             packet = decoded(frame)
             assert packet.problem is not None
-            assert packet.problem.startswith(("version", "kind", "short", "no rows", "checksum"))
+            assert packet.problem.startswith(
+                ("version", "kind", "width", "short", "no rows", "checksum")
+            )
             continue
         claimed += 1
         assert_same(said, decoded(frame))
@@ -157,10 +163,11 @@ def resealed(frame, place, value):
 
 
 def test_another_version_is_claimed_by_its_checksum(tmp_path):
-    frames = [resealed(feature(src_id=7), 47, 0x30), resealed(feature(src_id=7), 46, 0x0F)]
+    frames = [resealed(feature(src_id=7), 47, 0x40), resealed(feature(src_id=7), 46, 0x0F)]
+    frames.append(resealed(feature(src_id=7), 49, 7))
     for said, frame in zip(dissected([(each,) for each in frames], tmp_path), frames, strict=True):
         assert_same(said, decoded(frame))
-        assert said["problem"][0].startswith(("version 3", "kind 15"))
+        assert said["problem"][0].startswith(("version 4", "kind 15", "width 7"))
 
 
 @few
@@ -188,6 +195,8 @@ def test_the_columns(tmp_path):
 MISTAKES = [
     ("tree:add(f.src_id, buffer(0, 4))", "tree:add(f.src_id, buffer(4, 4))"),
     ("tree:add(f.fragment, buffer(14, 2))", "tree:add(f.fragment, buffer(16, 2))"),
+    ("tree:add(f.width, buffer(14, 2))", "tree:add(f.width, buffer(15, 2))"),
+    ("[5] = 256", "[5] = 255"),
     ('"Is_ACK", 8, YES_NO, 0x80', '"Is_ACK", 8, YES_NO, 0x40'),
     ('"Level", base.DEC, nil, 0x0e', '"Level", base.DEC, nil, 0x07'),
     ("tree:add(f.round, buffer(19, 3))", "tree:add(f.round, buffer(18, 3))"),
@@ -196,7 +205,7 @@ MISTAKES = [
     ("HEADER_BYTES + 4 * lane, 4", "HEADER_BYTES + 124 - 4 * lane, 4"),
     ("[SUM] = \"sum\"", "[SUM] = \"some\""),
     ("value = 0xffffffff", "value = 0xfffffffe"),
-    ("innermost(ip_len) - innermost(ip_hdr_len)", "FRAGMENT_BYTES"),
+    ("innermost(ip_len) - innermost(ip_hdr_len)", "128"),
     ("0, bytes / 4 - 1 do", "0, bytes / 4 - 2 do"),
     ("WORKER_BYTES - math.floor(worker / 8)", "1 + math.floor(worker / 8)"),
 ]  # fmt: skip
@@ -210,12 +219,12 @@ def test_a_mistake_is_noticed(right, wrong, tmp_path):
     script = tmp_path / "wrong.lua"
     script.write_text(text.replace(right, wrong))
     header = Header(
-        Kind.WAITING, 5, 6, 7, 3, True, False, True, False, 5, True, 8, 9, 200, 0x123456
+        Kind.WAITING, 5, 6, 7, 3, True, False, True, False, 5, True, 8 << 3 | 5, 9, 200, 0x123456
     )  # fmt: skip
     body = BarrierBody(0x3F800000, 0xABCDEF, 7, 0b101 | 1 << 100, 0b10)
     frames = [
         frame_of(header, body.pack(), SWITCH, WORKERS[0]),
-        frame_of(Header(Kind.SUM, 1, 2, 3, 4), bytes(range(128)), SWITCH, WORKERS[1]),
+        frame_of(Header(Kind.SUM, 1, 2, 3, 4, fragment=2), bytes(range(128)), SWITCH, WORKERS[1]),
         frame_of(
             Header(Kind.FEATURE, 1, 2, 3, 4, level=1),
             struct.pack(">5f", *range(5)),

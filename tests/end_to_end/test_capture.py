@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from switchgnn.host.wire.header import fragments_of
+from switchgnn.host.wire.header import fragment_words
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from tests.support.commands import switchgnn
 from tests.support.markers import COMBINATIONS, some_of, words_of
@@ -65,7 +65,7 @@ def test_the_story_is_the_plan(combination, faults, plan, tmp_path):
     assert sorted(told) == [
         (number, block) for number in range(1, ROUNDS + 1) for block in range(blocks + 1)
     ]  # fmt: skip
-    fragments = fragments_of(FEATURES)
+    fragments = len(fragment_words(FEATURES, read_manifest(plan).lanes))
     for worker in range(WORKERS):
         part = read_worker_part(plan, worker)
         for number in range(1, ROUNDS + 1):

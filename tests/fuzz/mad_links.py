@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, Header, Kind, unpack_header
+from switchgnn.host.wire.header import BODY_AT, Header, Kind, payload_bytes, unpack_header
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.virtual.mad.generator import Shot
 from switchgnn.virtual.network.fields import VERSION_IHL_AT
@@ -117,7 +117,7 @@ class LyingLink(WrappedLink):
     def _lies(self, header: Header) -> Iterator[bytes]:
         draw = self._random
         if draw.random() < 0.3:
-            yield header.pack(draw.randbytes(FRAGMENT_BYTES))
+            yield header.pack(draw.randbytes(payload_bytes(header.fragment)))
         block, vertex = draw.choice(self._own)
         if block == header.block_id and draw.random() < 0.2:
             kind = Kind.FETCH if draw.random() < 0.05 else Kind.RECALL

@@ -13,7 +13,7 @@ from scapy.packet import Packet, Raw
 
 from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
-from switchgnn.virtual.network.fields import body_bytes
+from switchgnn.virtual.network.fields import LANE_KINDS
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 # Addresses that no kernel on the way answers for.
@@ -31,9 +31,9 @@ def kind_template(kind: int, *, source: str, target: str, plan: int) -> bytes:
         src=STRANGER_IP, dst=OTHER_STRANGER_IP, proto=PROTOCOL
     )
     layers = layers / SwitchGNN(Kind=kind)
-    if body_bytes(kind) == 128:
+    if kind in LANE_KINDS:
         layers = layers / Fragment()
-    elif body_bytes(kind) == 28:
+    elif kind in (Kind.DONE, Kind.ADVANCE):
         layers = layers / Barrier(plan=plan)
     return bytes(layers)
 

@@ -130,7 +130,13 @@ def forged(ground, kind):
     for (block, vertex), (worker, count) in world.facts.sums.items():
         if worker == VICTIM:
             header = Header(
-                kind=kind, dst_id=vertex, block_id=block, count=count, session=session, round=1
+                kind=kind,
+                dst_id=vertex,
+                block_id=block,
+                count=count,
+                fragment=world.facts.words[0],
+                session=session,
+                round=1,
             )
             yield header.pack(lanes)
 

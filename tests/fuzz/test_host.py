@@ -42,8 +42,8 @@ def flooded_team(world: World, shots: int) -> tuple[Team, list[FloodedLink]]:
         for worker in range(WORKERS)
     ]
 
-    def finished(worker, *place):
-        links[worker].finished = place
+    def finished(worker, round_number, block, fragment):
+        links[worker].finished = round_number, block, world.facts.words[fragment]
 
     def addresses(worker):
         return Addresses(world.network.neighbours[worker].station, SWITCH)

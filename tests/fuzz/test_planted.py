@@ -67,6 +67,7 @@ def forge_all_features(ground):
             src_id=source,
             block_id=1,
             count=ground.world.facts.counts[1, source],
+            fragment=ground.world.facts.words[0],
             feature_group=place // PATIENT.group_size,
             session=ground.session & SESSION_MASK,
             round=1,

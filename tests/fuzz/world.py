@@ -36,9 +36,9 @@ class World:
         return self.plan.manifest.blocks
 
     def places(self) -> list[tuple[int, int]]:
-        """Block and fragment of every barrier of a round, in order."""
+        """Block and word of the fragment of every barrier of a round, in order."""
         blocks = range(1, self.blocks + 1)
-        return [(0, 0), *((b, f) for b in blocks for f in range(FRAGMENTS))]
+        return [(0, 0), *((b, f) for b in blocks for f in self.facts.words)]
 
 
 def make_world(program_digest: str, *, slots: int = 16) -> World:
@@ -48,4 +48,4 @@ def make_world(program_digest: str, *, slots: int = 16) -> World:
 
 
 def world_of(graph: Graph, plan: Plan, network: Network) -> World:
-    return World(graph, plan, network, facts_of(plan, FRAGMENTS))
+    return World(graph, plan, network, facts_of(plan, WIDTH))

@@ -41,6 +41,23 @@ def test_numbers():
     assert constant("ETHERTYPE_IPV4") == header.ETHERTYPE_IPV4
 
 
+def test_widths():
+    found = re.findall(r"const width_t LANES_(\d+) = (\d);", HEADERS)
+    assert {int(lanes): int(code) for lanes, code in found} == {
+        header.lanes_of(code): code for code in range(6)
+    }
+
+
+def test_lengths_of_sums():
+    payload = (SOURCE_FOLDER / "payload.p4").read_text()
+    found = re.findall(
+        r"action make(\d+)\(\) \{.*?total_len = BARE_LENGTH \+ (\d+);", payload, re.DOTALL
+    )
+    assert [(int(lanes), int(size)) for lanes, size in found] == [
+        (header.lanes_of(code), header.payload_bytes(code)) for code in range(6)
+    ]
+
+
 def header_bytes(name):
     types = {
         "vertex_t": 32,
@@ -48,6 +65,7 @@ def header_bytes(name):
         "count_t": 16,
         "kind_t": 4,
         "lanes_t": 1024,
+        "width_t": 3,
         "worker_set_t": 128,
     }
     body = re.search(rf"header {name} \{{(.*?)^\}}", HEADERS, re.DOTALL | re.MULTILINE).group(1)
@@ -58,7 +76,9 @@ def header_bytes(name):
 
 def test_header_sizes():
     assert header_bytes("switchgnn_t") == header.HEADER_BYTES
-    assert header_bytes("payload_t") == header.FRAGMENT_BYTES
+    assert header_bytes("chunk_t") == header.FRAGMENT_BYTES
+    assert header_bytes("lanes8_t") == header.payload_bytes(0)
+    assert header_bytes("lanes16_t") == header.payload_bytes(1)
     assert header_bytes("barrier_t") == header.BARRIER.size
     assert header_bytes("waiting_t") == header.WAITING.size
     assert header_bytes("ethernet_t") == header.ETHERNET_BYTES
@@ -71,7 +91,6 @@ def test_lengths_that_the_switch_writes():
         for name, expression in re.findall(r"const bit<16> (\w+) = (20 [\d +]+);", HEADERS)
     }
     assert lengths == {
-        "SUM_LENGTH": header.FEATURE_FRAME_BYTES - header.ETHERNET_BYTES,
         "BARE_LENGTH": header.BODY_AT - header.ETHERNET_BYTES,
         "WAITING_LENGTH": header.BARRIER_FRAME_BYTES + header.WAITING.size - header.ETHERNET_BYTES,
     }

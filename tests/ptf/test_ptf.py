@@ -33,6 +33,7 @@ NOTICED_BY = {
     "let_anything_have_its_turn": "turn.LaterPacketsAreRefused",
     "agree_with_all": "turn.WorkersMustAgreeOnWhatIsNext",
     "take_every_pulse": "pulse.OnlyItsOwn",
+    "forget_the_width": "width.SeveralHopsOfAWideFrame",
 }
 
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each worker sends each feature once on its own, and takes each sum once."""
 
-from switchgnn.host.wire.header import fragments_of
 from switchgnn.planner.direction import Direction
 from switchgnn.virtual.checks.check import Check
+from switchgnn.virtual.network.fields import words_of
 from switchgnn.virtual.parts.worker import Done
 from switchgnn.virtual.scene import Scene
 
@@ -15,7 +15,8 @@ class TalliesAddUp(Check):
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
         super().begin(scene)
-        plan, fragments = scene.subject.plan, fragments_of(scene.scenario.width)
+        plan, scenario = scene.subject.plan, scene.scenario
+        fragments = len(words_of(scenario.width, scenario.lanes))
         self._each: dict[tuple[int, Direction], tuple[int, int]] = {}
         for direction in scene.subject.directions:
             blocks = plan.manifest.direction(direction).block_numbers

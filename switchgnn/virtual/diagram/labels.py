@@ -4,7 +4,14 @@
 
 from dataclasses import dataclass
 
-from switchgnn.host.wire.header import HEADER, HEADER_BYTES, KIND_MASK, Kind, Refusal
+from switchgnn.host.wire.header import (
+    HEADER,
+    HEADER_BYTES,
+    KIND_MASK,
+    Kind,
+    Refusal,
+    fragment_number,
+)
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 
 _IS_FETCH, _RESEND = 0x40, 0x10
@@ -40,7 +47,7 @@ def label_of(headers: bytes) -> Label:
     """Return what a diagram says of a frame with these headers."""
     if len(headers) < HEADER_BYTES or headers[12] & KIND_MASK not in set(Kind):
         return Label("another protocol", "", "", "", "repair", (0, 0))
-    source, target, block, count, flags, _, fragment, group, number, _ = HEADER.unpack(
+    source, target, block, count, flags, _, word, group, number, _ = HEADER.unpack(
         headers[:HEADER_BYTES]
     )
     kind = Kind(flags & KIND_MASK)
@@ -58,12 +65,12 @@ def label_of(headers: bytes) -> Label:
     elif kind is Kind.ACK:
         more = f"group {group}: {count}"
     elif kind is Kind.DONE:
-        more = f"next {count}.{group}"
+        more = f"next {count}.{fragment_number(group)}"
     elif kind is Kind.WAITING and count in set(Refusal) - {Refusal.NONE}:
         more = f"refuses: {Refusal(count).name.lower()}"
     return Label(
         kind=kind.name,
-        tag=f"{session}.{round_number}.{block}.{fragment}",
+        tag=f"{session}.{round_number}.{block}.{fragment_number(word)}",
         which=which,
         more=more,
         group=_GROUPS.get(kind, "repair"),

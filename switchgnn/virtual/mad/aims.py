@@ -5,7 +5,7 @@
 from random import Random
 
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import ETHERNET_BYTES, VERSION, Header, Kind, fragments_of
+from switchgnn.host.wire.header import ETHERNET_BYTES, VERSION, Header, Kind
 from switchgnn.virtual.mad.facts import Facts, facts_of
 from switchgnn.virtual.mad.generator import Generator
 from switchgnn.virtual.network.fields import body_bytes, seal, write_header
@@ -16,6 +16,8 @@ _KINDS = range(16)
 _NOBODY = "02:00:00:00:77:77"
 _BROADCAST = "ff:ff:ff:ff:ff:ff"
 _PLAN_AT = 4
+# The word of the first fragment of 32 numbers.
+_BANK_WIDTH = 2
 # What follows the addresses of frames that are none of SwitchGNN's: types, and what they hold.
 _ARP, _IPV6, _LLDP = b"\x08\x06", b"\x86\xdd", b"\x88\xcc"
 _VLAN, _LLC, _EXPERIMENT = b"\x81\0\0\x07", b"\0\x04\xaa\xaa\x03x", b"\x88\xb5"
@@ -36,7 +38,7 @@ def generator_for(scenario: Scenario, subject: Subject, worker: int, random: Ran
     """
     site = subject.site
     spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]
-    facts = facts_of(subject.plan, fragments_of(scenario.width), spines)
+    facts = facts_of(subject.plan, scenario.width, spines)
     addresses = site.addresses(worker)
     templates = {kind: _template(kind, addresses, facts) for kind in _KINDS}
     macs = [site.station(other).mac for other in range(scenario.workers)]
@@ -51,10 +53,11 @@ def generator_for(scenario: Scenario, subject: Subject, worker: int, random: Ran
 
 def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
     """Return a frame of a kind, sound but for its numbers; kinds that do not exist are empty."""
-    body = bytearray(body_bytes(kind))
+    body = bytearray(body_bytes(kind, _BANK_WIDTH))
     if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
         body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")
-    frame = bytearray(addresses.frame(Header(Kind.FEATURE).pack(bytes(body))))
+    header = Header(Kind.FEATURE, fragment=_BANK_WIDTH)
+    frame = bytearray(addresses.frame(header.pack(bytes(body))))
     write_header(frame, flags_kind=kind, version_level_echo=VERSION << 4)
     seal(frame)
     return bytes(frame)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.planner.plan.plan import Plan, SwitchPart
+from switchgnn.virtual.network.fields import words_of
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,8 @@ class Facts:
     """What frames about a plan are made of.
 
     Attributes:
-        workers, blocks, fragments: how many there are.
+        workers, blocks: how many there are.
+        words: of the fragments of a row.
         plan_id: the first 32 bits of the plan's digest.
         owner: worker of each source, vertex or partial sum.
         counts: the Count of every (block, source) that is sent.
@@ -23,19 +25,19 @@ class Facts:
 
     workers: int
     blocks: int
-    fragments: int
+    words: tuple[int, ...]
     plan_id: int
     owner: dict[int, int]
     counts: dict[tuple[int, int], int]
     sums: dict[tuple[int, int], tuple[int, int]]
 
 
-def facts_of(plan: Plan, fragments: int, more: Iterable[SwitchPart] = ()) -> Facts:
+def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
     """Return the facts of a plan.
 
     Args:
         plan: the plan.
-        fragments: frames of each row.
+        width: columns of each row.
         more: parts of other switches, of which the sources count, too.
 
     Returns:
@@ -56,7 +58,7 @@ def facts_of(plan: Plan, fragments: int, more: Iterable[SwitchPart] = ()) -> Fac
     return Facts(
         workers=plan.manifest.workers,
         blocks=plan.manifest.blocks,
-        fragments=fragments,
+        words=words_of(width, plan.manifest.lanes),
         plan_id=plan_id(plan.manifest),
         owner=dict(zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)),
         counts=counts,

@@ -10,8 +10,6 @@ from random import Random
 from switchgnn.host.wire.header import (
     BODY_AT,
     HEADER_AT,
-    KIND_AT,
-    KIND_MASK,
     LAST_ROUND,
     VERSION,
     Kind,
@@ -22,12 +20,13 @@ from switchgnn.virtual.network.fields import (
     CHECKSUM_AT,
     ETHERTYPE_AT,
     FIELDS,
+    LANE_KINDS,
     LENGTH_AT,
     OFFSET_AT,
     PROTOCOL_AT,
     ROUND_AT,
     VERSION_IHL_AT,
-    body_bytes,
+    body_end,
     read_field,
     seal,
     write_header,
@@ -147,7 +146,7 @@ class Generator:
             frame,
             round=read_field(frame, "round") + draw.choice((0, 0, 1, 1, 2)),
             block_id=draw.randrange(self._facts.blocks + 1),
-            fragment=draw.randrange(self._facts.fragments),
+            fragment=draw.choice(self._facts.words),
         )
         magnitude = draw.choice((0, 0, 0x3F800000, self._number(4)))
         frame[BODY_AT : BODY_AT + 4] = magnitude.to_bytes(4, "big")
@@ -167,7 +166,7 @@ class Generator:
             if name == "flags_kind":
                 numbers += [old & 0xF0 | draw.choice(list(Kind)), old ^ 0x10 << draw.randrange(4)]
             write_header(frame, **{name: draw.choice(numbers)})
-        end = BODY_AT + body_bytes(frame[KIND_AT] & KIND_MASK)
+        end = body_end(frame)
         frame.extend(bytes(max(0, end - len(frame))))
         if end > BODY_AT and (not names or draw.random() < _LIES):
             at = draw.randrange(BODY_AT, end, 4)
@@ -181,9 +180,9 @@ class Generator:
             kind = draw.randrange(1, 1 + max(Kind)) if draw.random() < 0.95 else draw.randrange(16)
         frame = bytearray(self._templates[kind])
         write_header(frame, **self._numbers(kind))
-        if body_bytes(kind) == 128:
-            frame[BODY_AT:] = draw.randbytes(128)
-        elif body_bytes(kind) == 28:
+        if kind in LANE_KINDS:
+            frame[BODY_AT:] = draw.randbytes(body_end(frame) - BODY_AT)
+        elif kind in (Kind.DONE, Kind.ADVANCE):
             self._fill_barrier(frame)
         seal(frame)
         return frame
@@ -206,7 +205,7 @@ class Generator:
             "count": count,
             "flags_kind": draw.choice((0, 0, 1, 4, 8, draw.randrange(16))) << 4 | kind,
             "version_level_echo": VERSION << 4 | draw.randrange(2),
-            "fragment": draw.randrange(facts.fragments) if block else 0,
+            "fragment": draw.choice(facts.words) if block else 0,
             "group": draw.randrange(4),
             "round": draw.randrange(1, 100),
         }
@@ -250,7 +249,7 @@ class Generator:
         frame.extend(bytes(max(0, BODY_AT - len(frame))))
         for name in self.random.sample(sorted(FIELDS), self.random.randint(1, 3)):
             write_header(frame, **{name: self._number(FIELDS[name][1])})
-        end = BODY_AT + body_bytes(frame[KIND_AT] & 0xF)
+        end = body_end(frame)
         frame.extend(bytes(max(0, end - len(frame))))
         seal(frame)
 

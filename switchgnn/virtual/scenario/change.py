@@ -14,10 +14,9 @@ from switchgnn.virtual.scenario.scenario import Incident, Scenario
 # drawn for a patience, and incidents for a number of workers.
 _TOGETHER = (
     ("graph",),
-    ("slots",),
     ("send",),
     ("directions",),
-    ("width",),
+    ("lanes", "slots", "width"),
     ("rounds",),
     ("sessions",),
     ("window",),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws scenarios: each follows from its seed and what is asked for."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from random import Random
 
 from switchgnn.virtual.scenario.many_groups import with_many_groups
@@ -13,6 +13,9 @@ from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, S
 _SENDS = ("multicast", "cover")
 _SLOTS = (8, 16, 32, 64, 256)
 _WIDTHS = (1, 32, 33, 64, 80)
+# The default most often; wide ones only with enough slots, as few slots make many blocks.
+_LANES = (32, 32, 32, 32, 8, 64, 256)
+_BANK_LANES, _LEAST_ROOM = 32, 8
 _WINDOWS = (1, 2, 4, 8, 16, 16, 64)
 # How bad a direction may be, and how often it is so.
 _RATES = {"loss": 0.1, "duplicate": 0.1, "late": 0.05, "reorder": 0.05, "corrupt": 0.03}
@@ -79,7 +82,18 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
         cables=Rates() if calm or not wish.leaves else _rates(source, share),
         incidents=_incidents(source, workers, wish, patience, rounds * sessions),
     )
-    return with_other_restarts(with_misfits(with_many_groups(scenario), always=wish.misfits))
+    scenario = with_many_groups(_with_other_lanes(scenario))
+    return with_other_restarts(with_misfits(scenario, always=wish.misfits))
+
+
+def _with_other_lanes(scenario: Scenario) -> Scenario:
+    """Return a scenario, now and then with frames of another width; its seed says when."""
+    source = Random(f"lanes/{scenario.seed}")  # noqa: S311
+    lanes = source.choice(_LANES)
+    if lanes == scenario.lanes or scenario.slots * _BANK_LANES < lanes * _LEAST_ROOM:
+        return scenario
+    width = source.choice((scenario.width, lanes, lanes + 1, 2 * lanes + 16))
+    return replace(scenario, lanes=lanes, width=width)
 
 
 def _rates(source: Random, share: float) -> Rates:

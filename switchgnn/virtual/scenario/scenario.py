@@ -154,6 +154,7 @@ class Scenario:
         workers: their number.
         leaves, spines: switches; no leaves: a star around one switch.
         slots, send, directions: options of the plan.
+        lanes: numbers of the widest frame, as a plan has them.
         width: columns of the features.
         rounds: exchanges of each session; if the plan has both directions, they take turns.
         sessions: how often the plan is installed anew, with new workers.
@@ -179,6 +180,7 @@ class Scenario:
     slots: int = 64
     send: str = "multicast"
     directions: str = "forward"
+    lanes: int = 32
     width: int = 32
     rounds: int = 2
     sessions: int = 1

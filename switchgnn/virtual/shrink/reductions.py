@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from switchgnn.host.wire.header import LANES
 from switchgnn.virtual.scenario.scenario import Fault, FaultKind, Incident, Rates, Scenario
 
 Reduction = Callable[[Scenario], Iterator[Scenario]]
@@ -44,7 +43,7 @@ def less_to_exchange(scenario: Scenario) -> Iterator[Scenario]:
         yield replace(scenario, sessions=sessions)
     for rounds in _fewer(scenario.rounds, 1):
         yield replace(scenario, rounds=rounds)
-    for width in (1, LANES, LANES + 1):
+    for width in (1, scenario.lanes, scenario.lanes + 1):
         if width < scenario.width:
             yield replace(scenario, width=width)
 

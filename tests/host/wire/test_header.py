@@ -29,6 +29,8 @@ u16 = st.integers(0, 2**16 - 1)
 u24 = st.integers(0, 2**24 - 1)
 u32 = st.integers(0, 2**32 - 1)
 lane = st.integers(-(2**31), 2**31 - 1)
+# The number of a fragment above the code of its width.
+words = st.builds(lambda number, code: number << 3 | code, st.integers(0, 8191), st.integers(0, 5))
 
 headers = st.builds(
     Header,
@@ -43,16 +45,21 @@ headers = st.builds(
     resend=bits,
     level=st.integers(0, 7),
     echo=bits,
-    fragment=u16,
+    fragment=words,
     feature_group=u16,
     session=u8,
     round=u24,
 )
 
 
-def body_of(kind: Kind, data) -> tuple[bytes, object]:
+def lanes_for(word: int):
+    return st.lists(lane, min_size=8 << (word & 7), max_size=8 << (word & 7))
+
+
+def body_of(header: Header, data) -> tuple[bytes, object]:
+    kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM):
-        lanes = data.draw(st.lists(lane, min_size=32, max_size=32))
+        lanes = data.draw(lanes_for(header.fragment))
         return np.array(lanes, dtype=">i4").tobytes(), Fragment(lanes=lanes)
     if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
         return b"", None
@@ -80,7 +87,8 @@ def scapy_frame(header: Header, body: object) -> bytes:
         Kind=header.kind,
         Level=header.level,
         Echo=header.echo,
-        Fragment=header.fragment,
+        Fragment=header.fragment >> 3,
+        Width=header.fragment & 7,
         Feature_group=header.feature_group,
         Session=header.session,
         Round=header.round,
@@ -92,13 +100,13 @@ def scapy_frame(header: Header, body: object) -> bytes:
 
 @given(headers, st.data())
 def test_packed_header_is_scapys(header, data):
-    body, layer = body_of(header.kind, data)
+    body, layer = body_of(header, data)
     assert ADDRESSES.frame(header.pack(body)) == scapy_frame(header, layer)
 
 
 @given(headers, st.data())
 def test_unpack_returns_what_was_packed(header, data):
-    body, _ = body_of(header.kind, data)
+    body, _ = body_of(header, data)
     frame = ADDRESSES.frame(header.pack(body))
     assert unpack_header(frame) == header
     if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
@@ -107,7 +115,7 @@ def test_unpack_returns_what_was_packed(header, data):
 
 @given(headers, st.data())
 def test_scapy_reads_what_was_packed(header, data):
-    body, layer = body_of(header.kind, data)
+    body, layer = body_of(header, data)
     parsed = Ether(ADDRESSES.frame(header.pack(body)))[SwitchGNN]
     assert (parsed.Src_id, parsed.Round, parsed.Kind) == (header.src_id, header.round, header.kind)
     if layer is not None:
@@ -116,7 +124,7 @@ def test_scapy_reads_what_was_packed(header, data):
 
 @given(headers, st.data())
 def test_a_flipped_bit_is_noticed(header, data):
-    body, _ = body_of(header.kind, data)
+    body, _ = body_of(header, data)
     frame = bytearray(ADDRESSES.frame(header.pack(body)))
     bit = data.draw(st.integers(HEADER_AT * 8, len(frame) * 8 - 1))
     frame[bit // 8] ^= 0x80 >> bit % 8
@@ -126,9 +134,23 @@ def test_a_flipped_bit_is_noticed(header, data):
 
 @pytest.mark.parametrize("size", [0, 13, 33, HEADER_AT, BODY_AT - 1, FEATURE_FRAME_BYTES - 1])
 def test_a_short_frame_is_refused(size):
-    frame = ADDRESSES.frame(Header(kind=Kind.FEATURE).pack(bytes(128)))
+    frame = ADDRESSES.frame(Header(kind=Kind.FEATURE, fragment=2).pack(bytes(128)))
     assert unpack_header(frame) is not None
     assert unpack_header(frame[:size]) is None
+
+
+@pytest.mark.parametrize("code", range(8))
+@pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM])
+def test_a_frame_has_the_bytes_that_its_width_says(kind, code):
+    sizes = {0: 92, 1: 124, 2: 188, 3: 316, 4: 572, 5: 1084}
+    body = bytes(sizes.get(code, 2000) - 60)
+    frame = ADDRESSES.frame(Header(kind=kind, fragment=8191 << 3 | code).pack(body))
+    heard = unpack_header(frame)
+    assert (heard is not None) == (code in sizes)
+    if heard is not None:
+        assert unpack_header(frame + bytes(18)) == heard, "padding"
+        assert unpack_header(frame[:-1]) is None
+        assert len(Ether(frame)[Fragment].lanes) == 8 << code
 
 
 def test_other_traffic_is_refused():
@@ -141,17 +163,17 @@ def test_other_traffic_is_refused():
     st.integers(1, 2**16 - 1),
     st.integers(0, 2**16 - 1),
     st.integers(1, 2**24 - 1),
-    u16,
+    words,
     st.integers(1, 5),
     st.data(),
 )
 def test_feature_frames_are_scapys(sources, block, session, number, fragment, group_size, data):
-    lanes = [data.draw(st.lists(lane, min_size=32, max_size=32)) for _ in sources]
+    lanes = [data.draw(lanes_for(fragment)) for _ in sources]
     ids, counts = np.array(list(sources), dtype=np.uint32), np.array(list(sources.values()))
     frames = FeatureFrames(ADDRESSES, block, ids, group_size, counts, session=session)
     # A second fill must leave nothing of the first.
-    frames.fill(7, 7, np.full((len(sources), 32), -7, dtype=np.int32))
-    frames.fill(number, fragment, np.array(lanes, dtype=np.int32))
+    frames.fill(7, fragment ^ 8, np.full_like(lanes, -7, dtype=np.int32))
+    rows = frames.fill(number, fragment, np.array(lanes, dtype=np.int32))
     for place, (source, count) in enumerate(sources.items()):
         echo = (place + 1) % group_size == 0 or place == len(sources) - 1
         header = Header(
@@ -165,4 +187,4 @@ def test_feature_frames_are_scapys(sources, block, session, number, fragment, gr
             round=number,
             echo=echo,
         )
-        assert bytes(frames.rows.frame(place)) == scapy_frame(header, Fragment(lanes=lanes[place]))
+        assert bytes(rows.frame(place)) == scapy_frame(header, Fragment(lanes=lanes[place]))

@@ -3,7 +3,7 @@
 """barrier.p4: all workers, or none, go on to the next block (invariant 5)."""
 
 from switchgnn.controller import Outcome
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import LAST_FRAGMENT, Kind
 from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
 from tests.ptf.switchgnn_ptf.packets import (
     NEXT_ROUND,
@@ -100,7 +100,11 @@ class FragmentsAndRoundsAreApart(BarrierTest):
 
     def runTest(self) -> None:
         self.open()
-        for fragment, following in ((0, (1, 1)), (1, (1, 0xFFFF)), (0xFFFF, NEXT_ROUND)):
+        for fragment, following in (
+            (0, (1, 1)),
+            (1, (1, LAST_FRAGMENT)),
+            (LAST_FRAGMENT, NEXT_ROUND),
+        ):
             self.collect(1, 2, block=1, fragment=fragment, following=following)
             self.complete(0, block=1, fragment=fragment, following=following)
         self.open(round_=2)

@@ -3,6 +3,7 @@
 """seen.p4: each source counts once per round, block and fragment (invariants 1 and 3)."""
 
 from switchgnn.controller import Outcome
+from switchgnn.host.wire.header import LAST_FRAGMENT
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1, 103: 2}
@@ -70,7 +71,7 @@ class OlderTagsOfASourceAreStale(SwitchTest):
             {"round_": 8},
             {"round_": 8, "block": 6, "fragment": 4},
             {"block": 4},
-            {"block": 4, "fragment": 0xFFFF},
+            {"block": 4, "fragment": LAST_FRAGMENT},
             {"fragment": 2},
             {"round_": 1, "block": 4, "fragment": 0},
         )
@@ -106,10 +107,10 @@ class TagsReachTheEnd(SwitchTest):
             self.add_sum(900, {101: 0}, slot=7, block=block, known=block == top)
         tags = [
             {"round_": 0, "block": 0, "fragment": 0},
-            {"round_": 0, "block": 0, "fragment": top},
+            {"round_": 0, "block": 0, "fragment": LAST_FRAGMENT},
             {"round_": 0, "block": top, "fragment": 0},
             {"round_": 0xFFFFFFFF, "block": 0, "fragment": 0},
-            {"round_": 0xFFFFFFFF, "block": top, "fragment": top},
+            {"round_": 0xFFFFFFFF, "block": top, "fragment": LAST_FRAGMENT},
         ]
         for at, tag in enumerate(tags):
             with self.counted(Outcome.AGGREGATED, completed={0: 1}):

@@ -21,7 +21,9 @@ from switchgnn.controller.p4runtime.messages import (
 )
 from switchgnn.controller.p4runtime.rows import make_rows
 from switchgnn.controller.p4runtime.state import read_default
+from switchgnn.host.wire.header import LANES
 from switchgnn.network import Network, mac_number
+from tests.ptf.switchgnn_ptf.packets import WIDTHS
 
 BANKS = 8
 LARGEST_FLOAT = 0x7F7FFFFF
@@ -48,7 +50,7 @@ class Entries:
         self._pending = list(reversed(self._undo))
         self._undo = []
         # The number stays: it tells the next test which tags are old.
-        self._set_session(SessionEntry(self._highest_session, 0, 0, 0))
+        self._set_session(SessionEntry(self._highest_session, 0, 0, 0, 0))
         self.flush()
 
     def read_session(self) -> int:
@@ -63,11 +65,13 @@ class Entries:
         plan: int,
         members: int,
         magnitude_limit: int = LARGEST_FLOAT,
+        lanes: int = LANES,
         any_turn: int = 1,
     ) -> None:
         """Serve a session; until a barrier is complete, any tag has its turn by default."""
         self._highest_session = max(self._highest_session, session)
-        self._set_session(SessionEntry(session, plan, members, magnitude_limit, any_turn))
+        width = WIDTHS[lanes]
+        self._set_session(SessionEntry(session, plan, members, magnitude_limit, width, any_turn))
 
     def set_threshold(self, packets: int) -> None:
         congestion = Congestion(self._layout)

@@ -146,6 +146,14 @@ def take_every_pulse(compiled: Json) -> None:
             node.update(type="hexstr", value="0x" + "f" * 32)
 
 
+def forget_the_width(compiled: Json) -> None:
+    """Let slots be narrow in all passes of a packet but the first."""
+    for fields in compiled["field_lists"]:
+        fields["elements"] = [
+            element for element in fields["elements"] if "width" not in str(element["value"])
+        ]
+
+
 MISTAKES: dict[str, Callable[[Json], None]] = {
     mistake.__name__: mistake
     for mistake in (
@@ -167,6 +175,7 @@ MISTAKES: dict[str, Callable[[Json], None]] = {
         let_anything_have_its_turn,
         agree_with_all,
         take_every_pulse,
+        forget_the_width,
     )
 }
 

@@ -26,6 +26,7 @@ PLAN = 0xC0FFEE01
 NEXT_ROUND = (0, 0)  # what comes behind the last block of a round
 PARTIAL = 2**31 + 77  # the id of some partial sum
 RELEASED = 0xFFFF  # the count of a slot that was given back
+WIDTHS = {8 << code: code for code in range(6)}  # by the lanes of a frame
 
 # What a worker sends differs on purpose from what the switch must set.
 _TTL_SENT = 7
@@ -47,10 +48,10 @@ def port_of(worker: int) -> int:
     return NETWORK.neighbours[worker].port
 
 
-def random_lanes(seed: int) -> Lanes:
+def random_lanes(seed: int, number: int = LANES) -> Lanes:
     """Return lanes over the whole range of int32, the same for the same seed."""
     rng = np.random.default_rng(seed)
-    return rng.integers(-(2**31), 2**31, LANES, np.int64).astype(np.int32)
+    return rng.integers(-(2**31), 2**31, number, np.int64).astype(np.int32)
 
 
 def sum_of(lanes: Iterable[Lanes]) -> Lanes:
@@ -76,6 +77,7 @@ def feature(
         Block_id=block,
         Count=count,
         Fragment=fragment,
+        Width=WIDTHS[len(lanes)],
         Round=round_,
         **header,
     )
@@ -88,6 +90,7 @@ def done(
     block: int,
     round_: int = 1,
     fragment: int = 0,
+    lanes: int = LANES,
     magnitude: int = 0,
     plan: int = PLAN,
     incarnation: int = 0,
@@ -97,18 +100,21 @@ def done(
 ) -> Packet:
     """Return the DONE frame of a worker, sent from its own port unless told otherwise.
 
-    ``following`` is what comes next: a block and its fragment, by default the next block.
+    ``following`` is what comes next: a block and its fragment, by default the next block. All
+    fragments have the same number of ``lanes``, and openings have none.
     """
     next_block, next_fragment = following or (block + 1, 0)
+    width = WIDTHS[lanes]
     header = SwitchGNN(
         Kind=Kind.DONE,
         Src_id=worker,
         Dst_id=incarnation,
         Block_id=block,
         Count=next_block,
-        Feature_group=next_fragment,
+        Feature_group=next_fragment << 3 | (width if next_block else 0),
         Round=round_,
         Fragment=fragment,
+        Width=width if block else 0,
     )
     sender = port_of(worker) if port is None else port
     return _from_worker(sender) / header / Barrier(magnitude=magnitude, plan=plan, workers=pulse)
@@ -136,6 +142,7 @@ def sum_to(
         Block_id=last.Block_id,
         Count=count,
         Fragment=last.Fragment,
+        Width=last.Width,
         Round=last.Round,
         Is_Fetch=last.Is_Fetch,
         Resend=last.Resend,

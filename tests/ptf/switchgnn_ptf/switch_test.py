@@ -32,7 +32,7 @@ from switchgnn.controller.controls.loop import (
     LOOP_LANES,
     result_group,
 )
-from switchgnn.host.wire.header import SESSION_MASK
+from switchgnn.host.wire.header import LANES, SESSION_MASK
 from switchgnn.host.wire.layers import SwitchGNN
 from tests.ptf.switchgnn_ptf.connection import connection, push
 from tests.ptf.switchgnn_ptf.entries import LARGEST_FLOAT, Entries
@@ -109,6 +109,7 @@ class SwitchTest(BaseTest):
         session: int | None = None,
         plan: int = PLAN,
         magnitude_limit: int = LARGEST_FLOAT,
+        lanes: int = LANES,
         any_turn: int = 1,
     ) -> None:
         """Make the switch serve a plan, under a new session number if one is given."""
@@ -118,6 +119,7 @@ class SwitchTest(BaseTest):
             plan=plan,
             members=MEMBERS,
             magnitude_limit=magnitude_limit,
+            lanes=lanes,
             any_turn=any_turn,
         )
 
@@ -220,9 +222,12 @@ class SwitchTest(BaseTest):
         found = sorted(self.receive(port) for _ in packets)
         self.assertEqual(missing, found)
 
-    def send_feature(self, source: int, *, worker: int, **fields: Any) -> tuple[Packet, Lanes]:
+    def send_feature(
+        self, source: int, *, worker: int, numbers: int = LANES, **fields: Any
+    ) -> tuple[Packet, Lanes]:
         """Send a feature of random lanes from its worker; return the frame and the lanes."""
-        lanes = random_lanes(zlib.crc32(repr((source, sorted(fields.items()))).encode()))
+        seed = zlib.crc32(repr((source, sorted(fields.items()))).encode())
+        lanes = random_lanes(seed, numbers)
         packet = feature(source, lanes, port=port_of(worker), **fields)
         self.send(port_of(worker), packet)
         return packet, lanes

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nobody is told to go on before all workers are done (invariant 5)."""
 
-from switchgnn.host.wire.header import OPENING_BLOCK, Kind, fragments_of
-from switchgnn.virtual.checks.packets.packet import Packet
+from switchgnn.host.wire.header import OPENING_BLOCK, Kind
+from switchgnn.virtual.checks.packets.packet import Packet, name_of
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
+from switchgnn.virtual.network.fields import words_of
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
@@ -20,7 +21,7 @@ class BarrierWaits(PacketCheck):
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
         super().begin(scene)
-        self._fragments = fragments_of(scene.scenario.width)
+        self._words = words_of(scene.scenario.width, scene.scenario.lanes)
         self._blocks = scene.subject.plan.manifest.blocks
 
     def session_begins(self) -> None:
@@ -56,8 +57,8 @@ class BarrierWaits(PacketCheck):
         if late and not self._means_nothing(worker, place):
             self.scene.violated(
                 "barrier waits",
-                f"switch {switch.name} says that all are done with round {place[0]}, block "
-                f"{place[1]}, fragment {place[2]}, but workers {late} are not",
+                f"switch {switch.name} says that all are done with {name_of(place)}, but workers "
+                f"{late} are not",
             )
 
     def _means_nothing(self, worker: int, place: Place) -> bool:
@@ -67,5 +68,5 @@ class BarrierWaits(PacketCheck):
         """
         if not self.scene.misfits:
             return False
-        never = place[2] >= (self._fragments if place[1] else 1) or place[1] > self._blocks
+        never = place[2] not in (self._words if place[1] else (0,)) or place[1] > self._blocks
         return never or self.scene.lawless or not self.scene.honest(worker)

@@ -3,7 +3,7 @@
 """A worker is done with a block when all its features in it are acknowledged."""
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.virtual.checks.packets.packet import Packet
+from switchgnn.virtual.checks.packets.packet import Packet, name_of
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
@@ -56,9 +56,8 @@ class DoneIsDone(PacketCheck):
         features = self._features[worker][packet.block]
         groups = self._acknowledged.get((worker, packet.place), {})
         if sum(groups.values()) < features:
-            place = packet.place
             self.scene.violated(
                 "done is done",
-                f"worker {worker} is done with round {place[0]}, block {place[1]}, fragment "
-                f"{place[2]}: {sum(groups.values())} of its {features} features are acknowledged",
+                f"worker {worker} is done with {name_of(packet.place)}: {sum(groups.values())} of "
+                f"its {features} features are acknowledged",
             )

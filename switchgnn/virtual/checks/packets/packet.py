@@ -4,26 +4,20 @@
 
 import struct
 import zlib
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.wire.header import LANES, PROTOCOL, Kind, fragments_of
+from switchgnn.host.wire.header import PROTOCOL
+from switchgnn.virtual.network.fields import LANE_KINDS, body_bytes, number_of, words_of
 
 _HEADER = struct.Struct(">IIHHBBHHII")
 _AT = 34
 _CHECKED = _AT + _HEADER.size - 4
 _BODY = _AT + _HEADER.size
 _KIND_AT = _AT + 12
-# By plain numbers: each frame asks.
-_BODY_BYTES = {
-    int(Kind.FEATURE): 128,
-    int(Kind.SUM): 128,
-    int(Kind.DONE): 28,
-    int(Kind.ADVANCE): 28,
-    int(Kind.WAITING): 44,
-}
 _OFFSET, _PROTOCOL_AT = slice(20, 22), 23
 # EtherType of IPv4, and the first byte of a header without options.
 _ENVELOPE, _PLAIN_IPV4 = slice(12, 15), b"\x08\x00\x45"
@@ -37,6 +31,7 @@ class Packet(NamedTuple):
 
     Attributes:
         frame: the frame that holds it.
+        fragment: the word of its number and its width.
         place: round, block and fragment.
         resent: whether it is a raw feature for one destination.
     """
@@ -102,21 +97,55 @@ def is_wrapped(packet: Packet) -> bool:
 def is_sound(packet: Packet) -> bool:
     """Tell whether checksum and length are right; what is in front of the header is not checked."""
     frame = packet.frame
-    end = _BODY + _BODY_BYTES.get(packet.flags & 0xF, 0)
+    kind = packet.flags & 0xF
+    size = body_bytes(kind, packet.fragment)
+    end = _BODY + size
+    if kind in LANE_KINDS and not size:
+        return False
     checked = zlib.crc32(frame[_BODY:end], zlib.crc32(frame[_AT:_CHECKED]))
     return len(frame) >= end and checked == packet.checksum
 
 
-def rows_of(values: NDArray[np.int64]) -> bytes:
-    """Return rows as they are on the wire, one behind the other, each of whole fragments.
+def name_of(place: tuple[int, int, int]) -> str:
+    """Return round, block and fragment as words."""
+    return f"round {place[0]}, block {place[1]}, fragment {number_of(place[2])}"
+
+
+class Fragments:
+    """How rows are cut into fragments.
 
     Args:
-        values: int64[n, F], integers of the scale of their exchange.
+        width: columns of the rows.
+        lanes: of the widest frame.
 
-    Returns:
-        n times the bytes of the fragments of F elements.
+    Attributes:
+        words: of all fragments of a row.
     """
-    rows, width = values.shape
-    padded = np.zeros((rows, fragments_of(width) * LANES), dtype=">i4")
-    padded[:, :width] = values
-    return padded.tobytes()
+
+    def __init__(self, width: int, lanes: int) -> None:
+        self.words = words_of(width, lanes)
+        sizes = [body_bytes(LANE_KINDS[0], word) for word in self.words]
+        ends = list(accumulate(sizes, initial=0))
+        self._row_bytes = ends[-1]
+        self._places = dict(zip(self.words, pairwise(ends), strict=True))
+
+    def rows_of(self, values: NDArray[np.int64]) -> bytes:
+        """Return rows as they are on the wire, one behind the other, each of whole fragments.
+
+        Args:
+            values: int64[n, F], integers of the scale of their exchange.
+
+        Returns:
+            n times the bytes of the fragments of F elements.
+        """
+        rows, width = values.shape
+        padded = np.zeros((rows, self._row_bytes // 4), dtype=">i4")
+        padded[:, :width] = values
+        return padded.tobytes()
+
+    def holds(self, packet: Packet, rows: bytes, row: int) -> bool:
+        """Tell whether a packet has its fragment of a row of `rows_of`."""
+        if packet.fragment not in self._places:
+            return False
+        begin, end = (row * self._row_bytes + at for at in self._places[packet.fragment])
+        return packet.body[: end - begin] == rows[begin:end]

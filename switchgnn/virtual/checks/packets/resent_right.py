@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A raw feature that was fetched is its owner's, and reaches who has asked for it only."""
 
-from switchgnn.host.wire.header import FRAGMENT_BYTES, KIND_MASK, Kind, fragments_of
-from switchgnn.virtual.checks.packets.packet import Packet, rows_of
+from switchgnn.host.wire.header import KIND_MASK, Kind
+from switchgnn.virtual.checks.packets.packet import Fragments, Packet, name_of
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
 from switchgnn.virtual.checks.packets.scales import Scales
 from switchgnn.virtual.parts.switch import VirtualSwitch
@@ -23,7 +23,7 @@ class ResentRight(PacketCheck):
         self._owner = dict(
             zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
         )
-        self._fragments = fragments_of(scene.scenario.width)
+        self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
 
     def session_begins(self) -> None:
         """Forget the features of the last session."""
@@ -45,20 +45,19 @@ class ResentRight(PacketCheck):
         if not packet.resent:
             return
         place, source = packet.place, packet.source
-        at = (source * self._fragments + packet.fragment) * FRAGMENT_BYTES
-        right = self._of(place[0])[at : at + FRAGMENT_BYTES]
+        right = self._fragments.holds(packet, self._of(place[0]), source)
         assignment = self.scene.subject.plan.assignment
         owner = assignment[packet.destination] if packet.destination < len(assignment) else None
         # A mad worker lies about its own features; at which scale others have theirs is not known
         # where it moves a barrier on.
         believed = source in self._owner and not self.scene.honest(self._owner[source])
-        wrong = packet.body[:FRAGMENT_BYTES] != right and not (believed or self.scene.lawless)
+        wrong = not (right or believed or self.scene.lawless)
         if owner != worker or wrong:
             what = "wrong" if owner == worker else "for another worker"
             self.scene.violated(
                 "resent right",
-                f"the feature of vertex {source} in round {place[0]}, block {place[1]}, fragment "
-                f"{place[2]} that leaves for worker {worker} is {what}",
+                f"the feature of vertex {source} in {name_of(place)} that leaves for worker "
+                f"{worker} is {what}",
             )
 
     def _of(self, place: int) -> bytes:
@@ -67,5 +66,5 @@ class ResentRight(PacketCheck):
             fixed = self.scene.subject.oracle.fixed(
                 job.rounds[place - 1][0], self._scales.of(place)
             )
-            self._rows[place] = rows_of(fixed)
+            self._rows[place] = self._fragments.rows_of(fixed)
         return self._rows.get(place, b"")

@@ -5,8 +5,8 @@
 A sum of another round, or a mixture, would be another number.
 """
 
-from switchgnn.host.wire.header import FRAGMENT_BYTES, KIND_MASK, Kind, fragments_of
-from switchgnn.virtual.checks.packets.packet import Packet, rows_of
+from switchgnn.host.wire.header import KIND_MASK, Kind
+from switchgnn.virtual.checks.packets.packet import Fragments, Packet, name_of
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
 from switchgnn.virtual.checks.packets.scales import Scales
 from switchgnn.virtual.parts.switch import VirtualSwitch
@@ -23,7 +23,7 @@ class SumsLeaveExact(PacketCheck):
         """Look at a scene from now on."""
         super().begin(scene)
         self._right: list[bytes] = []
-        self._row_bytes = FRAGMENT_BYTES * fragments_of(scene.scenario.width)
+        self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
 
     def session_begins(self) -> None:
         """Compute the right sums of the session's rounds, as they are on the wire."""
@@ -36,7 +36,7 @@ class SumsLeaveExact(PacketCheck):
     def _of(self, job: Job, place: int) -> bytes:
         subject = self.scene.subject
         fixed = subject.oracle.fixed(job.rounds[place - 1][0], self._scales.of(place))
-        return rows_of(subject.awaited.of(fixed))
+        return self._fragments.rows_of(subject.awaited.of(fixed))
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
         """Compare a SUM, and heed of which scale those of a round are.
@@ -51,18 +51,17 @@ class SumsLeaveExact(PacketCheck):
             if changed is not None and job is not None:
                 self._right[changed - 1] = self._of(job, changed)
             return
-        place, block, fragment = packet.place
+        place = packet.place[0]
         if not 1 <= place <= len(self._right):
             return
         vertex = packet.destination
-        row = self.scene.subject.awaited.place.get((block, vertex), 0)
-        at = row * self._row_bytes + fragment * FRAGMENT_BYTES
-        right = self._right[place - 1][at : at + FRAGMENT_BYTES]
-        if packet.body[:FRAGMENT_BYTES] != right and not self._spoilt(vertex):
+        row = self.scene.subject.awaited.place.get((packet.block, vertex), 0)
+        right = self._fragments.holds(packet, self._right[place - 1], row)
+        if not right and not self._spoilt(vertex):
             self.scene.violated(
                 "sums leave exact",
-                f"switch {switch.name} sends a wrong sum of vertex {vertex}: round {place}, block "
-                f"{block}, fragment {fragment}",
+                f"switch {switch.name} sends a wrong sum of vertex {vertex}: "
+                f"{name_of(packet.place)}",
             )
 
     def _spoilt(self, vertex: int) -> bool:

@@ -3,7 +3,7 @@
 """No worker goes on before all are done with what was before (invariant 5)."""
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.virtual.checks.packets.packet import Packet
+from switchgnn.virtual.checks.packets.packet import Packet, name_of
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
 from switchgnn.virtual.parts.switch import VirtualSwitch
 
@@ -38,7 +38,7 @@ class WorkersWait(PacketCheck):
         if behind and self.scene.honest(worker) and not self.scene.lawless:
             self.scene.violated(
                 "workers wait",
-                f"worker {worker} is in round {place[0]}, block {place[1]}, fragment {place[2]}, "
+                f"worker {worker} is in {name_of(place)}, "
                 f"but workers {behind} are not done with what was before",
             )
         if packet.flags & 0xF == Kind.DONE:

@@ -1,0 +1,316 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of 8 to 256 lanes, and slots of several banks (payload.p4, banks.p4)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from switchgnn.controller import Outcome
+from switchgnn.host.wire.header import BODY_AT, Kind
+from switchgnn.host.wire.layers import SwitchGNN
+from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
+from tests.ptf.switchgnn_ptf.entries import BANKS
+from tests.ptf.switchgnn_ptf.packets import (
+    WIDTHS,
+    ack_of,
+    done,
+    feature,
+    missing,
+    random_lanes,
+    recall,
+    relayed_fetch,
+    resigned,
+    sum_of,
+    sum_to,
+)
+from tests.ptf.switchgnn_ptf.packets import fetch as fetch_of
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
+
+SOURCES = {101: 0, 102: 1}
+FRAME_BYTES = {8: 92, 16: 124, 32: 188, 64: 316, 128: 572, 256: 1084}
+WIDE = (64, 128, 256)
+
+
+def banks_of(lanes: int) -> int:
+    """Return how many banks a slot has."""
+    return max(1, lanes // 32)
+
+
+class WidthTest(SwitchTest):
+    """Cases with sessions of other widths."""
+
+    def begin(self, lanes: int) -> None:
+        """Begin a session of slots of so many lanes."""
+        self.serve(session=self.session + 1, lanes=lanes)
+
+    def meet(self, sources: Mapping[int, int], slots: Mapping[int, int], **place: Any) -> None:
+        """Let sources meet in the slots, a number for each bank; the sum of bank b is 900 + b."""
+        for source in sources:
+            both = {bank: (slot, len(sources)) for bank, slot in slots.items()}
+            self.entries.add_fanout(block=place.get("block", 1), source=source, slots=both)
+        for bank, slot in slots.items():
+            self.add_destination(
+                900 + bank, worker=2, slot=slot, bank=bank, expected=len(sources), **place
+            )
+
+
+class EveryWidthSums(WidthTest):
+    """The sum of two features is exact in each lane, and as wide as they are."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        for lanes, size in FRAME_BYTES.items():
+            self.begin(lanes)
+            with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
+                sent = [
+                    self.send_feature(source, worker=own, numbers=lanes)
+                    for source, own in SOURCES.items()
+                ]
+                self.assertEqual(len(sent[0][0]), size)
+                self.expect_sum(900, sent)
+
+
+class NarrowFramesInWideSlots(WidthTest):
+    """The last fragment may be narrower than the slot; the next round's first one is wide again."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        for lanes in (16, 32, *WIDE):
+            self.begin(lanes)
+            for narrow in (each for each in FRAME_BYTES if each <= lanes):
+                for round_, numbers in enumerate((lanes, narrow, lanes), 1 + 3 * WIDTHS[narrow]):
+                    with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
+                        self.check_sum(900, SOURCES, round_=round_, numbers=numbers)
+
+
+class NeighboursAreLeftAlone(WidthTest):
+    """Slots of the same number in all groups of banks keep their own sums."""
+
+    def runTest(self) -> None:
+        for source, own in SOURCES.items():
+            self.add_source(source, worker=own)
+        for block, lanes in enumerate(FRAME_BYTES, 1):
+            self.meet(SOURCES, dict.fromkeys(range(0, BANKS, banks_of(lanes)), 5), block=block)
+        for block, lanes in enumerate(FRAME_BYTES, 1):
+            self.begin(lanes)
+            firsts = range(0, BANKS, banks_of(lanes))
+            passes = {len(firsts): 1, 1: len(firsts)}
+            completed = dict.fromkeys(firsts, 1)
+            if len(firsts) == 1:
+                passes = {1: 2}
+            with self.counted(Outcome.AGGREGATED, 2, passes=passes, completed=completed):
+                sent = [
+                    self.send_feature(source, worker=own, numbers=lanes, block=block)
+                    for source, own in SOURCES.items()
+                ]
+                for bank in firsts:
+                    self.expect_sum(900 + bank, sent)
+
+
+class SumsOfOneGroupStay(WidthTest):
+    """What another group of banks adds and overwrites under the same number changes no sum."""
+
+    def runTest(self) -> None:
+        owners = {101: 0, 102: 1, 201: 0, 202: 1}
+        for source, own in owners.items():
+            self.add_source(source, worker=own)
+        for lanes, (first, second) in {64: (2, 4), 128: (0, 4)}.items():
+            self.begin(lanes)
+            block = WIDTHS[lanes]
+            self.meet({101: 0, 102: 1}, {first: 5}, block=block)
+            self.meet({201: 0, 202: 1}, {second: 5}, block=block)
+            tag = {"numbers": lanes, "block": block}
+            with self.counted(Outcome.AGGREGATED, 4, completed={first: 1, second: 1}):
+                sent = [self.send_feature(101, worker=0, **tag)]
+                other = [self.send_feature(201, worker=0, **tag)]
+                sent.append(self.send_feature(102, worker=1, **tag))
+                self.expect_sum(900 + first, sent)
+                other.append(self.send_feature(202, worker=1, **tag))
+                self.expect_sum(900 + second, other)
+            asked = recall(900 + first, port=3, block=block, Width=WIDTHS[lanes])
+            with self.counted(Outcome.RECALLED, passes={}, completed={first: 1}):
+                self.send(3, asked)
+                total = sum_of(lanes_ for _, lanes_ in sent)
+                self.expect(3, sum_to(3, 900 + first, total, count=2, completed_by=asked))
+
+
+class SeveralHopsOfAWideFrame(WidthTest):
+    """A frame that goes around is as wide in all its passes."""
+
+    def runTest(self) -> None:
+        for source, own in SOURCES.items():
+            self.add_source(source, worker=own)
+        for lanes in WIDE:
+            block = WIDTHS[lanes]
+            for source in SOURCES:
+                for hop in (0, 1):
+                    self.entries.add_fanout(
+                        block=block,
+                        source=source,
+                        slots={0: (5 + hop, 2)},
+                        hop=hop,
+                        last_hop=bool(hop),
+                    )
+            for hop in (0, 1):
+                self.add_destination(900 + hop, worker=2, slot=5 + hop, block=block)
+            self.begin(lanes)
+            with self.counted(Outcome.AGGREGATED, 2, passes={1: 4}, completed={0: 2}):
+                sent = [
+                    self.send_feature(source, worker=own, numbers=lanes, block=block)
+                    for source, own in SOURCES.items()
+                ]
+                for hop in (0, 1):
+                    self.expect_sum(900 + hop, sent)
+
+
+class WiderThanTheSessionIsMalformed(WidthTest):
+    """Whatever it is; and a width that does not exist is malformed in all sessions."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        for lanes in FRAME_BYTES:
+            self.begin(lanes)
+            wider = [
+                packet
+                for more in FRAME_BYTES
+                if more > lanes
+                for packet in (
+                    feature(101, random_lanes(1, more), port=1),
+                    recall(900, port=1, Width=WIDTHS[more]),
+                    done(0, block=1, lanes=more),
+                )
+            ]
+            whole = feature(101, random_lanes(1, 256), port=1)
+            wider += [resigned(whole, Width=width) for width in (6, 7)]
+            with self.counted(Outcome.MALFORMED, len(wider), passes={}):
+                self.send(1, *wider)
+            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+                self.check_sum(900, SOURCES, numbers=lanes)
+
+
+class TruncatedAndDamagedFramesAreMalformed(WidthTest):
+    """A payload of every width has to be whole, and is checked to its last byte."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        for lanes in FRAME_BYTES:
+            self.begin(lanes)
+            packet = feature(101, random_lanes(1, lanes), port=1)
+            self.stamp(packet)
+            whole = bytes(packet)
+            ends = (BODY_AT, BODY_AT + 4, BODY_AT + 2 * lanes, len(whole) - 4, len(whole) - 1)
+            frames: list[Packet | bytes] = [whole[:end] for end in ends]
+            for at in range(BODY_AT, len(whole), 31):
+                frames.append(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            frames.append(whole[:-1] + bytes([whole[-1] ^ 0x80]))
+            with self.counted(Outcome.MALFORMED, len(frames), passes={}):
+                self.send(1, *frames)
+            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+                self.check_sum(900, SOURCES, numbers=lanes)
+
+
+class RecallBringsAWideSum(WidthTest):
+    """As often as it is asked for; before it is complete, MISSING has no body."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        for lanes in FRAME_BYTES:
+            self.begin(lanes)
+            asked = recall(900, port=3, Width=WIDTHS[lanes])
+            with self.counted(Outcome.AGGREGATED, completed={}):
+                sent = [self.send_feature(101, worker=0, numbers=lanes)]
+            with self.counted(Outcome.RECALLED, passes={}, completed={}):
+                self.send(3, asked)
+                self.expect(3, missing(asked, count=1))
+            with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+                sent.append(self.send_feature(102, worker=1, numbers=lanes))
+                self.expect_sum(900, sent)
+            total = sum_of(numbers for _, numbers in sent)
+            with self.counted(Outcome.RECALLED, 2, passes={}, completed={0: 2}):
+                self.send(3, asked, asked)
+                again = sum_to(3, 900, total, count=2, completed_by=asked)
+                self.expect(3, again, again)
+
+
+class FetchReleasesAWideSlot(WidthTest):
+    """The owner gets it without a body, and what comes later completes nothing."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        for lanes in FRAME_BYTES:
+            self.begin(lanes)
+            asked = fetch_of(101, 900, port=3, Width=WIDTHS[lanes])
+            with self.counted(Outcome.FETCHED, passes={}, completed={}, released={0: 1}):
+                self.send(3, asked)
+                self.expect(1, relayed_fetch(asked, to=1))
+            with self.counted(Outcome.AGGREGATED, 2, completed={}, released={0: 2}):
+                for source, own in SOURCES.items():
+                    self.send_feature(source, worker=own, numbers=lanes)
+
+
+class AcksAreBare(WidthTest):
+    """The acknowledgement of a frame of any width has no body; nor has that of a repeated one."""
+
+    def runTest(self) -> None:
+        self.add_source(101, worker=0)
+        self.entries.add_fanout(block=1, source=101, slots={0: (7, 2)})
+        for lanes in FRAME_BYTES:
+            self.begin(lanes)
+            with self.counted(
+                {Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 1}, passes={1: 1}, completed={}
+            ):
+                packet, _ = self.send_feature(101, worker=0, numbers=lanes, Echo=1)
+                self.send(1, packet)
+                answer = ack_of(packet, accepted=1)
+                self.assertEqual((len(answer), answer[SwitchGNN].Kind), (60, Kind.ACK))
+                self.expect(1, answer, answer)
+
+
+class TheSumComesBeforeTheAck(WidthTest):
+    """Of a wide frame that completes a sum: the rest of its way is around the loop."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        for lanes in FRAME_BYTES:
+            self.begin(lanes)
+            with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+                sent = [self.send_feature(101, worker=0, numbers=lanes, Echo=1)]
+                self.expect_sum(900, sent)
+                self.expect(1, ack_of(sent[0][0], accepted=1))
+
+
+class TheTrailerOfAWideFrameStays(WidthTest):
+    """Bytes behind the lanes are no lanes."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        for lanes in FRAME_BYTES:
+            self.begin(lanes)
+            numbers = random_lanes(3, lanes)
+            whole = feature(101, numbers, port=1)
+            self.stamp(whole)
+            with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+                self.send(1, bytes(whole) + b"trailer")
+                total = sum_to(3, 900, numbers, count=1, completed_by=whole)
+                self.expect(3, Ether(bytes(total) + b"trailer"))
+
+
+class WidthIsPartOfTheTurn(BarrierTest):
+    """A fragment of another width than the one that the workers have named is out of turn."""
+
+    def runTest(self) -> None:
+        self.serve(session=self.session + 1, lanes=64)
+        self.add_sum(900, SOURCES)
+        for worker in (0, 1):
+            with self.counted(Outcome.DONE_COLLECTED):
+                self.report(worker, block=0, lanes=32)
+        with self.counted(Outcome.DONE_COLLECTED):
+            last = self.report(2, block=0, lanes=32)
+            self.expect_advance(last)
+        with self.counted(Outcome.WRONG_TURN, passes={}):
+            self.send(1, feature(101, random_lanes(1, 64), port=1))
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, SOURCES)
