@@ -73,9 +73,10 @@ def _why(report: TrainReport) -> str:
     """Say how much of an epoch the busiest link needs, or what there is without a limit."""
     if report.bandwidth is None:
         return (
-            f"Links have no limit: in an epoch over {report.transport}, {report.epoch_frames:,.0f} "
-            f"frames of {report.epoch_bytes / report.epoch_frames:,.0f} bytes pass, and workers "
-            f"wait {_ms(report.split['waiting'])} for exchanges."
+            f"Over {report.transport}, without a limit of links, an epoch takes "
+            f"{report.epoch_frames:,.0f} frames of "
+            f"{report.epoch_bytes / report.epoch_frames:,.0f} bytes, and workers wait "
+            f"{_ms(report.split['waiting'])} for exchanges."
         )
     link = busiest_link(report)
     needed = link.size * 8 / (report.bandwidth * 1e6)

@@ -59,8 +59,8 @@ def test_without_a_limit_frames_and_waiting_are_told():
     reports = [made("switch", 0.3, *SWITCH, waiting=0.2), made("host", 0.1, *HOST)]
     time, _, why = verdict_lines(reports)
     assert time.endswith("The switch loses: it takes 3.00 times the time.")
-    assert "over switch, 1,200 frames of 1,000 bytes pass, and workers wait 200 ms" in why
-    assert "over host, 2,000 frames of 1,000 bytes pass, and workers wait 50 ms" in why
+    assert "an epoch takes 1,200 frames of 1,000 bytes, and workers wait 200 ms" in why
+    assert "an epoch takes 2,000 frames of 1,000 bytes, and workers wait 50 ms" in why
 
 
 @pytest.mark.parametrize("names", [("switch",), ("switch", "local"), ("host", "host-partial")])
