@@ -345,7 +345,7 @@ class TokenBucket:
         self._tokens, self._counted = self._burst, clock()
 
     def take(self, size: int) -> None:
-        """Wait until there are tokens for so many bytes, and take them.
+        """Wait until there are tokens for a number of bytes, and take them.
 
         Args:
             size: bytes; beyond the burst, the bucket owes the rest.
