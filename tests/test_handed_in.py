@@ -21,7 +21,8 @@ ALLOWED = {
     "host/direct/driver.py": {"threading", "time"},
     "host/innetwork/incarnation.py": {"secrets"},  # for who is not given one
     "host/wire/batches.py": {"select"},  # waits for a socket, which is what it is for
-    "host/wire/link.py": {"select"},  # the same
+    "host/wire/bucket.py": {"time"},  # a limited link waits for its turn on the line
+    "host/wire/link.py": {"select"},  # as batches.py
     "host/wire/recording.py": {"time"},  # a file for people says when a frame has passed
 }
 

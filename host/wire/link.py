@@ -14,7 +14,6 @@ import math
 import select
 import socket
 import struct
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +27,7 @@ from switchgnn.host.wire.batches import (
     PlainArriving,
     new_batch,
 )
+from switchgnn.host.wire.bucket import BURST_BYTES, TokenBucket
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.native.arriving import NativeArriving
 from switchgnn.host.wire.native.library import native_frames
@@ -45,8 +45,6 @@ _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
 _SO_ATTACH_FILTER = 26
 _SO_RCVBUFFORCE = 33
-# What a limited link sends at once after a pause: the burst of a link in Mininet.
-_BURST_BYTES = 15 << 10
 # How long the line takes for the frames that leave a limited link in one step.
 _STEP_SECONDS = 0.001
 # <linux/sockios.h> and struct ifreq.
@@ -323,46 +321,6 @@ class UdpLink(SocketLink):
         return super()._send_rows(rows, first, count)
 
 
-class TokenBucket:
-    """Limits a rate: each byte takes a token, and tokens come at the rate.
-
-    Args:
-        rate: bytes per second.
-        burst: tokens that are kept while nothing is sent.
-        clock: tells the time in seconds.
-        sleep: waits for some seconds.
-    """
-
-    def __init__(
-        self,
-        rate: float,
-        burst: int = _BURST_BYTES,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._rate, self._burst = rate, float(burst)
-        self._clock, self._sleep = clock, sleep
-        self._tokens, self._counted = self._burst, clock()
-
-    def take(self, size: int) -> None:
-        """Wait until there are tokens for a number of bytes, and take them.
-
-        Args:
-            size: bytes; beyond the burst, the bucket owes the rest.
-        """
-        needed = min(float(size), self._burst)
-        if (missing := needed - self._refilled()) > 0:
-            self._sleep(missing / self._rate)
-            self._refilled()
-        self._tokens -= size
-
-    def _refilled(self) -> float:
-        now = self._clock()
-        self._tokens = min(self._burst, self._tokens + (now - self._counted) * self._rate)
-        self._counted = now
-        return self._tokens
-
-
 class LimitedUdpLink(UdpLink):
     """A link over UDP that sends with a limited bandwidth.
 
@@ -378,7 +336,7 @@ class LimitedUdpLink(UdpLink):
         super().__init__(local, switch)
         rate = megabits * 1e6 / 8
         self._bucket = TokenBucket(rate)
-        self._step_bytes = min(_BURST_BYTES, rate * _STEP_SECONDS)
+        self._step_bytes = min(BURST_BYTES, rate * _STEP_SECONDS)
 
     def send(self, frame: bytes | memoryview) -> None:
         """Send one frame; waits while the link is full.

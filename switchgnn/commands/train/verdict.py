@@ -45,7 +45,7 @@ def verdict_lines(reports: Sequence[TrainReport]) -> list[str]:
     Returns:
         A line each for time, bytes and the reason; none without a switch and a path to compare.
     """
-    ours = next((each for each in reports if each.transport == SWITCH.name), None)
+    ours = next((each for each in reports if transport_kind(each.transport) is SWITCH), None)
     hosts = [each for each in reports if transport_kind(each.transport).between_hosts]
     if ours is None or not hosts or not all(each.epoch_bytes for each in (ours, *hosts)):
         return []
