@@ -14,6 +14,7 @@ DATA    ?= digits:80# what `make run` trains on: images joined to the 80 nearest
 EPOCHS  ?= 20
 LAYERS  ?= 3
 HIDDEN  ?= 64#            numbers of a hidden feature; the switch carries 32 in a packet
+BANDWIDTH ?= 50#     Mbit/s of each link of `make run`; 0: no limit
 RUN_OPTIONS ?=#      more options of `switchgnn train`
 
 GRAPH   ?= digits#   what `make exchange` and `make up` take: digits, karate, or a file
@@ -48,6 +49,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # A star has neither leaves nor spines; what is no topology is for switchgnn to refuse.
 TOPOLOGY_OPTIONS := --topology $(TOPOLOGY) $(if $(filter leaf-spine,$(TOPOLOGY)),--leaves $(LEAVES) --spines $(SPINES))
 
+BANDWIDTH_OPTIONS := $(if $(filter-out 0,$(BANDWIDTH)),--bandwidth $(BANDWIDTH))
+
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) $(TEST_OPTIONS)
 
 .DEFAULT_GOAL := help
@@ -57,8 +60,8 @@ help:  ## list what can be made
 
 run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch, over hosts, and in one process
 	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) --layers $(LAYERS) --hidden $(HIDDEN) --dropout 0 --lr 0.05 \
-	    --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS) --transport switch --transport host \
-	    --transport local $(RUN_OPTIONS)
+	    --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS) $(BANDWIDTH_OPTIONS) \
+	    --transport switch --transport host --transport host-partial --transport local $(RUN_OPTIONS)
 
 exchange: $(VENV)/base  ## only the neighbour sums, each compared with a reference
 	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TOPOLOGY_OPTIONS) \

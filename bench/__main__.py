@@ -71,6 +71,10 @@ def main(  # noqa: PLR0917 - typer makes options of them
     clone: Annotated[
         bool, typer.Option(help="Also clone, install and run everything anew (minutes).")
     ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Also measure epochs on this data set, as train --data takes it."),
+    ] = None,
     full: Annotated[
         bool, typer.Option(help="Plan a graph of the paper's size (8 GB of memory, minutes).")
     ] = False,
@@ -81,7 +85,8 @@ def main(  # noqa: PLR0917 - typer makes options of them
         raise typer.BadParameter(f"there is no figure {', '.join(unknown)}: {', '.join(_NAMES)}")
     # With this, a terminated run cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    settings = Settings(clone=clone or fig_clone.NAME in (only or ()), plots=plots, full=full)
+    cloned = clone or fig_clone.NAME in (only or ())
+    settings = Settings(clone=cloned, plots=plots, full=full, data=data)
     lines, left_out = _measure(settings.quick if quick else settings, only, Console(stderr=True))
     console = make_console()
     console.print(render(lines))

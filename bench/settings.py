@@ -15,6 +15,7 @@ class Settings:
         seconds: the length of one measurement that runs for a time.
         plots: the folder for pictures, or None for none.
         clone: whether to run also the figure that clones and installs everything.
+        data: a data set that a figure measures besides its own, or None.
         full: whether graphs have the paper's size, in figures that also have smaller ones.
     """
 
@@ -22,6 +23,7 @@ class Settings:
     seconds: float = 1.5
     plots: Path | None = None
     clone: bool = False
+    data: Path | None = None
     full: bool = False
 
     @property

@@ -31,7 +31,7 @@ class LoopbackFabric(Fabric):
         site, folder, cable_faults, nursery, cable_recordings, logs: as ``Fabric`` takes them.
 
     Raises:
-        FabricError: the site has BMv2, or links with a limited bandwidth.
+        FabricError: the site has BMv2.
     """
 
     def __init__(
@@ -49,8 +49,6 @@ class LoopbackFabric(Fabric):
                 "BMv2 attaches to network interfaces: take --fabric mininet, "
                 "or --target embedded for the loopback fabric."
             )
-        if site.bandwidth is not None:
-            raise FabricError("The loopback fabric cannot limit bandwidth: take --fabric mininet.")
         super().__init__(site, folder, cable_faults, nursery, cable_recordings, logs=logs)
         self._switches: list[Child] = []
         self._switch_ends: list[str] = []
@@ -76,6 +74,7 @@ class LoopbackFabric(Fabric):
                 folder=self.folder,
                 tls=self.site.tls,
                 backend=self.site.backend,
+                bandwidth=self.site.bandwidth,
                 nursery=self._nursery,
             )
             self._switches.append(child)
@@ -119,8 +118,9 @@ class LoopbackFabric(Fabric):
         return links
 
     def worker_link(self, worker: int) -> str:
-        """Return the worker's pair of UDP addresses."""
-        return _udp(self._worker_ends[worker], self._switch_ends[worker])
+        """Return the worker's pair of UDP addresses, and the bandwidth if it is limited."""
+        link = _udp(self._worker_ends[worker], self._switch_ends[worker])
+        return link if self.site.bandwidth is None else f"{link}:{self.site.bandwidth:g}"
 
     def describe(self) -> DescribedNetwork:
         """Return what a network file says of the running site, for workers that others start."""

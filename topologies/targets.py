@@ -123,6 +123,7 @@ def switch_command(
     device_id: int,
     tls: TlsFolder | None = None,
     backend: Backend | None = None,
+    bandwidth: float | None = None,
 ) -> list[str]:
     """Return the command that starts a switch without a program.
 
@@ -133,6 +134,7 @@ def switch_command(
         device_id: P4Runtime's device id.
         tls: certificates; the switch then wants one of its clients, too.
         backend: what the embedded switch runs programs as; None: what the environment says.
+        bandwidth: Mbit/s of what the embedded switch sends on each port; None: no limit.
 
     Returns:
         Program and arguments.
@@ -144,6 +146,7 @@ def switch_command(
             *(word for port, link in ports.items() for word in ("--port", f"{port}={link}")),
             *_tls_options(_EMBEDDED_TLS, tls),
             *(() if backend is None else ("--backend", backend.value)),
+            *(() if bandwidth is None else ("--port-bandwidth", f"{bandwidth:g}")),
         ]
     interfaces = {port: link.removeprefix("eth:") for port, link in ports.items()}
     return [
@@ -191,6 +194,7 @@ def switch_child(
     log: Path,
     tls: TlsFolder | None = None,
     backend: Backend | None = None,
+    bandwidth: float | None = None,
     nursery: Nursery | None = None,
     namespace: Path | None = None,
     folder: Path | None = None,
@@ -205,6 +209,7 @@ def switch_child(
         log: file for what it prints.
         tls: certificates, or None for plain gRPC.
         backend: what the embedded switch runs programs as; None: what the environment says.
+        bandwidth: Mbit/s of what the embedded switch sends on each port; None: no limit.
         nursery: forks the embedded switch; None: it is started as any program.
         namespace: the network namespace of its ports, such as ``/proc/PID/ns/net``; None: ours.
         folder: for its temporary files; None: that of the log.
@@ -219,6 +224,7 @@ def switch_child(
         device_id=device_id,
         tls=tls,
         backend=backend,
+        bandwidth=bandwidth,
     )
     name = f"The {target.value} switch"
     variables = temporary_files_in(folder or log.parent)

@@ -1,14 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Epochs on links as fast as the machine can: the switch compared with copies between hosts."""
+"""Epochs on slow and on fast links: the switch compared with the better path between hosts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 
-from bench.line import Line
+from bench.line import Goal, Line
 from bench.loads.training import WORKERS, Setting, Trainings, lacks_training
+from bench.measure import Samples
 from bench.settings import Settings
-from switchgnn.host.registry import HOST, SWITCH
+from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.topologies import FabricKind, Target
+from switchgnn.topologies.mininet_fabric import mininet_missing
 
 NAME = "epoch"
 OWN_NAMESPACE = False
@@ -16,7 +20,14 @@ OWN_NAMESPACE = False
 # What `make run` trains on.
 _GRAPH = "digits:80"
 _EPOCHS = 20
+_HIDDEN = 64
+_LAYERS = (2, 3)
+_BANDWIDTHS = (20.0, None)
+_RIVALS = (HOST.name, HOST_PARTIAL.name)
 _RATIO = 1.0
+_WIDTHS = (16, 64, 256)
+# Bytes do not vary, except for what is sent again.
+_BYTE_EPOCHS = 3
 
 
 def missing() -> str | None:
@@ -25,7 +36,37 @@ def missing() -> str | None:
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Measure on the embedded switch over loopback."""
-    setting = Setting(_GRAPH, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK)
-    trainings = Trainings(settings, setting, (SWITCH.name, HOST.name))
-    yield trainings.epochs(NAME, f"{_GRAPH}, {WORKERS} workers", HOST.name, _RATIO)
+    """Measure on the embedded switch, in Mininet where it can be had, and over loopback."""
+    fabrics = [FabricKind.LOOPBACK] if mininet_missing() else list(FabricKind)
+    for fabric, bandwidth, layers in product(fabrics, _BANDWIDTHS, _LAYERS):
+        setting = Setting(_GRAPH, _EPOCHS, Target.EMBEDDED, fabric, bandwidth, layers, _HIDDEN)
+        yield _against_fastest(settings, setting)
+    if settings.data is not None:
+        graph = str(settings.data)
+        yield _against_fastest(
+            settings, Setting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK)
+        )
+    for width in _WIDTHS:
+        yield _bytes(settings, width)
+
+
+def _against_fastest(settings: Settings, setting: Setting) -> Line:
+    trainings = Trainings(settings, setting, (SWITCH.name, *_RIVALS))
+    rival = min(_RIVALS, key=lambda name: trainings.epoch_seconds(name).median)
+    links = "no limit" if setting.bandwidth is None else f"{setting.bandwidth:g} Mbit/s"
+    what = f"{setting.graph}, {WORKERS} workers, {setting.layers} layers of {setting.hidden}"
+    return trainings.epochs(NAME, f"{what}, {setting.fabric.value}, {links}", rival, _RATIO)
+
+
+def _bytes(settings: Settings, width: int) -> Line:
+    setting = Setting(
+        _GRAPH, _BYTE_EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK, layers=3, hidden=width
+    )
+    transports = SWITCH.name, HOST_PARTIAL.name
+    trainings = Trainings(replace(settings, pairs=1), setting, transports)
+    ours, others = (
+        Samples(name, tuple(report.epoch_bytes / 1e6 for report in trainings.reports[name]))
+        for name in transports
+    )
+    what = f"{_GRAPH}, {WORKERS} workers, 3 layers of {width}: bytes of an epoch"
+    return Line(NAME, what, "MB", ours, others, Goal(ratio_most=_RATIO))

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from switchgnn.training.data.dataset import Dataset
 
 WORKERS = 8
-_HIDDEN = 32
 _STEPS = "switchgnn.commands.train.steps"
 
 
@@ -40,6 +39,8 @@ class Setting:
         target: the switch.
         fabric: where it runs.
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
+        layers: of the GCN.
+        hidden: numbers of a hidden feature.
     """
 
     graph: str
@@ -47,6 +48,8 @@ class Setting:
     target: Target
     fabric: FabricKind
     bandwidth: float | None = None
+    layers: int = 2
+    hidden: int = 32
 
 
 class Trainings:
@@ -84,10 +87,11 @@ class Trainings:
         Returns:
             The line.
         """
-        ours, others = self._epoch_seconds(SWITCH.name), self._epoch_seconds(rival)
+        ours, others = self.epoch_seconds(SWITCH.name), self.epoch_seconds(rival)
         return Line(name, f"{what}: epoch", "s", ours, others, Goal(ratio_most=most), self.copies)
 
-    def _epoch_seconds(self, transport: str) -> Samples:
+    def epoch_seconds(self, transport: str) -> Samples:
+        """Return the seconds of an epoch over a transport, of each training."""
         made = self.reports[transport]
         return Samples(transport, tuple(report.epoch_seconds for report in made))
 
@@ -118,7 +122,7 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
         task=default_task(
             transport=transport,
             training=Training(
-                ModelOptions("gcn", 2, _HIDDEN, 0.0),
+                ModelOptions("gcn", setting.layers, setting.hidden, 0.0),
                 TrainOptions(epochs=setting.epochs, evaluate_every=setting.epochs),
             ),
             pace=Pace(usual_window(setting.target, shaped=setting.bandwidth is not None), 60.0),

@@ -10,9 +10,11 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import math
 import select
 import socket
 import struct
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -43,6 +45,10 @@ _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
 _SO_ATTACH_FILTER = 26
 _SO_RCVBUFFORCE = 33
+# What a limited link sends at once after a pause: the burst of a link in Mininet.
+_BURST_BYTES = 15 << 10
+# How long the line takes for the frames that leave a limited link in one step.
+_STEP_SECONDS = 0.001
 # <linux/sockios.h> and struct ifreq.
 _GET_MTU, _NAME_BYTES, _REQUEST_BYTES = 0x8921, 16, 40
 
@@ -317,6 +323,91 @@ class UdpLink(SocketLink):
         return super()._send_rows(rows, first, count)
 
 
+class TokenBucket:
+    """Limits a rate: each byte takes a token, and tokens come at the rate.
+
+    Args:
+        rate: bytes per second.
+        burst: tokens that are kept while nothing is sent.
+        clock: tells the time in seconds.
+        sleep: waits for some seconds.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        burst: int = _BURST_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._rate, self._burst = rate, float(burst)
+        self._clock, self._sleep = clock, sleep
+        self._tokens, self._counted = self._burst, clock()
+
+    def take(self, size: int) -> None:
+        """Wait until there are tokens for a number of bytes, and take them.
+
+        Args:
+            size: bytes; beyond the burst, the bucket owes the rest.
+        """
+        needed = min(float(size), self._burst)
+        if (missing := needed - self._refilled()) > 0:
+            self._sleep(missing / self._rate)
+            self._refilled()
+        self._tokens -= size
+
+    def _refilled(self) -> float:
+        now = self._clock()
+        self._tokens = min(self._burst, self._tokens + (now - self._counted) * self._rate)
+        self._counted = now
+        return self._tokens
+
+
+class LimitedUdpLink(UdpLink):
+    """A link over UDP that sends with a limited bandwidth.
+
+    The switch limits the other direction. A frame counts with its Ethernet header, without those of
+    the datagram around it.
+
+    Args:
+        local, switch: as ``UdpLink`` takes them.
+        megabits: Mbit/s.
+    """
+
+    def __init__(self, local: tuple[str, int], switch: tuple[str, int], megabits: float) -> None:
+        super().__init__(local, switch)
+        rate = megabits * 1e6 / 8
+        self._bucket = TokenBucket(rate)
+        self._step_bytes = min(_BURST_BYTES, rate * _STEP_SECONDS)
+
+    def send(self, frame: bytes | memoryview) -> None:
+        """Send one frame; waits while the link is full.
+
+        Raises:
+            LinkError: the switch cannot be reached.
+        """
+        self._bucket.take(len(frame))
+        super().send(frame)
+
+    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
+        """Send some frames in their order; waits while the link is full.
+
+        Args:
+            rows: the frames.
+            first: the first of them that leaves.
+            count: how many leave.
+
+        Raises:
+            LinkError: the switch cannot be reached.
+        """
+        at_once = max(1, int(self._step_bytes / max(1, rows.frame_bytes)))
+        end = first + count
+        for begin in range(first, end, at_once):
+            step = min(at_once, end - begin)
+            self._bucket.take(rows.bytes_of(begin, step))
+            super().send_rows(rows, begin, step)
+
+
 def check_packets_fit(description: str, packet_bytes: int) -> None:
     """Refuse a link whose interface takes shorter packets only; over UDP all fit.
 
@@ -346,10 +437,11 @@ def check_packets_fit(description: str, packet_bytes: int) -> None:
 
 
 def open_link(description: str, protocol: int = PROTOCOL) -> Link:
-    """Open ``eth:INTERFACE`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT``.
+    """Open ``eth:INTERFACE`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]``.
 
     Args:
-        description: one of the two.
+        description: one of the two; a link over UDP may have a bandwidth in Mbit/s, for what it
+            sends.
         protocol: the IPv4 protocol that is to be received from an interface; over UDP
             everything arrives.
 
@@ -360,11 +452,25 @@ def open_link(description: str, protocol: int = PROTOCOL) -> Link:
     fields = rest.split(":")
     if kind == "eth" and rest:
         return InterfaceLink(rest, protocol)
-    if kind == "udp" and len(fields) == 4 and fields[1].isdigit() and fields[3].isdigit():
-        return UdpLink((fields[0], int(fields[1])), (fields[2], int(fields[3])))
+    if kind == "udp" and len(fields) >= 4 and fields[1].isdigit() and fields[3].isdigit():
+        local, switch = (fields[0], int(fields[1])), (fields[2], int(fields[3]))
+        if len(fields) == 4:
+            return UdpLink(local, switch)
+        if len(fields) == 5 and (megabits := _megabits(fields[4])) is not None:
+            return LimitedUdpLink(local, switch, megabits)
     raise LinkError(
-        f"{description!r} is no link: write eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT."
+        f"{description!r} is no link: write eth:INTERFACE or "
+        "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
     )
+
+
+def _megabits(text: str) -> float | None:
+    """Return the number in the text, or None if it is no bandwidth."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 < number < math.inf else None
 
 
 def _arriving(sock: socket.socket) -> Arriving:

@@ -230,6 +230,22 @@ def test_frames_between_hosts_of_any_mtu(combination, mtu):
         assert all(report["wire_bytes_per_link"] for report in reports)
 
 
+@pytest.mark.parametrize(
+    "combination", [each for each in COMBINATIONS if "loopback" in words_of(each.values[0])]
+)
+def test_links_over_loopback_are_as_slow_as_they_are_said_to_be(combination):
+    over = [word for name in ("switch", "host", "host-partial") for word in ("--transport", name)]
+    what = ("--data", "karate", "--workers", "4", "--layers", "3", "--hidden", "256")
+    reports = finished(train(combination, *what, "--bandwidth", "0.5", *over))
+    assert [report["bandwidth"] for report in reports] == [0.5] * 3
+    for report in reports:
+        # Over any time a link carries what its rate allows, and one burst.
+        busiest = max(report["epochs"][-1]["traffic"][way] for way in ("bytes_up", "bytes_down"))
+        needed = (busiest - 15_360) * 8 / 0.5e6
+        assert needed > 1
+        assert sum(report["seconds"]) > 0.95 * needed, report["transport"]
+
+
 @pytest.mark.parametrize("mtu", ["49", "9203", "word", ""])
 def test_an_mtu_that_cannot_be_is_said(mtu):
     result = train(("embedded", "loopback"), "--transport", "host", "--mtu", mtu)

@@ -69,7 +69,7 @@ BandwidthOption = Annotated[
         metavar="MBIT/S",
         rich_help_panel=NETWORK,
         show_default="no limit",
-        help="Of each link; with --fabric mininet.",
+        help="Of each link, in either direction.",
     ),
 ]
 WindowOption = Annotated[

@@ -36,6 +36,7 @@ from switchgnn.commands.train.nursery import training_nursery
 from switchgnn.commands.train.options import DataOptions, TransportOptions
 from switchgnn.commands.train.plots import draw_plots, require_matplotlib
 from switchgnn.commands.train.report import EpochListener, TrainReport
+from switchgnn.commands.train.verdict import verdict_lines
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
@@ -293,6 +294,6 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
     for kept in recordings:
         if kept.files:
             console.print(captured_line(kept.files), soft_wrap=True, highlight=False)
-    for line in (kept_line(reports), closing_line(reports)):
+    for line in (kept_line(reports), closing_line(reports), *verdict_lines(reports)):
         if line is not None:
             console.print(line, soft_wrap=True, highlight=False)

@@ -3,13 +3,14 @@
 """The report of a training, for users and programs."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport
+from switchgnn.host.wire.link import Traffic
 
 # Called with worker 0's event of an epoch.
 EpochListener = Callable[[dict[str, Any]], None]
@@ -54,6 +55,9 @@ class TrainReport:
             network.
         mtu: the largest IP packet between hosts in bytes, or ``fragment``; None over transports
             without such packets.
+        bandwidth: Mbit/s of each link; None without a limit, and without a network.
+        epoch_traffic: frames and bytes of each worker's exchanges in an epoch: the mean without the
+            first epoch, in which all transports exchange more.
     """
 
     transport: str
@@ -90,6 +94,18 @@ class TrainReport:
     compile_seconds: float | None = None
     hosts: str | None = None
     mtu: int | str | None = None
+    bandwidth: float | None = None
+    epoch_traffic: list[dict[str, float]] = field(default_factory=list)
+
+    @property
+    def epoch_bytes(self) -> float:
+        """The bytes of an epoch's exchanges, on all links, both ways."""
+        return sum(link["bytes_up"] + link["bytes_down"] for link in self.epoch_traffic)
+
+    @property
+    def epoch_frames(self) -> float:
+        """The frames of an epoch's exchanges, on all links, both ways."""
+        return sum(link["frames_up"] + link["frames_down"] for link in self.epoch_traffic)
 
     @property
     def total_bytes(self) -> int:
@@ -161,6 +177,7 @@ class Recorder:
             wire_bytes_per_link=wire_bytes,
             traffic=[end["traffic"] for end in finished],
             kept=finished[0]["kept"],
+            epoch_traffic=[_of_an_epoch(events) for events in self._epochs],
         )
 
     def _split(self) -> dict[str, float]:
@@ -178,6 +195,16 @@ class Recorder:
 
 def _both_ways(traffic: dict[str, int]) -> dict[str, int]:
     return {"up": traffic["bytes_up"], "down": traffic["bytes_down"]}
+
+
+def _of_an_epoch(events: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the mean traffic of a worker's epochs without the first, where there are others."""
+    if not events:
+        return dict.fromkeys(Traffic._fields, 0.0)
+    first, last = events[0]["traffic"], events[-1]["traffic"]
+    if len(events) == 1:
+        return {name: float(last[name]) for name in last}
+    return {name: (last[name] - first[name]) / (len(events) - 1) for name in last}
 
 
 def _typical(values: NDArray[np.float64]) -> float:

@@ -188,6 +188,7 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
         "backend_reason": None if ahead is None else ahead.reason,
         "compile_seconds": None if ahead is None else ahead.seconds,
         "mtu": None if job.framing is None else job.framing.told,
+        "bandwidth": job.bandwidth if job.transport.networked else None,
         "hosts": hosts_run_as() if job.transport.networked else None,
         "vertices": data.vertices,
         "edges": len(data.graph.indices),

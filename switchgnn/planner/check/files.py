@@ -22,7 +22,7 @@ from switchgnn.regular_file import read_regular
 
 Arrays = dict[str, NDArray[Any]]
 
-_VERSIONS = (2, 3, 4)
+_VERSIONS = (2, 3, 4, 5)
 # From this one on partial sums name their destinations.
 _NAMED = 4
 _SWITCH = {

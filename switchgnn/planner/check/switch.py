@@ -101,7 +101,7 @@ def _check_results(plan: RawPlan) -> None:
     block, vertex = switch["result_block"].astype(np.int64), switch["result_vertex"]
     bank, slot = switch["result_bank"], switch["result_slot"].astype(np.int64)
     _check_blocks(block, manifest["blocks"], "a result")
-    lanes = manifest["lanes"]
+    lanes = manifest.get("lanes", 32)
     require(lanes in _LANES, f"plan.json: no frame carries {lanes} numbers")
     require(bool(np.all(bank < _BANKS)), f"a result is in a bank beyond {_BANKS - 1}")
     if manifest["strategy"]["blocks"] != "strawman":

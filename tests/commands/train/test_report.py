@@ -41,7 +41,10 @@ def event(worker, epoch, *, loss=1.0, accuracy=None):
         "exchange": seconds * 0.6,
         "waiting": seconds * 0.5,
         "all_reduce": seconds * 0.25,
-        "traffic": {"bytes_up": 10 * epoch, "bytes_down": 20 * epoch},
+        "traffic": {
+            **{"frames_up": 100 + epoch, "bytes_up": 10 * epoch},
+            **{"frames_down": 2 * epoch, "bytes_down": 20 * epoch},
+        },
     }
 
 
@@ -88,6 +91,13 @@ def test_losses_accuracies_and_bytes():
     assert (made.train_accuracy, made.validation_accuracy, made.test_accuracy) == (0.5, None, 0.3)
     assert made.bytes_per_link[2] == {"up": 3000, "down": 2000}
     assert (made.total_bytes, made.expected_bytes) == (12000, 9000)
+
+
+def test_the_traffic_of_an_epoch_is_the_mean_without_the_first():
+    made = report()
+    one = {"frames_up": 1, "bytes_up": 10, "frames_down": 2, "bytes_down": 20}
+    assert made.epoch_traffic == [one] * WORKERS
+    assert (made.epoch_bytes, made.epoch_frames) == (30 * WORKERS, 3 * WORKERS)
 
 
 def test_differences_are_those_from_local():
