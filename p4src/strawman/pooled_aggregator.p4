@@ -117,6 +117,7 @@ control PooledAggregator(in headers_t hdr,
     action overflow() {
         events.count(SLOT_OVERFLOWED);
         meta.sum.overflow = 1;
+        meta.sum.lanes.chunk0 = meta.first;
         leave();
     }
 

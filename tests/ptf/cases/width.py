@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ptf.testutils import test_param_get
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
@@ -30,6 +31,9 @@ from tests.ptf.switchgnn_ptf.packets import fetch as fetch_of
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
+# BMv2 has room for 512 bytes more than a packet had when it came, and ends when it grows by more:
+# so it cannot answer a recall, which has no body, with 256 lanes.
+WIDEST_ANSWER = {"bmv2": 128}
 FRAME_BYTES = {8: 92, 16: 124, 32: 188, 64: 316, 128: 572, 256: 1084}
 WIDE = (64, 128, 256)
 
@@ -217,7 +221,8 @@ class RecallBringsAWideSum(WidthTest):
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
-        for lanes in FRAME_BYTES:
+        widest = WIDEST_ANSWER.get(test_param_get("setting"), max(FRAME_BYTES))
+        for lanes in (each for each in FRAME_BYTES if each <= widest):
             self.begin(lanes)
             asked = recall(900, port=3, Width=WIDTHS[lanes])
             with self.counted(Outcome.AGGREGATED, completed={}):
