@@ -8,6 +8,7 @@
 #include "headers.p4"
 #include "sizes.p4"
 #include "slots.p4"
+#include "packed_add.p4"
 
 const addition_t NO_ADDITION = 0;
 const addition_t ADD = 1;

@@ -25,6 +25,7 @@ from switchgnn.host.wire.header import (
     Header,
     Kind,
     Refusal,
+    fragment_number,
 )
 
 # The bits of the largest finite float32.
@@ -55,8 +56,8 @@ class _Report:
     """What a `done` says, however often it is repeated.
 
     Attributes:
-        place: the round, the block and the fragment.
-        following: the block and the fragment that come next.
+        place: the round, the block and the word of the fragment.
+        following: the block and the word of the fragment that come next.
         magnitude: float32 bits of the largest magnitude that the worker knew.
     """
 
@@ -147,7 +148,7 @@ class Barrier:
         """Report a fragment of a block as done, and wait until all workers have.
 
         Args:
-            place: the round, from 1, the block, from 1, and the fragment, from 0.
+            place: the round, from 1, the block, from 1, and the word of the fragment.
             following: the block and the fragment that come next, or NEXT_ROUND.
 
         Raises:
@@ -318,9 +319,9 @@ class Barrier:
         if header.count == Refusal.NEXT:
             raise DisagreementError(
                 f"Round {header.round}: behind block {header.block_id}, fragment "
-                f"{header.fragment}, worker {header.dst_id} goes on with another block or fragment "
-                f"than worker {self._worker}. All workers must exchange features of the same "
-                "width, in the same direction."
+                f"{fragment_number(header.fragment)}, worker {header.dst_id} goes on with another "
+                f"block or fragment than worker {self._worker}. All workers must exchange features "
+                "of the same width, in the same direction."
             )
         if header.count == Refusal.MAGNITUDE:
             raise MagnitudeError(
@@ -375,4 +376,5 @@ def _place(header: Header) -> tuple[int, int, int]:
 
 
 def _where(place: tuple[int, int, int]) -> str:
-    return "Round {}, block {}, fragment {}".format(*place)
+    round_number, block, fragment = place
+    return f"Round {round_number}, block {block}, fragment {fragment_number(fragment)}"

@@ -14,6 +14,7 @@
 #include "../headers.p4"
 #include "../metadata.p4"
 #include "../slots.p4"
+#include "../packed_add.p4"
 #include "../sizes.p4"
 
 const bit<32> DESTINATIONS_PER_BANK = MAX_RESULTS / BANKS;

@@ -18,7 +18,7 @@ from switchgnn.host.innetwork.errors import (
 from switchgnn.host.innetwork.exchange import InNetworkExchange, plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import Faults, FaultyLink
-from switchgnn.host.wire.header import WIDEST, Kind, unpack_header
+from switchgnn.host.wire.header import BODY_AT, WIDEST, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
@@ -560,9 +560,9 @@ def _tampering(switch, key, mistake):
 
     def take_feature(worker, header, place, frame):
         if (header.block_id, header.src_id) == key:
-            body = np.frombuffer(frame[-128:], dtype=">i4").astype(np.int64)
+            body = np.frombuffer(frame[BODY_AT:], dtype=">i4").astype(np.int64)
             changed = body * (0 if mistake == "drop" else 2)
-            frame = frame[:-128] + changed.astype(np.int32).astype(">i4").tobytes()
+            frame = bytes(frame[:BODY_AT]) + changed.astype(np.int32).astype(">i4").tobytes()
         original(switch, worker, header, place, frame)
 
     return take_feature

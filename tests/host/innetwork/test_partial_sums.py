@@ -9,7 +9,7 @@ import pytest
 
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
+from switchgnn.host.wire.header import BODY_AT, Kind, fragment_words, unpack_header
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION
@@ -40,20 +40,20 @@ def test_packets_carry_the_sum_of_their_rows_modulo_2_to_the_32(plan):
     for part in plan.workers:
         lanes = generator.integers(-(2**31), 2**31, (len(part.vertices), 32)).astype(np.int32)
         for schedule in block_schedules(part, ADDRESSES, 4, SESSION):
-            schedule.frames.fill(1, 0, schedule.payloads(lanes))
+            rows = schedule.frames.fill(1, *fragment_words(32, 32), schedule.payloads(lanes))
             first = part.send_indptr[schedule.block_id - 1]
-            for place in range(schedule.frames.rows.count):
-                row = schedule.frames.rows.frame(place)
+            for place in range(rows.count):
+                row = rows.frame(place)
                 low, high = part.send_row_indptr[first + place : first + place + 2]
-                rows = part.send_row[low:high].tolist()
+                summed = part.send_row[low:high].tolist()
                 header = unpack_header(row)
                 assert header.kind is Kind.FEATURE
                 assert (header.src_id, header.count) == (
                     part.send_source[first + place],
-                    len(rows),
+                    len(summed),
                 )
                 body = np.frombuffer(row, dtype=">u4", offset=BODY_AT).tolist()
-                total = [sum(int(lanes[r, at]) for r in rows) % 2**32 for at in range(32)]
+                total = [sum(int(lanes[r, at]) for r in summed) % 2**32 for at in range(32)]
                 assert body == total
 
 

@@ -9,7 +9,7 @@ from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.frames import FeatureFrames
-from switchgnn.host.wire.header import LANES
+from switchgnn.host.wire.header import LANES, fragment_words
 from tests.host.addresses import ADDRESSES
 
 GROUP = 4
@@ -33,11 +33,13 @@ class Talk:
     def __init__(self, groups=1, *, asked_again=True):
         size = groups * GROUP
         frames = FeatureFrames(ADDRESSES, 1, np.arange(size, dtype=np.uint32), GROUP, session=1)
-        frames.fill(1, 0, np.zeros((size, LANES), dtype=np.int32))
+        rows = frames.fill(
+            1, *fragment_words(LANES, LANES), np.zeros((size, LANES), dtype=np.int32)
+        )
         endpoint = new_endpoint(0, 1, Sink(), ADDRESSES, Pace(window=2 * GROUP))
         self.round_trip, self.tally = endpoint.round_trip, endpoint.tally
         self.round_trip.measured(0.005)
-        self.sender = FeatureSender(endpoint, frames)
+        self.sender = FeatureSender(endpoint, rows)
         self.asked = 1.0
         self.sender.send_some(self.asked)
         if asked_again:

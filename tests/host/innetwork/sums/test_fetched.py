@@ -10,10 +10,12 @@ from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.innetwork.sums.fetched import FetchedFeatures
 from switchgnn.host.innetwork.sums.receiver import SumReceiver
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.header import LANES, Header, Kind, unpack_header
+from switchgnn.host.wire.header import LANES, Header, Kind, fragment_words, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION
+
+WORDS = fragment_words(2 * LANES, LANES)
 
 
 class Owners:
@@ -30,7 +32,12 @@ class Owners:
         header = unpack_header(frame)
         if header.kind is Kind.FETCH:
             self.fetches.append(header.src_id)
-            answer = Header(kind=Kind.FEATURE, src_id=header.src_id, resend=True)
+            answer = Header(
+                kind=Kind.FEATURE,
+                src_id=header.src_id,
+                resend=True,
+                fragment=header.fragment,
+            )
             body = feature(header.src_id, self._fragment).astype(">i4").tobytes()
             self.answers.append((answer, memoryview(ADDRESSES.frame(answer.pack(body)))))
 
@@ -56,7 +63,7 @@ def fetch_all(schedule, fetched, *, round_number=1, fragment=0):
     receiver = SumReceiver(
         new_endpoint(0, SESSION, link, ADDRESSES, Pace()),
         schedule,
-        place=(round_number, schedule.block_id, fragment),
+        place=(round_number, schedule.block_id, WORDS[fragment]),
         began=1.0,
         fetched=fetched.of(round_number, fragment),
     )

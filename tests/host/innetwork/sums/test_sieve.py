@@ -21,7 +21,15 @@ from switchgnn.host.innetwork.sums.receiver import SumReceiver
 from switchgnn.host.innetwork.sums.sieve import sieves
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.batches import new_batch
-from switchgnn.host.wire.header import BODY_AT, FRAGMENT_BYTES, HEADER_AT, Header, Kind
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    FRAGMENT_BYTES,
+    HEADER_AT,
+    LANES,
+    Header,
+    Kind,
+    fragment_words,
+)
 from switchgnn.host.wire.native.library import native_frames
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
@@ -29,7 +37,8 @@ from tests.host.addresses import ADDRESSES, SESSION
 from tests.support.native import needs_compiler
 
 pytestmark = needs_compiler
-PLACE = (3, 1, 0)
+FIRST, SECOND = fragment_words(2 * LANES, LANES)
+PLACE = (3, 1, FIRST)
 GROUP = 4
 # These are not compared. The sums of a batch are taken first, so what says of one of them, in the
 # same batch, that it is not complete comes too late to raise doubts.
@@ -62,7 +71,12 @@ class Half:
         barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
         self.block = BlockExchange(endpoint, inbox, barrier=barrier)
         self.receiver = SumReceiver(endpoint, schedule, place=PLACE, began=1.0)
-        self.sender = FeatureSender(endpoint, schedule.frames)
+        self.sender = FeatureSender(
+            endpoint,
+            schedule.frames.fill(
+                PLACE[0], PLACE[2], np.zeros((schedule.frames.count, LANES), np.int32)
+            ),
+        )
         while self.sender.send_some(1.0):
             pass
         if sieve is not None:
@@ -120,7 +134,7 @@ def sums(schedule):
             {"round": PLACE[0] + 1},
             {"round": PLACE[0] - 1},
             {"block_id": 2},
-            {"fragment": 1},
+            {"fragment": SECOND},
             {"session": SESSION + 1},
             {"is_fetch": True},
             {"kind": Kind.FEATURE},
@@ -136,7 +150,7 @@ def sums(schedule):
 
 def answers(schedule):
     """Acknowledgements, and what says that a sum is not complete."""
-    groups = -(-schedule.frames.rows.count // GROUP)
+    groups = -(-schedule.frames.count // GROUP)
 
     def frame(kind, group, count, place):
         header = Header(
@@ -147,6 +161,7 @@ def answers(schedule):
             session=SESSION,
             round=PLACE[0],
             block_id=PLACE[1],
+            fragment=PLACE[2],
         )
         return header, b""
 
@@ -198,9 +213,17 @@ def test_what_is_plainly_right_is_taken(schedule):
             session=SESSION,
             round=PLACE[0],
             block_id=PLACE[1],
+            fragment=PLACE[2],
         )
         batch.put(ADDRESSES.frame(header.pack(int(vertex).to_bytes(4, "big") * 32)))
-    ack = Header(Kind.ACK, count=GROUP, session=SESSION, round=PLACE[0], block_id=PLACE[1])
+    ack = Header(
+        Kind.ACK,
+        count=GROUP,
+        session=SESSION,
+        round=PLACE[0],
+        block_id=PLACE[1],
+        fragment=PLACE[2],
+    )
     batch.put(ADDRESSES.frame(ack.pack(b"")))
     sifted = sieve.sift(batch)
     assert (sifted.taken, sifted.acknowledged, sifted.left) == (batch.count - 1, [(0, GROUP)], ())
