@@ -22,6 +22,8 @@ from switchgnn.host.wire.header import (
     Header,
     Kind,
     Refusal,
+    lanes_of,
+    payload_bytes,
     unpack_header,
 )
 from switchgnn.host.wire.link import Link, Traffic
@@ -164,7 +166,7 @@ class ModelSwitch:
 
     def _relay(self, header, frame) -> None:
         worker, _ = self.destination[header.block_id, header.dst_id]
-        self._send(worker, header, frame[BODY_AT : BODY_AT + 128])
+        self._send(worker, header, frame[BODY_AT : BODY_AT + payload_bytes(header.fragment)])
 
     def _take_feature(self, worker, header, place, frame) -> None:
         if header.count != self.count.get((header.block_id, header.src_id)):
@@ -175,7 +177,8 @@ class ModelSwitch:
         if place > last:
             self.seen[header.src_id] = place
             self.accepted[group] = self.accepted.get(group, 0) + 1
-            lanes = np.frombuffer(frame, dtype=">i4", count=32, offset=BODY_AT).astype(np.int32)
+            number = lanes_of(header.fragment)
+            lanes = np.frombuffer(frame, dtype=">i4", count=number, offset=BODY_AT).astype(np.int32)
             for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
                 if (header.src_id, vertex) not in self.lose_inside:
                     self._add(place, header, vertex, owner, expected, lanes)
@@ -196,7 +199,7 @@ class ModelSwitch:
         key = (*place, vertex)
         if key in self.released:
             return
-        count, total = self.sums.get(key, (0, np.zeros(32, dtype=np.int32)))
+        count, total = self.sums.get(key, (0, np.zeros_like(lanes)))
         self.sums[key] = count + feature.count, total + lanes
         if count + feature.count == expected:
             self._send_sum(place, vertex, owner)
