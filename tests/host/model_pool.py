@@ -50,7 +50,7 @@ class ModelPool(ModelSwitch):
             self._send(owner, self._header(Kind.FEATURE, place, source, vertex, 1), bytes_of(lanes))
             return
         held.add(vertex)
-        sources, total = self.sums.get(key, ([], np.zeros(32, dtype=np.int32)))
+        sources, total = self.sums.get(key, ([], np.zeros_like(lanes)))
         self.sums[key] = sources, total = [*sources, source], total + lanes
         if seen == expected:
             header = self._header(Kind.SUM, place, sum(sources) % 2**32, vertex, len(sources))
