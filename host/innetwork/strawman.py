@@ -19,7 +19,7 @@ from switchgnn.host.innetwork.sums.fetched import Features
 from switchgnn.host.innetwork.sums.receiver import IN_DOUBT, SumReceiver
 from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
 from switchgnn.host.transport import WorkerEnd
-from switchgnn.host.wire.header import BODY_AT, LANES, Header
+from switchgnn.host.wire.header import BODY_AT, Header, lanes_of
 
 _IDS = 1 << 32
 
@@ -31,7 +31,7 @@ class _Part:
     Attributes:
         count: how many features.
         sources: the ids of their sources, added up modulo 2^32.
-        lanes: int32[32].
+        lanes: int32[W], the numbers of the fragment.
     """
 
     count: int
@@ -91,7 +91,7 @@ class PartReceiver(SumReceiver):
         if place in self._doubts:
             self._tally.sums_recalled += 1
         self._tally.sums_received += 1
-        self._parts[place] = _Part(header.count, header.src_id, _lanes(frame))
+        self._parts[place] = _Part(header.count, header.src_id, _lanes(header, frame))
         self._complete(place, now)
         return True
 
@@ -120,7 +120,7 @@ class PartReceiver(SumReceiver):
         overflowed.add(source)
         self._attempts = 0
         self._quiet_since = now
-        self._keep_feature(source, _lanes(frame), now)
+        self._keep_feature(source, _lanes(header, frame), now)
         if self._awaited[place]:
             self._complete(place, now)
         return True
@@ -156,9 +156,7 @@ class PartReceiver(SumReceiver):
             self._tally.wrong += 1
             self._fetch_all(place, now)
             return
-        total = part.lanes.copy()
-        for source in overflowed:
-            total += self._features[source]
+        total = sum((self._features[source] for source in overflowed), part.lanes)
         self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
 
 
@@ -177,8 +175,9 @@ def open_strawman(end: WorkerEnd) -> AbstractContextManager[InNetworkTransport]:
     return open_in_network(end, StrawmanExchange)
 
 
-def _lanes(frame: memoryview) -> NDArray[np.int32]:
-    return np.frombuffer(frame, dtype=">i4", count=LANES, offset=BODY_AT).astype(np.int32)
+def _lanes(header: Header, frame: memoryview) -> NDArray[np.int32]:
+    number = lanes_of(header.fragment)
+    return np.frombuffer(frame, dtype=">i4", count=number, offset=BODY_AT).astype(np.int32)
 
 
-_NO_PART = _Part(0, 0, np.zeros(LANES, dtype=np.int32))
+_NO_PART = _Part(0, 0, np.zeros(1, dtype=np.int32))

@@ -18,7 +18,7 @@ from switchgnn.host.innetwork.errors import (
 from switchgnn.host.innetwork.exchange import InNetworkExchange, plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import Faults, FaultyLink
-from switchgnn.host.wire.header import BODY_AT, WIDEST, Kind, unpack_header
+from switchgnn.host.wire.header import BODY_AT, WIDEST, Kind, fragment_words, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
@@ -293,7 +293,7 @@ def test_a_contribution_lost_in_the_switch_is_fetched(graph, dawdle):
     started = time.monotonic()
     check_rounds(team, graph, 33)
     seconds = time.monotonic() - started
-    fragments = [(number, 1, fragment) for number in (1, 2) for fragment in (0, 1)]
+    fragments = [(number, 1, fragment) for number in (1, 2) for fragment in fragment_words(33, 32)]
     lost = {(*place, vertex) for place in fragments for vertex, _, _ in targets[:2]}
     released, tally = team.switch.released, team.total()
     assert lost <= released

@@ -341,8 +341,8 @@ class CountsTwice(PartReceiver):
     def take_overflow(self, header, frame, now):
         place = self._schedule.receive_place[header.dst_id]
         if header.src_id in self._overflowed.get(place, ()):
-            part = self._parts[place]
-            self._parts[place] = replace(part, lanes=part.lanes + strawman._lanes(frame))
+            part, more = self._parts[place], strawman._lanes(header, frame)
+            self._parts[place] = replace(part, lanes=part.lanes + more)
             return True
         return super().take_overflow(header, frame, now)
 
