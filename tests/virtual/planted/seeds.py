@@ -23,6 +23,7 @@ FOUND = {
     "let_anything_have_its_turn": (20, 3, "turns grow"),
     "agree_with_all": (60, 16, "sums leave exact"),
     "take_every_pulse": (10, 3, "pulses passed on"),
+    "forget_the_width": (15, 4, "sums leave exact"),
     "forget_the_level": (5, 1, "parts marked"),
     "ask_no_leaf": (15, 4, "parts asked for"),
     "keep_the_part": (10, 4, "right party"),
