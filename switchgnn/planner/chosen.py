@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import Progress, build_plan
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
@@ -86,14 +87,19 @@ class Asked:
             )
         return self
 
-    def lanes_for(self, widths: Sequence[int], banks: int = BANKS) -> int:
+    def lanes_for(self, widths: Sequence[int], slots: int, banks: int = BANKS) -> int:
         """Return the numbers of the widest frame.
 
         Args:
             widths: numbers of a feature in each exchange.
+            slots: of the switch, of which some sums must have room at once.
             banks: of the switch.
+
+        Returns:
+            One of LANES.
         """
-        return self.lanes or min(lanes_for(widths), BANK_LANES * banks)
+        widest = BANK_LANES * min(banks, max(1, slots // MIN_SLOTS))
+        return self.lanes or min(lanes_for(widths), 1 << widest.bit_length() - 1)
 
     def load_assignment(self) -> NDArray[np.int64] | None:
         """Return the assignment that the file holds, or None without one."""

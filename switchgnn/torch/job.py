@@ -125,7 +125,7 @@ def write_job(
         workers,
         slots or program.slots,
         leaf_spine=leaf_spine,
-        lanes=asked.lanes_for([USUAL_WIDTH]),
+        lanes=asked.lanes_for([USUAL_WIDTH], slots or program.slots),
     )
     plan = build_chosen(
         dataset.graph,

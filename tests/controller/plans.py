@@ -21,6 +21,7 @@ class Manifest:
     digest: str
     slots_per_bank: int = 64
     slots: int = 512
+    lanes: int = 32
     strawman: bool = False
     max_fan_in: int = 3
 

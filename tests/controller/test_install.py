@@ -212,7 +212,7 @@ def test_more_workers_than_bits_are_refused(program):
 
 
 def test_slots_beyond_a_bank_are_refused(network, program, layout):
-    size = layout.registers["bank0.value"].size
+    size = layout.registers["lanes0.value"].size
     manifest = replace(PLAN.manifest, slots_per_bank=size + 1)
     refused((manifest, PLAN.switch), network, program, f"{size + 1:,} slots in each bank")
     slots = PLAN.switch.entry_slot.copy()

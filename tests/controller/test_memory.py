@@ -117,7 +117,7 @@ def test_registers_grow_with_the_plan():
     found = memory_of(SwitchPlan(plan.manifest, plan.switch), LAYOUT, star_network(4))
     cells = {use.name: use.number for use in found.registers}
     assert cells["last_tag"] == len(plan.switch.source_vertex)
-    assert cells["bank3.value"] == cells["bank3.state"] == 64 / 8
+    assert cells["lanes3.value"] == cells["bank3.state"] == 64 / 8
     assert found.register_bytes == sum(use.bytes for use in found.registers)
     assert too_large(found) == []
 

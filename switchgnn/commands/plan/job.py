@@ -203,7 +203,8 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
 def _situation(options: PlanOptions, slots: int, width: int) -> Situation:
     """Return what was asked for, and what the switch has where nothing was."""
     banks = options.switch.banks if options.switch else BANKS
-    lanes = options.asked.lanes_for([width], banks)
+    own = options.switch.slots if options.switch else None
+    lanes = options.asked.lanes_for([width], options.slots or own or slots, banks)
     asked = Situation(
         workers=options.workers,
         slots=options.slots or slots,
@@ -288,9 +289,9 @@ def _paper_packets(
 ) -> Packets | None:
     """Return what the paper's plan sends: METIS, MLGP, all sources multicast."""
     manifest = plan.manifest
-    if len(boundary) > _COMPARED_EDGES or manifest.slots < MIN_SLOTS:
+    if len(boundary) > _COMPARED_EDGES or manifest.room < MIN_SLOTS:
         return None
-    paper = choose(PAPER, graph, Situation(manifest.workers, manifest.slots))
+    paper = choose(PAPER, graph, Situation(manifest.workers, manifest.slots, lanes=manifest.lanes))
     if manifest.partition.method != paper.partition:
         owner: NDArray[np.int32] = partition_workers(
             graph, manifest.workers, manifest.partition.seed
@@ -303,7 +304,7 @@ def _paper_packets(
         return Packets(np.array(said.packets_up), np.array(said.packets_down))
     make_blocks = BLOCK_STRATEGIES[paper.blocks]
     try:
-        block = make_blocks(boundary, manifest.slots, manifest.strategy.seed)
+        block = make_blocks(boundary, manifest.room, manifest.strategy.seed)
     except PlannerError:  # too many blocks: the paper has no plan here
         return None
     return multicast_packets(boundary, block, manifest.workers)

@@ -179,7 +179,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
         options.workers,
         options.slots,
         leaf_spine=options.leaf_spine,
-        lanes=options.asked.lanes_for([features.shape[1]]),
+        lanes=options.asked.lanes_for([features.shape[1]], options.slots),
     )
     strategies = choose_asked(options.asked, graph, situation)
     plan = build_chosen(

@@ -89,7 +89,7 @@ def _situation(job: TrainJob, data: Dataset) -> Situation:
         kept=training.options.precompute and not training.options.input_dropout,
     )
     banks = 1 if job.transport.program is SwitchProgram.STRAWMAN else BANKS
-    return replace(job.situation, lanes=job.asked.lanes_for(widths, banks))
+    return replace(job.situation, lanes=job.asked.lanes_for(widths, job.slots, banks))
 
 
 def _strategies(job: TrainJob, data: Dataset, situation: Situation) -> Strategies:

@@ -27,7 +27,6 @@ class TrainReport:
         strategy, why: the preset that was asked for, and the reasons of its choices.
         partition, block_strategy, send, order: the strategies, as in the plan's manifest; None
             for those that the transport does not use.
-        lanes: numbers of the widest frame; None for transports without a plan.
         weight: the cost of a contribution in the send strategy, in packets.
         epochs: worker 0's report of each epoch.
         losses: the loss of each epoch.
@@ -55,6 +54,7 @@ class TrainReport:
             network.
         mtu: the largest IP packet between hosts in bytes, or ``fragment``; None over transports
             without such packets.
+        lanes: numbers of the widest frame; None for transports without a plan.
         bandwidth: Mbit/s of each link; None without a limit, and without a network.
         epoch_traffic: frames and bytes of each worker's exchanges in an epoch: the mean without the
             first epoch, in which all transports exchange more.
@@ -74,7 +74,6 @@ class TrainReport:
     send: str | None
     weight: float | None
     order: str | None
-    lanes: int | None
     epochs: list[dict[str, Any]]
     losses: list[float]
     train_accuracy: float | None
@@ -94,6 +93,7 @@ class TrainReport:
     compile_seconds: float | None = None
     hosts: str | None = None
     mtu: int | str | None = None
+    lanes: int | None = None
     bandwidth: float | None = None
     epoch_traffic: list[dict[str, float]] = field(default_factory=list)
 

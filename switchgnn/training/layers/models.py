@@ -104,6 +104,9 @@ def exchanged_widths(
         features: the number of inputs per vertex.
         classes: the number of outputs per vertex.
         kept: whether sums of the inputs, which do not change, are kept.
+
+    Returns:
+        One number for each exchange.
     """
     if options.own:
         return (USUAL_WIDTH,)

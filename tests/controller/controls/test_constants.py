@@ -39,4 +39,4 @@ def test_loop_ports_and_groups_are_those_of_the_sizes():
 
 def test_bank_sizes_are_read_from_the_program(layout):
     assert Banks(layout).banks == 8
-    assert Banks(layout).slots_per_bank == layout.registers["bank0.value"].size
+    assert Banks(layout).slots_per_bank == layout.registers["lanes0.value"].size

@@ -41,7 +41,7 @@ def test_arrays_have_their_own_memory(registers):
 
 
 def test_wide_cells_are_a_list(registers):
-    register = registers["SwitchIngress.banks.bank0.value"]
+    register = registers["SwitchIngress.banks.lanes0.value"]
     cells, numbers = register.cells, [(7 << 1000) + n * (1 << 500 | 1) for n in range(10)]
     cells[5:15] = numbers
     assert cells[5:15] == numbers

@@ -144,7 +144,16 @@ class Fragments:
         return padded.tobytes()
 
     def holds(self, packet: Packet, rows: bytes, row: int) -> bool:
-        """Tell whether a packet has its fragment of a row of `rows_of`."""
+        """Tell whether a packet has its fragment of a row.
+
+        Args:
+            packet: a feature or a sum.
+            rows: of `rows_of`.
+            row: which of them.
+
+        Returns:
+            Whether its body is that of the row.
+        """
         if packet.fragment not in self._places:
             return False
         begin, end = (row * self._row_bytes + at for at in self._places[packet.fragment])
