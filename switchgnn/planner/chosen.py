@@ -14,7 +14,7 @@ from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import Progress, build_plan
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.lanes import BANK_LANES, lanes_for
+from switchgnn.planner.lanes import BANK_LANES, WIDEST_ANSWER, lanes_for
 from switchgnn.planner.partition.given import load_assignment
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.manifest import Manifest
@@ -88,7 +88,7 @@ class Asked:
         return self
 
     def lanes_for(self, widths: Sequence[int], slots: int, banks: int = BANKS) -> int:
-        """Return the numbers of the widest frame.
+        """Return the numbers of the widest frame, which every switch can make.
 
         Args:
             widths: numbers of a feature in each exchange.
@@ -98,8 +98,9 @@ class Asked:
         Returns:
             One of LANES.
         """
-        widest = BANK_LANES * min(banks, max(1, slots // MIN_SLOTS))
-        return self.lanes or min(lanes_for(widths), 1 << widest.bit_length() - 1)
+        room = BANK_LANES * min(banks, max(1, slots // MIN_SLOTS))
+        widest = min(1 << room.bit_length() - 1, WIDEST_ANSWER)
+        return self.lanes or min(lanes_for(widths), widest)
 
     def load_assignment(self) -> NDArray[np.int64] | None:
         """Return the assignment that the file holds, or None without one."""

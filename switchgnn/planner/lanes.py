@@ -10,6 +10,9 @@ from switchgnn.planner.errors import PlannerError
 LANES = (8, 16, 32, 64, 128, 256)
 # The lanes of one slot of a bank. A wider fragment takes slots of several banks.
 BANK_LANES = 32
+# The widest frame that BMv2 can make of one without a body: a packet may grow by 512 bytes in it
+# (behavioral-model, targets/simple_switch/simple_switch.cpp).
+WIDEST_ANSWER = 128
 # The word for the width that features need.
 AUTO = "auto"
 # Numbers of a feature, where nobody knows which model will be trained.

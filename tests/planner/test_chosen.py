@@ -19,6 +19,24 @@ def parts_of(choice):
     return {part: getattr(choice, part) for part in PARTS}
 
 
+@pytest.mark.parametrize(
+    ("widths", "slots", "banks", "lanes"),
+    [
+        ([64, 64, 10], 1000, 8, 64),
+        ([10, 10], 1000, 8, 16),
+        # No wider than the banks of the switch, and than two sums have room for.
+        ([256], 1000, 2, 64),
+        ([256], 1000, 1, 32),
+        ([256], 1000, 8, 128),
+        ([256], 7, 8, 64),
+        ([256], 3, 8, 32),
+    ],
+)
+def test_frames_are_as_wide_as_features_and_the_switch_allow(widths, slots, banks, lanes):
+    assert Asked().lanes_for(widths, slots, banks) == lanes
+    assert Asked(lanes=8).lanes_for(widths, slots, banks) == 8
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_nothing_asked_is_the_preset(name):
     assert choose_asked(Asked(name), GRAPH, FEW) == choose(name, GRAPH, FEW)

@@ -15,7 +15,9 @@ from switchgnn.controller import (
     star_network,
 )
 from switchgnn.controller.slots_in_use import bank_slots
+from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.faults import Faults, worker_link
+from switchgnn.planner.lanes import WIDEST_ANSWER
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
@@ -97,7 +99,16 @@ def shares_of(
 
     Returns:
         One share for each switch, in order.
+
+    Raises:
+        SwitchGNNError: the frames of the plan are too wide for BMv2.
     """
+    lanes = read_manifest(plan).lanes
+    if site.target is Target.BMV2 and lanes > WIDEST_ANSWER:
+        raise SwitchGNNError(
+            f"BMv2 cannot answer a recall with a frame of {lanes} numbers, which is more than 512 "
+            f"bytes longer: give --lanes {WIDEST_ANSWER}, or --target embedded."
+        )
     if parts is None:
         plans = [load_plan(plan)]
     else:

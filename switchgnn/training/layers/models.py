@@ -111,12 +111,14 @@ def exchanged_widths(
     if options.own:
         return (USUAL_WIDTH,)
     sizes = [features, *[options.hidden] * (options.layers - 1), classes]
-    widths = [min(pair) for pair in pairwise(sizes)][1:]
-    both = [*widths, *widths]
+    # The map of a GIN layer is not linear.
+    summed = sizes[:-1] if options.model == "gin" else [min(pair) for pair in pairwise(sizes)]
+    both = 2 * summed[1:]
     if kept:
         return tuple(both) or (features,)
     # Inputs need no gradient, so their sums travel once, and mapped rows twice.
-    first = [features] if features <= 2 * sizes[1] else [sizes[1]] * 2
+    first_sums = options.model == "gin" or features <= 2 * sizes[1]
+    first = [features] if first_sums else [sizes[1]] * 2
     return (*first, *both)
 
 

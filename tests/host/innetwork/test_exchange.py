@@ -153,6 +153,23 @@ def test_sums_are_exact(graph, workers, send):
     check_rounds(Team(plan_of(graph, workers, send=send)), graph, 5)
 
 
+@pytest.mark.parametrize("lanes", [8, 16, 32, 64, 128, 256])
+def test_frames_of_every_width_carry_rows_of_every_width(graph, lanes):
+    team = Team(plan_of(graph, 3, lanes=lanes, slots=64))
+    for index, width in enumerate((1, 8, 9, 33, 64, 100, 300)):
+        features = random_features(graph, width, index)
+        total, results = team.aggregate(features)
+        assert not team.errors, team.errors
+        assert np.array_equal(total, expected(team.plan, graph, features, results[0]))
+
+
+def test_a_row_of_more_fragments_than_a_header_counts_is_refused(graph):
+    team = Team(plan_of(graph, 2, lanes=8))
+    team.aggregate(np.zeros((graph.vertices, 8 * 2**13 + 1), dtype=np.float32))
+    assert all("is too wide" in str(error) for error in team.errors.values())
+    assert len(team.errors) == 2
+
+
 @every_send
 @pytest.mark.parametrize("seed", seeds(1, 3))
 @pytest.mark.parametrize("faults", [None, "loss=0.05,reorder=0.2,corrupt=0.05"])

@@ -86,6 +86,46 @@ def test_plans_of_every_strategy_are_right(graph, tmp_path, send, blocks, order)
     assert check_plan(tmp_path / "plan", graph).edges
 
 
+@STEADY
+@given(
+    split_graphs(),
+    st.integers(16, 90),
+    st.sampled_from([(8, 1), (64, 8), (64, 2), (128, 4), (256, 8)]),
+)
+def test_plans_of_wide_frames_are_right(split, slots, width):
+    """Slots of several banks do not overlap, and blocks have room for as many as there are."""
+    graph, workers, assignment = split
+    lanes, banks = width
+    wide = max(1, lanes // 32)
+    plan = plan_of(graph, workers, slots, assignment=assignment, lanes=lanes, banks=banks)
+    with tempfile.TemporaryDirectory() as folder:
+        write_plan(plan, Path(folder) / "plan")
+        check_plan(Path(folder) / "plan", graph)
+    switch = plan.switch
+    cells = [
+        (block, bank + beside, slot)
+        for block, bank, slot in zip(
+            switch.result_block.tolist(),
+            switch.result_bank.tolist(),
+            switch.result_slot.tolist(),
+            strict=True,
+        )
+        for beside in range(wide)
+    ]
+    assert len(set(cells)) == len(cells)
+    assert all(bank < 8 for _, bank, _ in cells)
+    assert max(np.bincount(switch.result_block), default=0) * wide <= slots
+    assert np.all((switch.entry_expected > 0).sum(axis=1) <= banks // wide)
+
+
+def test_a_wide_slot_that_begins_inside_of_another_is_found(graph, tmp_path):
+    write_plan(plan_of(graph, lanes=64, slots=40), tmp_path / "plan")
+    assert check_plan(tmp_path / "plan", graph).edges
+    content = content_of(plan_of(graph, lanes=64, slots=40))
+    content["manifest"]["lanes"] = 128
+    assert "inside of another one" in refused(content, graph, tmp_path / "changed")
+
+
 def other_edges(graph, assignment, draw, change):
     """The graph with one boundary edge removed, added or moved; None where there is none."""
     source, destination = graph.edges()

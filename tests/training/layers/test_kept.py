@@ -11,6 +11,11 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pyg = pytest.importorskip("torch_geometric.nn", reason="PyTorch Geometric is not installed")
 
 from switchgnn.planner.direction import Direction  # noqa: E402
+from switchgnn.training.layers.models import (  # noqa: E402
+    ModelOptions,
+    build_model,
+    exchanged_widths,
+)
 from switchgnn.training.layers.whole import distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
@@ -83,6 +88,18 @@ def passes_on_two(make, inputs, *, precompute=True, evaluate=()):
 
 def unchanged(features, _number):
     return features
+
+
+@pytest.mark.parametrize(
+    ("layers", "kept"), [(1, False), (2, False), (3, False), (2, True), (3, True)]
+)
+@pytest.mark.parametrize("kind", ["gcn", "sage", "gin"])
+@pytest.mark.parametrize("hidden", [WIDE, 2 * WIDE])
+def test_the_widths_of_exchanges_are_known_before(kind, layers, hidden, kept):
+    options = ModelOptions(kind, layers, hidden)
+    calls, _ = passes_on_two(lambda: build_model(options, WIDE, 3), unchanged, precompute=kept)
+    each = exchanged_widths(options, WIDE, 3, kept=kept)
+    assert sorted(width for _, width in calls) == sorted([WIDE] * kept + 4 * list(each))
 
 
 def test_inputs_that_do_not_change_are_exchanged_once_and_need_no_gradients():
