@@ -8,6 +8,7 @@ import numpy as np
 
 from switchgnn.p4src import load_program
 from switchgnn.planner import Graph, Plan, build_plan, graph_from_edges, load_graph
+from switchgnn.planner.lanes import BANK_LANES
 
 WORKERS = 4
 VERTICES = 2048
@@ -32,7 +33,7 @@ def random_graph(vertices: int, neighbours: int) -> Graph:
     )
 
 
-def random_plan(vertices: int, neighbours: int) -> Plan:
+def random_plan(vertices: int, neighbours: int, lanes: int = BANK_LANES) -> Plan:
     """Return the plan for a random graph, with all slots of the program."""
     return build_plan(
         random_graph(vertices, neighbours),
@@ -40,6 +41,7 @@ def random_plan(vertices: int, neighbours: int) -> Plan:
         slots=load_program().slots,
         program=load_program().digest,
         assignment=np.arange(vertices) % WORKERS,
+        lanes=lanes,
     )
 
 
@@ -47,6 +49,11 @@ def random_plan(vertices: int, neighbours: int) -> Plan:
 def standard_plan() -> Plan:
     """Return the plan that the data plane figures use."""
     return random_plan(VERTICES, REMOTE_NEIGHBOURS)
+
+
+def wide_plan(lanes: int) -> Plan:
+    """Return the same for frames of another width."""
+    return random_plan(VERTICES, REMOTE_NEIGHBOURS, lanes)
 
 
 @cache

@@ -17,7 +17,13 @@ _ROUNDS = 3
 
 
 def saturated(
-    figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
+    figure: str,
+    settings: Settings,
+    a: tuple[str, Bed],
+    b: tuple[str, Bed],
+    ratio: float,
+    *,
+    numbers: bool = False,
 ) -> Line:
     """Compare the beds under one sender that waits for nobody.
 
@@ -27,6 +33,7 @@ def saturated(
         a: the label of bed A, and the bed.
         b: the same for B.
         ratio: the goal, the smallest ratio A / B.
+        numbers: whether each lane of a contribution counts.
 
     Returns:
         The line.
@@ -37,7 +44,7 @@ def saturated(
         def measure(load: RawLoad) -> Callable[[], float]:
             def once() -> float:
                 rates.append(load.run(settings.seconds))
-                return rates[-1].contributions
+                return rates[-1].numbers if numbers else rates[-1].contributions
 
             return once
 
@@ -46,7 +53,7 @@ def saturated(
     return Line(
         figure,
         "saturated: one sender for all ports",
-        _UNIT,
+        "numbers/s" if numbers else _UNIT,
         *samples,
         goal=Goal(ratio=ratio),
         note=f"incomplete sums: at most {lost:.2%}",

@@ -11,7 +11,7 @@ from bench.loads.exchange import Exchanged, exchange
 from bench.machine import lacks
 from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
-from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, LANES
+from switchgnn.host.wire.header import LANES, feature_frame_bytes
 from switchgnn.p4src import load_program
 from switchgnn.planner import Direction, Plan
 from switchgnn.topologies import Target
@@ -69,7 +69,7 @@ def _graph(settings: Settings, name: str, plan: Plan, width: int, rounds: int) -
 def _bytes(name: str, plan: Plan, width: int, results: list[Exchanged]) -> Line:
     prediction = plan.manifest.direction(Direction.FORWARD).prediction
     packets = sum(prediction.host_packets_up) + sum(prediction.host_packets_down)
-    host_based = packets * -(-width // LANES) * FEATURE_FRAME_BYTES
+    host_based = packets * -(-width // LANES) * feature_frame_bytes(LANES)
     return Line(
         NAME,
         f"{name}: bytes of a round, both ways",

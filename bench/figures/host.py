@@ -15,7 +15,7 @@ from bench.settings import Settings
 from switchgnn.controller import star_network
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.frames import FeatureFrames
-from switchgnn.host.wire.header import LANES
+from switchgnn.host.wire.header import LANES, fragment_words
 from switchgnn.host.wire.link import InterfaceLink, Link
 
 NAME = "host"
@@ -61,14 +61,14 @@ def _hot_path(link: Link) -> Callable[[], int]:
     frames = FeatureFrames(
         _addresses(), 1, np.arange(_FEATURES, dtype=np.uint32), _ECHO_EVERY, session=1
     )
+    (word,) = fragment_words(LANES, LANES)
     lanes = np.arange(_FEATURES * LANES, dtype=np.int32).reshape(-1, LANES)
     round_number = 0
 
     def once() -> int:
         nonlocal round_number
         round_number += 1
-        frames.fill(round_number, 0, lanes)
-        link.send_rows(frames.rows, 0, _FEATURES)
+        link.send_rows(frames.fill(round_number, word, lanes), 0, _FEATURES)
         return _FEATURES
 
     return once

@@ -12,7 +12,7 @@ import numpy as np
 from bench.beds.bed import Bed
 from bench.errors import BenchError
 from switchgnn.host.wire.frames import FeatureFrames
-from switchgnn.host.wire.header import HEADER_AT, LANES, Kind
+from switchgnn.host.wire.header import HEADER_AT, Kind, fragment_words
 from switchgnn.host.wire.link import InterfaceLink, Link
 from switchgnn.planner import WorkerPart
 
@@ -31,10 +31,12 @@ class Rate:
 
     Attributes:
         contributions, sums: their numbers per second, as the switch counted them.
+        numbers: what is added per second, a number for each lane of a contribution.
         lost: the share of the sums that did not become complete.
     """
 
     contributions: float
+    numbers: float
     sums: float
     lost: float
 
@@ -74,8 +76,10 @@ class RawLoad:
         after = self._bed.counters()
         sums = after["completed"] - before["completed"]
         wanted = rounds * len(self._bed.served.switch.result_vertex)
+        contributions = (after["contributions"] - before["contributions"]) / elapsed
         return Rate(
-            contributions=(after["contributions"] - before["contributions"]) / elapsed,
+            contributions=contributions,
+            numbers=contributions * self._bed.served.plan.manifest.lanes,
             sums=sums / elapsed,
             lost=1 - sums / wanted,
         )
@@ -91,7 +95,7 @@ class RawLoad:
             destinations=part.send_destination,
             session=self._bed.session,
         )
-        return _Port(link, frames, part)
+        return _Port(link, frames, part, self._bed.served.plan.manifest.lanes)
 
     def _one_round(self) -> None:
         self._round += 1
@@ -117,28 +121,30 @@ class RawLoad:
 class _Port:
     """One port: what was sent there and what the switch has acknowledged of it."""
 
-    def __init__(self, link: Link, frames: FeatureFrames, part: WorkerPart) -> None:
+    def __init__(self, link: Link, frames: FeatureFrames, part: WorkerPart, lanes: int) -> None:
         self.link = link
         self._frames = frames
         self._places = {
             int(source).to_bytes(4, "big"): place for place, source in enumerate(part.send_source)
         }
-        self._lanes = np.arange(frames.rows.count * LANES, dtype=np.int32).reshape(-1, LANES)
+        (self._word,) = fragment_words(lanes, lanes)
+        self._lanes = np.arange(frames.count * lanes, dtype=np.int32).reshape(-1, lanes)
+        self._rows = frames.fill(1, self._word, self._lanes)
         self._sent = self._acknowledged = 0
 
     @property
     def finished(self) -> bool:
         """Whether the switch has acknowledged everything."""
-        return self._acknowledged == self._frames.rows.count
+        return self._acknowledged == self._rows.count
 
     def fill(self, round_number: int) -> None:
         """Prepare the next round."""
-        self._frames.fill(round_number, 0, self._lanes)
+        self._rows = self._frames.fill(round_number, self._word, self._lanes)
         self._sent = self._acknowledged = 0
 
     def send(self) -> None:
         """Send what the window allows."""
-        rows = self._frames.rows
+        rows = self._rows
         limit = min(rows.count, self._acknowledged + WINDOW)
         if limit > self._sent:
             self.link.send_rows(rows, self._sent, limit - self._sent)
@@ -155,4 +161,4 @@ class _Port:
         """Repeat the first feature whose acknowledgement is missing."""
         if self._acknowledged < self._sent:
             last = (self._acknowledged // _GROUP + 1) * _GROUP - 1
-            self.link.send(self._frames.rows.frame(min(last, self._frames.rows.count - 1)))
+            self.link.send(self._rows.frame(min(last, self._rows.count - 1)))
