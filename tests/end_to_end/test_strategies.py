@@ -20,7 +20,8 @@ from tests.end_to_end.whole_graph import wrong_elements
 from tests.support.fabrics import PATIENT, Team, bed
 from tests.support.markers import TARGETS
 
-WORKERS, VERTICES, SLOTS, WIDTH = 4, 64, 12, 33
+# Two whole fragments: all frames have one size, those that are sent again as well.
+WORKERS, VERTICES, SLOTS, WIDTH = 4, 64, 12, 64
 FRAGMENTS = 2
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 TURNS = [FORWARD, BACKWARD]
