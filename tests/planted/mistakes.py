@@ -238,8 +238,8 @@ MISTAKES = (
         LEAF_SPINE,
         "the bytes that are planned up lack the barriers",
         "switchgnn/commands/shared/leaf_spine_report.py",
-        "planned.partial_sums * FEATURE_FRAME_BYTES + planned.barrier_bytes",
-        "planned.partial_sums * FEATURE_FRAME_BYTES",
+        "planned.partial_sum_bytes + planned.barrier_bytes",
+        "planned.partial_sum_bytes",
         (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-7]",),
     ),
     Mistake(
@@ -360,9 +360,9 @@ MISTAKES = (
         RUN,
         "what hosts would send is said for one fragment only",
         "switchgnn/commands/run/make_report.py",
-        "    frames = options.rounds * fragments_of(prepared.features.shape[1])\n",
-        "    frames = options.rounds\n",
-        (f"{RUN}::test_any_feature_width[embedded-loopback-128]",),
+        "options.rounds * sum(map(feature_frame_bytes, widths))",
+        "options.rounds * feature_frame_bytes(widths[0])",
+        (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
     ),
     # --- beside TCP
     Mistake(
@@ -669,8 +669,8 @@ MISTAKES = (
         "tests/strawman",
         "features that found no slot are not added",
         "host/innetwork/strawman.py",
-        "        for source in overflowed:\n            total += self._features[source]\n",
-        "",
+        "sum((self._features[source] for source in overflowed), part.lanes)",
+        "part.lanes",
         (f"{STRAWMAN}::test_every_sum_is_exact[embedded-8]",),
     ),
     Mistake(
