@@ -14,6 +14,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.presets import Situation
 from switchgnn.simulator import (
@@ -28,7 +29,7 @@ from switchgnn.simulator import (
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
 from tests.support.commands import nursery
 
-WORKERS, SLOTS, WIDTH = 3, 16, 70
+WORKERS, SLOTS, WIDTH, LANES = 3, 16, 70, 32
 FRAGMENTS = 3
 # On a busy machine an answer may come late: none is asked for again within a second.
 PACE = Pace(window=16, shortest_timeout=1.0)
@@ -63,7 +64,7 @@ def emulated(asked, **more):
 
 @pytest.mark.parametrize("preset", ["paper", "best"])
 def test_the_bytes_are_those_of_the_embedded_switch(preset):
-    asked = Asked(preset)
+    asked = Asked(preset, lanes=LANES)
     graph, situation = load_graph("karate"), Situation(WORKERS, SLOTS)
     plan = build_chosen(
         graph,
@@ -73,7 +74,9 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset):
         seed=0,
     )
     run = run_simulation(
-        plan_setup(plan, FRAGMENTS), NetworkOptions(window=PACE.window), opening=True
+        plan_setup(plan, FRAGMENTS, lanes=fragment_lanes(WIDTH, LANES)),
+        NetworkOptions(window=PACE.window),
+        opening=True,
     )
     report = emulated(asked)
     assert report.exact
@@ -88,7 +91,7 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset):
 
 def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches():
     """A relay, which injects nothing, counts the frames of all cables."""
-    asked, attached = Asked("paper"), even_leaf_spine(WORKERS, 2, 2)
+    asked, attached = Asked("paper", lanes=LANES), even_leaf_spine(WORKERS, 2, 2)
     graph, situation = load_graph("karate"), Situation(WORKERS, SLOTS, leaf_spine=attached)
     plan = build_chosen(
         graph,
@@ -99,7 +102,7 @@ def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches(
     )
     network = LeafSpineOptions(2, 2)
     run = run_simulation(
-        plan_setup(plan, FRAGMENTS, leaf_spine=network),
+        plan_setup(plan, FRAGMENTS, lanes=fragment_lanes(WIDTH, LANES), leaf_spine=network),
         NetworkOptions(window=PACE.window),
         leaf_spine=network,
         opening=True,

@@ -56,7 +56,8 @@ def test_what_is_sent_is_what_was_predicted(plan, fragments):
     assert run.passes >= fragments * prediction.passes
     group = NetworkOptions().pace.group_size
     expected = [
-        expected_traffic(part, said.block_numbers, 32 * fragments, group) for part in plan.workers
+        expected_traffic(part, said.block_numbers, 32 * fragments, group, lanes=32)
+        for part in plan.workers
     ]
     assert run.frames_up == tuple(each.frames_up for each in expected)
     assert run.bytes_up == tuple(each.bytes_up for each in expected)
