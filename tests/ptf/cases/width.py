@@ -47,7 +47,7 @@ class WidthTest(SwitchTest):
     """Cases with sessions of other widths."""
 
     def begin(self, lanes: int) -> None:
-        """Begin a session of slots of so many lanes."""
+        """Begin a session whose slots have a number of lanes."""
         self.serve(session=self.session + 1, lanes=lanes)
 
     def meet(self, sources: Mapping[int, int], slots: Mapping[int, int], **place: Any) -> None:
