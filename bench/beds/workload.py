@@ -34,7 +34,15 @@ def random_graph(vertices: int, neighbours: int) -> Graph:
 
 
 def random_plan(vertices: int, neighbours: int, lanes: int = BANK_LANES) -> Plan:
-    """Return the plan for a random graph, with all slots of the program."""
+    """Return the plan for a random graph, with all slots of the program.
+
+    Args:
+        vertices, neighbours: as `random_graph` takes them.
+        lanes: numbers of the widest frame.
+
+    Returns:
+        The plan.
+    """
     return build_plan(
         random_graph(vertices, neighbours),
         workers=WORKERS,
