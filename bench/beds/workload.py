@@ -37,7 +37,8 @@ def random_plan(vertices: int, neighbours: int, lanes: int = BANK_LANES) -> Plan
     """Return the plan for a random graph, with all slots of the program.
 
     Args:
-        vertices, neighbours: as `random_graph` takes them.
+        vertices: of the graph.
+        neighbours: of each vertex on other workers.
         lanes: numbers of the widest frame.
 
     Returns:
