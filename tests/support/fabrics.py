@@ -57,8 +57,10 @@ class Bed:
         send="multicast",
         backend=None,
         mtu=1500,
+        lanes=32,
     ):
         self.target = target
+        self.lanes = lanes
         self.backend = backend
         self.network = star_network(workers)
         self.workers = workers
@@ -86,6 +88,7 @@ class Bed:
             program=self.program.digest,
             directions=self.directions,
             send=self.send,
+            lanes=self.lanes,
             **({"blocks": "strawman", "order": "random"} if self.strawman else {}),
         )
 

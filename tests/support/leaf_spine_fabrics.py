@@ -30,13 +30,18 @@ class LeafSpineBed:
 
     strawman = False
 
-    def __init__(self, target, folder, *, workers, leaves, spines, slots, send, graph):
+    def __init__(self, target, folder, *, workers, leaves, spines, slots, send, graph, lanes):
         self.target = target
         self.workers = workers
         self.program = load_program()
         self.graph = load_graph(graph)
         self.plan = build_plan(
-            self.graph, workers=workers, slots=slots, program=self.program.digest, send=send
+            self.graph,
+            workers=workers,
+            slots=slots,
+            program=self.program.digest,
+            send=send,
+            lanes=lanes,
         )
         self.leaf_spine = even_leaf_spine(workers, leaves, spines)
         self.parts = split_for_leaf_spine(self.plan, self.leaf_spine)
@@ -98,6 +103,7 @@ def leaf_spine_bed(
     slots=16,
     send="multicast",
     graph="karate",
+    lanes=32,
 ):
     """Switches that run and serve the plan."""
     made = LeafSpineBed(
@@ -109,6 +115,7 @@ def leaf_spine_bed(
         slots=slots,
         send=send,
         graph=graph,
+        lanes=lanes,
     )
     with ExitStack() as stack:
         stack.enter_context(made.fabric)

@@ -23,7 +23,7 @@ class Watch:
         self.lines, self.missed, self.met, self.hit = set(), {}, {}, set()
         self._program = rig.compiled.program
         functions = rig.forwarder._functions
-        self._lines_in_all = {
+        self.lines_in_all = {
             line
             for function in (functions.ingress, functions.egress)
             for _, _, line in function.__code__.co_lines()
@@ -70,7 +70,7 @@ class Watch:
 
     @property
     def share_of_lines(self):
-        return len(self.lines & self._lines_in_all) / len(self._lines_in_all)
+        return len(self.lines & self.lines_in_all) / len(self.lines_in_all)
 
     @property
     def share_of_tables(self):

@@ -152,14 +152,14 @@ def play(recording, monkeypatch, *, to_native=None):
 
 
 def lines_reached(recording):
-    """Of the lines of the program in Python, the share that its frames reach."""
+    """The lines of the program in Python that its frames reach, and all of them."""
     rig = Rig(recording.config)
     _prepare(rig, recording)
     watch = Watch(rig)
     for _, port, frame in recording.frames:
         with watch.frame():
             rig.run(port, frame)
-    return watch.share_of_lines
+    return watch.lines & watch.lines_in_all, watch.lines_in_all
 
 
 def _changed(recording, change):
