@@ -186,8 +186,8 @@ class BlockExchange:
         """Hand a packet on; tell whether it is progress."""
         sender, receiver = under_way.sender, under_way.receiver
         header, frame = packet
-        if header.kind in (Kind.WAITING, Kind.ADVANCE):
-            self._barrier.heed(header, frame)
+        if header.kind in (Kind.WAITING, Kind.ADVANCE) and self._barrier.heed(header, frame):
+            return False
         if (header.round, header.block_id, header.fragment) != under_way.place:
             self._tally.late += 1
             return False
