@@ -168,6 +168,10 @@ class Barrier:
         opening, self._opening = self._opening, None
         return self._agreed(opening)
 
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until the `done` of the round that was begun is due again."""
+        return 0.0 if self._opening is None else max(0.0, self._opening.repeat_at - now)
+
     def close_block(self, place: tuple[int, int, int], following: Following) -> None:
         """Report a fragment of a block as done, and wait until all workers have.
 
