@@ -172,6 +172,7 @@ MISTAKES = (
     known_program("let_anything_have_its_turn", "what is out of turn is taken", misfits=True),
     known_program("agree_with_all", "workers may go on with different blocks", misfits=True),
     known_program("take_every_pulse", "whoever speaks says the pulses of all"),
+    known_program("begin_without_the_opening", "early features take the place of the opening"),
     known_program("forget_the_width", "wide frames lose lanes when they go around"),
     known_program("forget_the_level", "a leaf sends parts at a wrong level", topology=LEAF_SPINE),
     known_program("ask_no_leaf", "a spine asks no leaf for its part", topology=LEAF_SPINE),
