@@ -327,7 +327,9 @@ class InNetworkExchange:
     def _foresee(self) -> Following:
         """Return what comes behind the round: its successor's first block, where that is known."""
         self._foreseen = self._foresight.next()
-        if self._foreseen is None or self._round == LAST_ROUND:
+        # One that turns out to be void needs another round behind it.
+        if self._foreseen is None or self._round >= LAST_ROUND - 1:
+            self._foreseen = None
             return NEXT_ROUND
         blocks, steps = self._steps(self._foreseen.kind)
         if not blocks:
