@@ -3,7 +3,7 @@
 """One barrier that a worker waits at: when it asks again, and for how long it waits."""
 
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.signs import SignsOfLife
+from switchgnn.host.innetwork.meetings.signs import SignsOfLife
 from switchgnn.host.wire.header import OPENING_BLOCK, BarrierBody, Header, Kind
 
 
