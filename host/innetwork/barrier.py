@@ -172,6 +172,10 @@ class Barrier:
         opening, self._opening = self._opening, None
         return self._agreed(opening)
 
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until the `done` of the round that was begun is due again."""
+        return 0.0 if self._opening is None else max(0.0, self._opening.repeat_at - now)
+
     def close_block(self, place: tuple[int, int, int], following: Following) -> None:
         """Report a fragment of a block as done, and wait until all workers have.
 
@@ -209,28 +213,32 @@ class Barrier:
             self._link.send(self._done(self._last))
             self._tally.barriers_repeated += 1
 
-    def heed(self, header: Header, frame: memoryview) -> None:
+    def heed(self, header: Header, frame: memoryview) -> bool:
         """Read an answer that comes in a block, if it is of the last barrier or of the opening.
+
+        Returns:
+            Whether it is of the opening, and so was awaited.
 
         Raises:
             InNetworkError: the switch says that this worker cannot go on.
         """
         if self._last is None or place_of(header) != self._last.place:
-            return
+            return False
         barrier = BarrierBody.unpack(frame, header.kind)
         if self._opening is not None:
             self._take_answer(self._opening, header, barrier)
-            return
+            return True
         if not self._counts(header, barrier):
-            return
+            return False
         if header.kind is Kind.ADVANCE:
             # It is what this worker went on with, and says nothing of what is wrong now.
             self._left_behind = []
-            return
+            return False
         self._refusals.check(header, barrier)
         self._left_behind = [
             worker for worker in range(self._workers) if not barrier.workers >> worker & 1
         ]
+        return False
 
     def _meet(self, place: tuple[int, int, int], following: Following) -> Meeting:
         self._tally.barriers += 1

@@ -132,7 +132,7 @@ class BlockExchange:
         while not under_way.done:
             now = self._clock.now()
             more = sender.send_some(now)
-            batch = self._inbox.receive_batch(0.0 if more else self._wait(sender, receiver, now))
+            batch = self._inbox.receive_batch(0.0 if more else self._wait(under_way, now))
             now = self._clock.now()
             news = batch is not None and self._take_batch(under_way, batch, now)
             if news or not under_way.open:
@@ -164,9 +164,14 @@ class BlockExchange:
         """Seconds between two `done`s, of which others must hear enough on bad links."""
         return min(self._pace.beat, self._endpoint.round_trip.longest())
 
-    def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
-        timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)
-        timer = min(timer, self._beat)
+    def _wait(self, under_way: _Fragment, now: float) -> float:
+        timer, sender, opening = self._beat, under_way.sender, under_way.opening
+        if not sender.done:
+            timer = min(timer, sender.next_timer(now))
+        elif under_way.open:
+            timer = min(timer, under_way.receiver.next_timer(now))
+        if opening is not None and not opening.done:
+            timer = min(timer, opening.next_timer(now))
         return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:
@@ -186,8 +191,8 @@ class BlockExchange:
         """Hand a packet on; tell whether it is progress."""
         sender, receiver = under_way.sender, under_way.receiver
         header, frame = packet
-        if header.kind in (Kind.WAITING, Kind.ADVANCE):
-            self._barrier.heed(header, frame)
+        if header.kind in (Kind.WAITING, Kind.ADVANCE) and self._barrier.heed(header, frame):
+            return False
         if (header.round, header.block_id, header.fragment) != under_way.place:
             self._tally.late += 1
             return False

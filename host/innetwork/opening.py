@@ -50,6 +50,10 @@ class Opening:
         elif idle:
             self._waiting.start()
 
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until ``tend`` has something to ask."""
+        return self._barrier.next_timer(now)
+
     @property
     def done(self) -> bool:
         """Whether all workers have opened the round."""

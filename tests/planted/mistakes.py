@@ -324,8 +324,8 @@ MISTAKES = (
         RUN,
         "the last of several fragments of a row is not exchanged",
         "host/innetwork/exchange.py",
-        "for block in blocks for fragment in fragments]\n",
-        "for block in blocks for fragment in fragments[: max(1, len(fragments) - 1)]]\n",
+        "for block in blocks for word in words]\n",
+        "for block in blocks for word in words[: max(1, len(words) - 1)]]\n",
         (f"{RUN}::test_any_feature_width[embedded-loopback-128]",),
     ),
     Mistake(

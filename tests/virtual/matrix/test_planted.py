@@ -55,9 +55,9 @@ OF_THE_MATRIX = (
         "later_sessions_not_heeded",
         BARRIER,
         "a worker does not end when its switch is installed anew",
-        "host/innetwork/barrier.py",
-        "        if self._ahead(header):\n",
-        "        if self._ahead(header) < 0:\n",
+        "host/innetwork/refusals.py",
+        "& SESSION_MASK:\n            raise",
+        "& SESSION_MASK < 0:\n            raise",
     ),
 )
 # A mistake, and the check that notices it.
