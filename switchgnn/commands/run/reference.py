@@ -163,9 +163,9 @@ def expected_scales(
     Args:
         max_fan_in: the largest number of contributions to a sum.
         magnitude: the largest of the round's features.
-        before: those of the two rounds before; twice the larger one may be foreseen.
+        before: those of the two rounds before; four times the larger one may be foreseen.
     """
-    capacity = 2 * max(before, default=0.0)
+    capacity = 4 * max(before, default=0.0)
     capacities = [magnitude, *([capacity] if capacity >= magnitude and capacity else [])]
     return tuple(
         (2.0**31 - max_fan_in) / (max_fan_in * each) if each else 1.0 for each in capacities

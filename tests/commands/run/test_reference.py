@@ -104,9 +104,9 @@ def test_other_scales_name_the_round(comparison):
         comparison.finish()
 
 
-@pytest.mark.parametrize(("headroom", "right"), [(2, True), (1.5, False), (4, False)])
+@pytest.mark.parametrize(("headroom", "right"), [(4, True), (2, False), (8, False)])
 def test_a_scale_that_was_foreseen_is_right(comparison, headroom, right):
-    """It is twice as coarse as the larger of the two rounds before asked for, and no other one."""
+    """It is for four times the larger one of the two rounds before, and no other."""
     for number in range(3):
         write(comparison, number, headroom=headroom)
     verdict = comparison.finish()

@@ -55,8 +55,12 @@ def test_from_the_third_epoch_on_each_exchange_is_foreseen_with_its_own_scale(at
 def test_the_larger_of_the_last_two_rounds_counts():
     first, second = (UP, 8, 1.0), (DOWN, 8, 3.0)
     smaller = (DOWN, 8, 2.0)
-    assert foreseen(first, second, first, smaller, first) == (DOWN, 8, 6.0)
-    assert foreseen(first, second, first, smaller, first, smaller, first) == (DOWN, 8, 4.0)
+    assert foreseen(first, second, first, smaller, first) == (DOWN, 8, HEADROOM * 3.0)
+    assert foreseen(first, second, first, smaller, first, smaller, first) == (
+        DOWN,
+        8,
+        HEADROOM * 2.0,
+    )
 
 
 def test_an_evaluation_in_between_does_not_confuse():
@@ -72,7 +76,7 @@ def test_no_scale_is_foreseen_where_there_is_none(magnitude):
 
 
 def test_the_error_bound_holds_with_headroom():
-    """A scale for features twice as large costs one bit: the bound doubles, and holds."""
+    """A scale for features four times as large costs two bits: so wide is the bound, and holds."""
     rng = np.random.default_rng(5)
     features = rng.uniform(-1, 1, (FAN_IN, 4_000)).astype(np.float32)
     largest = float(np.abs(features).max())
@@ -86,9 +90,9 @@ def test_the_error_bound_holds_with_headroom():
         errors.append(np.abs(sums / scale.scale - exact).max())
         bounds.append(FAN_IN / (2 * scale.scale))
         assert errors[-1] <= bounds[-1]
-    assert bounds[1] == pytest.approx(2 * bounds[0])
-    # The bound is no idle one: a scale of half as many steps would break it.
-    assert errors[1] > bounds[0] / 2
+    assert bounds[1] == pytest.approx(HEADROOM * bounds[0])
+    # The bound is no idle one: that of the finer scale does not hold for the coarser one.
+    assert errors[1] > bounds[0]
 
 
 def test_what_fits_the_headroom_cannot_wrap():
