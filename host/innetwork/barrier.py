@@ -8,9 +8,9 @@ from typing import NamedTuple
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, InNetworkError
 from switchgnn.host.innetwork.inbox import Inbox, Packet
-from switchgnn.host.innetwork.meeting import Meeting
-from switchgnn.host.innetwork.refusals import Refusals, where
-from switchgnn.host.innetwork.signs import Pulse
+from switchgnn.host.innetwork.meetings.meeting import Meeting
+from switchgnn.host.innetwork.meetings.refusals import Refusals, where
+from switchgnn.host.innetwork.meetings.signs import Pulse
 from switchgnn.host.wire.header import (
     OPENING_BLOCK,
     SESSION_MASK,
@@ -145,7 +145,10 @@ class Barrier:
     def begin_round(self, round_number: int, magnitude: int, following: Following) -> None:
         """Report that this worker opens a round, and do not wait: ``tend`` does the rest.
 
-        Args: as ``open_round``.
+        Args:
+            round_number: the round, from 1.
+            magnitude: float32 bits of this worker's largest magnitude.
+            following: the first block of the round and its fragment.
         """
         self._magnitude = magnitude
         self._opening = self._begin((round_number, OPENING_BLOCK, 0), following)
@@ -158,7 +161,8 @@ class Barrier:
         Returns:
             The largest magnitude over all workers, once; None until all have opened the round.
 
-        Raises: as ``open_round``.
+        Raises:
+            InNetworkError: as ``open_round``.
         """
         if self._opening is None:
             return None

@@ -191,10 +191,10 @@ class BlockExchange:
         """Hand a packet on; tell whether it is progress."""
         sender, receiver = under_way.sender, under_way.receiver
         header, frame = packet
-        if header.kind in (Kind.WAITING, Kind.ADVANCE) and self._barrier.heed(header, frame):
-            return False
-        if (header.round, header.block_id, header.fragment) != under_way.place:
-            self._tally.late += 1
+        answer = header.kind in (Kind.WAITING, Kind.ADVANCE)
+        awaited = answer and self._barrier.heed(header, frame)
+        if awaited or (header.round, header.block_id, header.fragment) != under_way.place:
+            self._tally.late += not awaited
             return False
         if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
             receiver.note_mark()

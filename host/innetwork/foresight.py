@@ -16,9 +16,9 @@ from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.fixed_point import FixedPoint, magnitude_from_bits
 from switchgnn.planner.direction import Direction
 
-# How many times as large as in the last two rounds of the same tensor features may be. It costs
-# one of the 31 bits.
-HEADROOM = 2.0
+# How many times as large as in the last two rounds of the same tensor features may be: with dropout
+# the largest one doubles now and then. It costs two of the 31 bits.
+HEADROOM = 4.0
 _REMEMBERED = 256
 # Exchanges that are compared, at most.
 _CONTEXT = 64

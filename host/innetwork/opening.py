@@ -26,7 +26,13 @@ class Opening:
         self.largest: Largest | None = None
 
     def begin(self, round_number: int, magnitude: int, following: Following) -> None:
-        """Report that this worker opens the round; arguments as ``Barrier.open_round``."""
+        """Report that this worker opens the round.
+
+        Args:
+            round_number: the round, from 1.
+            magnitude: float32 bits of this worker's largest magnitude.
+            following: the first block of the round and its fragment.
+        """
         self._barrier.begin_round(round_number, magnitude, following)
 
     def tend(self, *, idle: bool) -> None:

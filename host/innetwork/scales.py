@@ -47,6 +47,10 @@ class Scales:
     def choose(self, round_number: int, largest: Largest) -> FixedPoint:
         """Choose the scale of a round by its largest feature.
 
+        Args:
+            round_number: the round.
+            largest: of the features of all workers.
+
         Raises:
             MagnitudeError: sums of such features would overflow.
         """
@@ -67,6 +71,12 @@ class Scales:
         """Refuse a scale that is made for another worker's features alone.
 
         Features may become small: gradients do. What counts are the largest of this worker so far.
+
+        Args:
+            round_number: the round.
+            direction: of the exchange.
+            largest: of the features of all workers.
+            fixed_point: the scale.
 
         Raises:
             MagnitudeError: all features of this worker would be rounded to zero.

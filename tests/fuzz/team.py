@@ -122,10 +122,10 @@ class Team:
     def _magnitude(self) -> float:
         """Return what the scale of the round is made of.
 
-        From the third round on it is foreseen: twice the larger one of the two rounds before.
+        From the third round on it is foreseen: four times the larger of the two rounds before.
         """
         *before, now = self._largest
-        foreseen = 2.0 * max(before[-2:], default=0.0)
+        foreseen = 4.0 * max(before[-2:], default=0.0)
         return foreseen if len(before) > 1 and now <= foreseen else now
 
     def total(self) -> dict[str, int]:

@@ -244,8 +244,8 @@ class ModelSwitch:
         if number != header.dst_id and (place[1] != 0 or place[0] <= last):
             self._answer([worker], Kind.WAITING, place, set(), Refusal.INCARNATION)
             return
-        if place[0] > last:
-            self.incarnations[worker] = place[0], header.dst_id
+        if place[0] + header.echo > last:
+            self.incarnations[worker] = place[0] + header.echo, header.dst_id
         full = len(self.barrier_done) == self.workers
         opening = (place[0], 0, 0)
         closed = self.barrier_place > opening or (self.barrier_place == opening and full)

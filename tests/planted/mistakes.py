@@ -640,7 +640,7 @@ MISTAKES = (
         "the_living_are_named",
         "tests/recovery",
         "who waits in vain names those that are done",
-        "host/innetwork/signs.py",
+        "host/innetwork/meetings/signs.py",
         "if not done >> worker & 1",
         "if done >> worker & 1",
         (f"{MATRIX}/test_kills.py::test_a_worker_dies[star-1-1]",),

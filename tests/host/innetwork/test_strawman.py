@@ -11,7 +11,7 @@ import switchgnn.host.innetwork.strawman as strawman
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
-from switchgnn.host.innetwork.meeting import Meeting
+from switchgnn.host.innetwork.meetings.meeting import Meeting
 from switchgnn.host.innetwork.strawman import PartReceiver, StrawmanExchange
 from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header

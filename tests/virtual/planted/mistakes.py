@@ -411,7 +411,7 @@ MISTAKES = (
         "no_pulse",
         BARRIER,
         "the pulse of a worker never changes",
-        "host/innetwork/signs.py",
+        "host/innetwork/meetings/signs.py",
         "self._bit, self._changed = not self._bit, now",
         "self._bit, self._changed = True, now",
     ),

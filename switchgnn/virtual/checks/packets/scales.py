@@ -105,7 +105,7 @@ class Scales:
             return None
         if not manifest.direction(direction).block_numbers:
             return None
-        capacity = 2.0 * max(magnitude_from_bits(largest) for _, largest in alike)
+        capacity = 4.0 * max(magnitude_from_bits(largest) for _, largest in alike)
         fits = 0.0 < capacity * max(1, manifest.max_fan_in) <= _LARGEST_FLOAT
         return capacity if fits else None
 

@@ -39,6 +39,10 @@ class Refusals:
     def check(self, header: Header, barrier: BarrierBody) -> None:
         """Raise what an answer of the barrier refuses.
 
+        Args:
+            header: of the packet.
+            barrier: its body.
+
         Raises:
             PlanMismatchError: the switch serves another plan.
             SessionMismatchError: it serves another install of the plan.
@@ -88,6 +92,10 @@ class Refusals:
 
     def check_round(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:
         """Refuse to open a round that the switch has left behind.
+
+        Args:
+            barrier: the body of an answer.
+            place: the round, the block and the word of the fragment.
 
         Raises:
             RoundMismatchError: it has.

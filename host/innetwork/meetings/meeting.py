@@ -3,7 +3,7 @@
 """One barrier that a worker waits at: when it asks again, and for how long it waits."""
 
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.signs import SignsOfLife
+from switchgnn.host.innetwork.meetings.signs import SignsOfLife
 from switchgnn.host.wire.header import OPENING_BLOCK, BarrierBody, Header, Kind
 
 
@@ -64,7 +64,13 @@ class Meeting:
         self._unanswered += 1
 
     def heard(self, header: Header, barrier: BarrierBody, now: float) -> None:
-        """Take an answer that refuses nothing."""
+        """Take an answer that refuses nothing.
+
+        Args:
+            header: of the packet.
+            barrier: its body.
+            now: the time, in seconds of the endpoint's clock.
+        """
         if self._unanswered > 0:
             self._round_trip.took(self._unanswered)
         self._unanswered = 0
