@@ -164,6 +164,9 @@ def expected_scales(
         max_fan_in: the largest number of contributions to a sum.
         magnitude: the largest of the round's features.
         before: those of the two rounds before; four times the larger one may be foreseen.
+
+    Returns:
+        Steps per unit: of the round's own magnitude, and of the foreseen one where it fits.
     """
     capacity = 4 * max(before, default=0.0)
     capacities = [magnitude, *([capacity] if capacity >= magnitude and capacity else [])]
