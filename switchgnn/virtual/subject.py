@@ -97,7 +97,16 @@ class Subject:
     answers: KnownRows
 
     def features(self, seed: list[int], width: int, surges: float) -> NDArray[np.float32]:
-        """Draw float32[V, width], of one vertex larger ones with the probability ``surges``."""
+        """Draw the features of all vertices, of one vertex larger ones now and then.
+
+        Args:
+            seed: of the draw.
+            width: numbers of a feature.
+            surges: the probability that one vertex has larger ones.
+
+        Returns:
+            float32[V, width].
+        """
         generator = np.random.default_rng(seed)
         drawn = generator.standard_normal((self.oracle.vertices, width), dtype=np.float32)
         if generator.random() < surges:
