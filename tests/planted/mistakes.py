@@ -779,8 +779,8 @@ MISTAKES = (
         "tests/host",
         "a worker takes sums of other rounds and blocks",
         "host/innetwork/block.py",
-        "        if (header.round, header.block_id, header.fragment) != under_way.place:\n",
-        "        if (header.round, header.block_id) > under_way.place:\n",
+        "awaited or (header.round, header.block_id, header.fragment) != under_way.place:\n",
+        "awaited or (header.round, header.block_id) > under_way.place:\n",
         (f"{EXCHANGE}::test_sums_of_earlier_rounds_are_not_taken",),
     ),
     Mistake(

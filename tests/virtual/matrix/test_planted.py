@@ -56,7 +56,7 @@ OF_THE_MATRIX = (
         "later_sessions_not_heeded",
         BARRIER,
         "a worker does not end when its switch is installed anew",
-        "host/innetwork/refusals.py",
+        "host/innetwork/meetings/refusals.py",
         "& SESSION_MASK:\n            raise",
         "& SESSION_MASK < 0:\n            raise",
     ),

@@ -148,7 +148,7 @@ RECEIVER = "host/innetwork/sums/receiver.py"
 SENDER = "host/innetwork/sender.py"
 EXCHANGE = "host/innetwork/exchange.py"
 HOST_BARRIER = "host/innetwork/barrier.py"
-MEETING = "host/innetwork/meeting.py"
+MEETING = "host/innetwork/meetings/meeting.py"
 BLOCK = "host/innetwork/block.py"
 
 MISTAKES = (
