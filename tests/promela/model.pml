@@ -19,6 +19,7 @@
 #endif
 #include "network.pml"
 #include "processes.pml"
+#include "early.pml"
 #include "worker.pml"
 #include "turn.pml"
 #include "slots.pml"
@@ -90,14 +91,48 @@ end:
     od
 }
 
+inline start_workers() {
+    d_step {
+        flying[DONE] = ALL;
+        if
+        :: OPENS_EARLY -> for (worker : 0 .. 2) { send_early_features(0) }
+        :: else
+        fi
+    }
+}
+
 /* Ends when all workers are through the last round: every other end is an error. */
 active proctype Clock() {
-    flying[DONE] = ALL;
+#ifdef EARLY
+    atomic { choose_unfit(); start_workers() }
+#else
+    start_workers();
+#endif
     do
     :: d_step { QUIET && !FINISHED && !INSTALL_DUE -> timers_fire(); printf("timers fire\n") }
     :: QUIET && FINISHED -> break
     od
 }
+
+#ifdef BROKEN_WORKER
+#define IS_COLLECTING_EARLY (KNOWS(0) && IS_EARLY(turn[0]))
+#define SENT_OUT_OF_TURN(source) \
+    :: d_step { \
+        IS_COLLECTING_EARLY -> \
+        SEND(FEATURE, FEATURE_ID(BLOCK_AT(turn[0] + 1) + 1, source)); \
+        printf("source %d is sent out of turn\n", source) \
+    }
+
+/* Sends a feature of the second next block during an opening. */
+active proctype Broken() {
+end:
+    if
+    SENT_OUT_OF_TURN(0)
+    SENT_OUT_OF_TURN(1)
+    SENT_OUT_OF_TURN(2)
+    fi
+}
+#endif
 
 #ifdef NEW_SESSION
 /* At any moment. */

@@ -52,6 +52,13 @@
 #error "With leaves and a spine there are several rounds only without blocks and restarts."
 #endif
 
+#if defined EARLY && (EARLY > ROUNDS || defined NO_BLOCKS)
+#error "No opening has early features."
+#endif
+#if defined EARLY && EARLY == 1 && (defined NEW_SESSION || defined SECOND_PROCESS)
+#error "A first round has early features only where no worker starts anew."
+#endif
+
 #define SESSION_OF(tag) ((tag) / TAGS_OF_A_SESSION)
 #define FIRST_TAG(session) ((session) * TAGS_OF_A_SESSION)
 #define IN_SESSION(tag) ((tag) % TAGS_OF_A_SESSION)

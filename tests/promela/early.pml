@@ -1,0 +1,123 @@
+/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Early features. With EARLY=n the DONE of the last block before round n, and of the last block of
+ * every later round, allows features of the first block during the opening that follows. With EARLY=1
+ * the model starts in such an opening, as if a round preceded it.
+ *
+ * In round n one worker, any or none, has features that do not fit the predicted scale: the round is
+ * void. That worker sends none early. The others learn it from the ADVANCE of the opening, drop what
+ * they have, and close the first block. The next round has no early features.
+ *
+ * The switch writes both tags together: `turn` stands for `early`.
+ *
+ * Mistakes: with REPORTS_EARLY a worker reports the first block without the ADVANCE of the opening;
+ * with FETCHES_EARLY it fetches without it; with LATER_LET_IN the switch lets in features of any
+ * later block during the opening; with VOID_USED workers ignore that the round is void; with VOID_KEPT
+ * they keep its sums; with VOID_TAG_AGAIN the block after a void one has the same tag. Two switches
+ * are no mistakes: with QUESTIONS_EARLY the switch lets in recalls and fetches as it does features,
+ * with SERVES_EARLY a worker answers fetches of the features that it has sent early. */
+
+#ifdef EARLY
+#define NOBODY WORKERS
+
+byte unfit = NOBODY;   /* the worker whose features do not fit in round EARLY */
+bool heard;            /* opening.p4: whether the switch knows of these features */
+#define FORGET_MAXIMUM heard = false
+
+#define VOID_OPENING ((EARLY - 1) * TAGS_OF_A_ROUND)
+#define AFTER_VOID (VOID_OPENING + TAGS_OF_A_ROUND)
+#define IS_VOID(tag) (unfit != NOBODY && OPENING_OF(tag) == VOID_OPENING)
+
+#define IS_EARLY(tag) \
+    (IS_OPENING(tag) && !IS_LAST(tag) && IN_SESSION(tag) >= VOID_OPENING \
+     && !(unfit != NOBODY && (tag) == AFTER_VOID))
+#define SENT_EARLY(worker, tag) (IS_EARLY(tag) && !((tag) == VOID_OPENING && (worker) == unfit))
+
+/* What the DONEs of a tag say comes next. */
+#define NEXT(tag) (IS_VOID(tag) && !IS_OPENING(tag) -> AFTER_VOID : (tag) + 1)
+
+#define OPENS_EARLY (EARLY == 1)
+#ifdef LATER_LET_IN
+#define LAST_LET_IN(turn) (IS_EARLY(turn) -> 255 : (turn))
+#else
+#define LAST_LET_IN(turn) (IS_EARLY(turn) -> (turn) + 1 : (turn))
+#endif
+#ifdef VOID_TAG_AGAIN
+#define TAGGED_AS(block) ((block) - (unfit != NOBODY && TAG(block) == AFTER_VOID + 1))
+#else
+#define TAGGED_AS(block) (block)
+#endif
+#ifdef VOID_USED
+#define DROPS(tag) false
+#else
+#define DROPS(tag) (IS_VOID(tag) && !IS_OPENING(tag))
+#endif
+#else
+#define OPENS_EARLY false
+#define IS_VOID(tag) false
+#define IS_EARLY(tag) false
+#define SENT_EARLY(worker, tag) false
+#define NEXT(tag) ((tag) + 1)
+#define LAST_LET_IN(turn) (turn)
+#define TAGGED_AS(block) (block)
+#define DROPS(tag) false
+#endif
+
+/* All workers must be done with this tag before the first packet of a block is let in. */
+#define LAST_BEFORE(tag) ((tag) - 1 - IS_EARLY((tag) - 1))
+
+/* The tag of the block that a worker's features are of: in an opening those it has sent early. */
+#define SENDING_AT(worker) (place[worker] + SENT_EARLY(worker, place[worker]))
+
+inline send_features(of_block) {
+    flying[FEATURE] = flying[FEATURE] | (SENDS(worker, of_block) << (4 * ((of_block) - 1)));
+    accepted = (SENDS(worker, of_block) -> accepted & ~BIT(worker) : accepted | BIT(worker))
+}
+
+inline send_early_features(opening) {
+    if
+    :: SENT_EARLY(worker, opening) -> send_features(BLOCK_AT((opening) + 1))
+    :: else
+    fi
+}
+
+/* The round is void: nothing of it is used. */
+inline drop_all() {
+#ifndef VOID_KEPT
+    have = have & ~AWAITS(worker, block);
+#endif
+    accepted = accepted | BIT(worker);
+    for (vertex : 0 .. VERTICES - 1) {
+        if
+        :: HAS(AWAITS(worker, block), vertex) ->
+            fetching = fetching & ~BIT(vertex); doubt[vertex] = 0; raw[vertex] = 0
+        :: else
+        fi
+    }
+}
+
+#ifdef EARLY
+inline choose_unfit() {
+    if
+    :: unfit = NOBODY
+    :: unfit = 0
+    :: unfit = 1
+    :: unfit = 2
+    fi
+}
+
+/* A `done` of the opening has the worker's own magnitude, a later one that of all. */
+inline hear_magnitude() {
+    heard = heard || (IS_VOID(tag) && (!IS_OPENING(tag) || worker == unfit))
+}
+
+/* All hear the same maximum. */
+inline assert_maximum() {
+    assert(!IS_VOID(tag) || !IS_OPENING(tag) || heard)
+}
+#else
+#define hear_magnitude() skip
+#define FORGET_MAXIMUM skip
+#define assert_maximum() skip
+#endif
