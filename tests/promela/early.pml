@@ -9,6 +9,9 @@
  * void. That worker sends none early. The others learn it from the ADVANCE of the opening, drop what
  * they have, and close the first block. The next round has no early features.
  *
+ * With SLOW=n one worker, any, begins round 1 at any moment until the timers of the others have fired n
+ * times. The others may be in the opening for long.
+ *
  * The switch writes both tags together: `turn` stands for `early`.
  *
  * Mistakes: with REPORTS_EARLY a worker reports the first block without the ADVANCE of the opening;
@@ -96,6 +99,37 @@ inline drop_all() {
         fi
     }
 }
+
+#ifdef SLOW
+byte slow = NOBODY;   /* the worker that has not begun round 1; NOBODY: all have */
+byte firings;         /* how often timers have fired before it began */
+
+#define HAS_BEGUN(worker) ((worker) != slow)
+#define BEGIN_DUE (slow != NOBODY && firings == SLOW)
+
+inline choose_slow() {
+    if
+    :: slow = 0
+    :: slow = 1
+    :: slow = 2
+    fi;
+    closing = closing & ~BIT(slow)
+}
+
+inline begin() {
+    worker = slow; slow = NOBODY; firings = 0;
+    closing = closing | BIT(worker);
+    send_done(0); send_early_features(0)
+}
+
+inline count_firing() {
+    firings = firings + (slow != NOBODY)
+}
+#else
+#define HAS_BEGUN(worker) true
+#define BEGIN_DUE false
+#define count_firing()
+#endif
 
 #ifdef EARLY
 inline choose_unfit() {

@@ -36,6 +36,7 @@
 
 /* Used within a step only, so they are no part of the state. */
 hidden byte tag, block, source, slot, vertex, worker, number, accepted_count, complete, first;
+hidden short before;   /* -1: before the first tag */
 hidden byte foreign;   /* 1: the packet is of another session than who gets it */
 #ifdef LEAF_SPINE
 hidden byte leaf, part, carried;
@@ -93,26 +94,44 @@ end:
 
 inline start_workers() {
     d_step {
-        flying[DONE] = ALL;
-        if
-        :: OPENS_EARLY -> for (worker : 0 .. 2) { send_early_features(0) }
-        :: else
-        fi
+        for (worker : 0 .. 2) {
+            if
+            :: HAS_BEGUN(worker) -> send_done(0)
+            :: else
+            fi;
+            if
+            :: HAS_BEGUN(worker) && OPENS_EARLY -> send_early_features(0)
+            :: else
+            fi
+        }
     }
 }
 
 /* Ends when all workers are through the last round: every other end is an error. */
 active proctype Clock() {
 #ifdef EARLY
-    atomic { choose_unfit(); start_workers() }
+    atomic {
+        choose_unfit();
+#ifdef SLOW
+        choose_slow();
+#endif
+        start_workers()
+    }
 #else
     start_workers();
 #endif
     do
-    :: d_step { QUIET && !FINISHED && !INSTALL_DUE -> timers_fire(); printf("timers fire\n") }
+    :: d_step { QUIET && !FINISHED && !INSTALL_DUE && !BEGIN_DUE -> timers_fire(); printf("timers fire\n") }
     :: QUIET && FINISHED -> break
     od
 }
+
+#ifdef SLOW
+active proctype Slow() {
+end:
+    d_step { slow != NOBODY -> begin(); withdraw_what_is_too_late(); printf("the slow one begins\n") }
+}
+#endif
 
 #ifdef BROKEN_WORKER
 #define IS_COLLECTING_EARLY (KNOWS(0) && IS_EARLY(turn[0]))

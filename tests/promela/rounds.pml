@@ -55,6 +55,9 @@
 #if defined EARLY && (EARLY > ROUNDS || defined NO_BLOCKS)
 #error "No opening has early features."
 #endif
+#if defined SLOW && EARLY != 1
+#error "The first round with early features is the first one, or no worker is slow in it."
+#endif
 #if defined EARLY && EARLY == 1 && (defined NEW_SESSION || defined SECOND_PROCESS)
 #error "A first round has early features only where no worker starts anew."
 #endif

@@ -58,10 +58,9 @@ bool restarted;
 #endif
 
 /* Invariant 3: nobody needs any more what is in the slot. */
-#define NEEDED_BEFORE LAST_BEFORE(TAG(block))
 inline assert_slot_is_free() {
-    assert(IS_DONE_WITH(0, NEEDED_BEFORE) && IS_DONE_WITH(1, NEEDED_BEFORE)
-           && IS_DONE_WITH(2, NEEDED_BEFORE))
+    before = LAST_BEFORE(TAG(block));
+    assert(IS_DONE_WITH(0, before) && IS_DONE_WITH(1, before) && IS_DONE_WITH(2, before))
 }
 
 /* One visit to a slot: of a contribution, or of a recall or fetch, which bring nothing
@@ -172,7 +171,7 @@ inline recall_at_switch() {
  * the round is over it has no fixed-point features, or with SERVES_EARLY those that it has sent. */
 #ifdef SERVES_EARLY
 #define HAS_FIXED_POINT(worker, opening) \
-    (place[worker] + SENT_EARLY(worker, place[worker]) > (opening))
+    (SENDING_AT(worker) > (opening) && HAS_BEGUN(worker))
 #else
 #define HAS_FIXED_POINT(worker, opening) (place[worker] > (opening))
 #endif

@@ -168,7 +168,7 @@ inline advance_at_worker() {
 }
 
 /* The tag of the worker's last `done`: of the barrier that it waits at, or has passed. */
-#define ANSWERED(worker) (place[worker] - !HAS(closing, worker))
+#define ANSWERED(worker) (place[worker] - (HAS_BEGUN(worker) && !HAS(closing, worker)))
 
 /* Nobody is refused but a worker of an earlier session and a second process. */
 inline refusal_at_worker() {
@@ -257,11 +257,13 @@ inline timers_fire() {
     for (worker : 0 .. 2) {
         tag = place[worker]; block = BLOCK_AT(tag);
         if
-        :: TO_BE_STARTED(worker) -> start_process()
+        :: !HAS_BEGUN(worker)
+        :: HAS_BEGUN(worker) && TO_BE_STARTED(worker) -> start_process()
         :: !TO_BE_STARTED(worker) && HAS(closing, worker) ->
             send_done(tag);
             early_timers_fire()
-        :: !TO_BE_STARTED(worker) && !HAS(closing, worker) && !HAS(accepted, worker) ->
+        :: HAS_BEGUN(worker) && !TO_BE_STARTED(worker) && !HAS(closing, worker) &&
+                !HAS(accepted, worker) ->
             SEND(FEATURE, FEATURE_ID(block, LAST_OF_GROUP(worker, block)))
         :: else ->
             for (vertex : 0 .. VERTICES - 1) {
@@ -276,5 +278,6 @@ inline timers_fire() {
             send_done(tag - 1)
 #endif
         fi
-    }
+    };
+    count_firing()
 }
