@@ -1,30 +1,38 @@
 /* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Early features. With EARLY=n the DONE of the last block before round n, and of the last block of
- * every later round, allows features of the first block during the opening that follows. With EARLY=1
- * the model starts in such an opening, as if a round preceded it.
+/* Early features. With EARLY=n the DONE of the last block before round n, and before every later
+ * round, allows features of the first block during the opening that follows. With EARLY=1 the model
+ * starts in such an opening, as if a round preceded it.
  *
- * In round n one worker, any or none, has features that do not fit the predicted scale: the round is
- * void. That worker sends none early. The others learn it from the ADVANCE of the opening, drop what
- * they have, and close the first block. The next round has no early features.
+ * In round n at most one worker, any, has features that do not fit the predicted scale: the round
+ * is void. This worker sends none early. The others learn it from the ADVANCE of the opening, drop
+ * what they have, and close the first block. The next round has no early features.
  *
- * With SLOW=n one worker, any, begins round 1 at any moment until the timers of the others have fired n
- * times. The others may be in the opening for long.
+ * With SLOW=n one worker, any, begins round 1 at any moment until the timers of the others have
+ * fired n times, so that the others may wait in the opening for long.
  *
- * The switch writes both tags together: `turn` stands for `early`.
+ * The switch writes `turn` and `early` together, so here `early` follows from `turn`.
  *
- * Mistakes: with REPORTS_EARLY a worker reports the first block without the ADVANCE of the opening;
- * with FETCHES_EARLY it fetches without it; with LATER_LET_IN the switch lets in features of any
- * later block during the opening; with VOID_USED workers ignore that the round is void; with VOID_KEPT
- * they keep its sums; with VOID_TAG_AGAIN the block after a void one has the same tag. Two switches
- * are no mistakes: with QUESTIONS_EARLY the switch lets in recalls and fetches as it does features,
- * with SERVES_EARLY a worker answers fetches of the features that it has sent early. */
+ * Mistakes of workers: with REPORTS_EARLY they report the first block without the ADVANCE of the
+ * opening; with FETCHES_EARLY they fetch without it; with VOID_USED they take a void round for one
+ * that is not; with VOID_KEPT they keep its sums; with OWN_MAGNITUDE the `done` of a block has the
+ * worker's own magnitude. Of the switch: with LATER_LET_IN it lets in features of any later block
+ * during the opening. Of both: with VOID_TAG_AGAIN the block after a void one has the same tag.
+ *
+ * With DONE_FIRST the switch lets in early features only of workers whose `done` of the opening it
+ * has. Without it a second process that opens the round is summed with the features of the first.
+ *
+ * Two switches are no mistakes: with QUESTIONS_EARLY recalls and fetches are let in as features
+ * are; with SERVES_EARLY a worker answers fetches of the features that it has sent early. */
 
 #ifdef EARLY
 #define NOBODY WORKERS
 
 byte unfit = NOBODY;   /* the worker whose features do not fit in round EARLY */
+bool chosen;           /* which worker that is */
+#define IS_CHOSEN chosen
+
 bool heard;            /* opening.p4: whether the switch knows of these features */
 #define FORGET_MAXIMUM heard = false
 
@@ -35,7 +43,14 @@ bool heard;            /* opening.p4: whether the switch knows of these features
 #define IS_EARLY(tag) \
     (IS_OPENING(tag) && !IS_LAST(tag) && IN_SESSION(tag) >= VOID_OPENING \
      && !(unfit != NOBODY && (tag) == AFTER_VOID))
-#define SENT_EARLY(worker, tag) (IS_EARLY(tag) && !((tag) == VOID_OPENING && (worker) == unfit))
+/* A second process has predicted nothing when it begins. */
+#ifdef SECOND_PROCESS
+#define PREDICTS(worker, tag) !(HAS(second, worker) && (tag) == 0)
+#else
+#define PREDICTS(worker, tag) true
+#endif
+#define SENT_EARLY(worker, tag) \
+    (IS_EARLY(tag) && !((tag) == VOID_OPENING && (worker) == unfit) && PREDICTS(worker, tag))
 
 /* What the DONEs of a tag say comes next. */
 #define NEXT(tag) (IS_VOID(tag) && !IS_OPENING(tag) -> AFTER_VOID : (tag) + 1)
@@ -57,6 +72,7 @@ bool heard;            /* opening.p4: whether the switch knows of these features
 #define DROPS(tag) (IS_VOID(tag) && !IS_OPENING(tag))
 #endif
 #else
+#define IS_CHOSEN true
 #define OPENS_EARLY false
 #define IS_VOID(tag) false
 #define IS_EARLY(tag) false
@@ -105,6 +121,7 @@ byte slow = NOBODY;   /* the worker that has not begun round 1; NOBODY: all have
 byte firings;         /* how often timers have fired before it began */
 
 #define HAS_BEGUN(worker) ((worker) != slow)
+#define ALL_BEGUN (ALL & ~BIT(slow))
 #define BEGIN_DUE (slow != NOBODY && firings == SLOW)
 
 inline choose_slow() {
@@ -127,6 +144,7 @@ inline count_firing() {
 }
 #else
 #define HAS_BEGUN(worker) true
+#define ALL_BEGUN ALL
 #define BEGIN_DUE false
 #define count_firing()
 #endif
@@ -138,12 +156,19 @@ inline choose_unfit() {
     :: unfit = 0
     :: unfit = 1
     :: unfit = 2
-    fi
+    fi;
+    chosen = true
 }
 
 /* A `done` of the opening has the worker's own magnitude, a later one that of all. */
+#ifdef OWN_MAGNITUDE
+#define REPORTS_UNFIT (IS_VOID(tag) && worker == unfit)
+#else
+#define REPORTS_UNFIT (IS_VOID(tag) && (!IS_OPENING(tag) || worker == unfit))
+#endif
+
 inline hear_magnitude() {
-    heard = heard || (IS_VOID(tag) && (!IS_OPENING(tag) || worker == unfit))
+    heard = heard || REPORTS_UNFIT
 }
 
 /* All hear the same maximum. */

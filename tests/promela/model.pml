@@ -94,13 +94,10 @@ end:
 
 inline start_workers() {
     d_step {
+        flying[DONE] = ALL_BEGUN;
         for (worker : 0 .. 2) {
             if
-            :: HAS_BEGUN(worker) -> send_done(0)
-            :: else
-            fi;
-            if
-            :: HAS_BEGUN(worker) && OPENS_EARLY -> send_early_features(0)
+            :: OPENS_EARLY && HAS_BEGUN(worker) -> send_early_features(0)
             :: else
             fi
         }
@@ -121,7 +118,10 @@ active proctype Clock() {
     start_workers();
 #endif
     do
-    :: d_step { QUIET && !FINISHED && !INSTALL_DUE && !BEGIN_DUE -> timers_fire(); printf("timers fire\n") }
+    :: d_step {
+            QUIET && !FINISHED && !INSTALL_DUE && !BEGIN_DUE ->
+            timers_fire(); printf("timers fire\n")
+        }
     :: QUIET && FINISHED -> break
     od
 }
@@ -129,7 +129,9 @@ active proctype Clock() {
 #ifdef SLOW
 active proctype Slow() {
 end:
-    d_step { slow != NOBODY -> begin(); withdraw_what_is_too_late(); printf("the slow one begins\n") }
+    d_step {
+        slow != NOBODY -> begin(); withdraw_what_is_too_late(); printf("the slow worker begins\n")
+    }
 }
 #endif
 
@@ -180,7 +182,7 @@ end:
 #ifdef SECOND_PROCESS
 #define STARTED_AGAIN(number) \
     :: d_step { \
-        !FINISHED -> \
+        !FINISHED && IS_CHOSEN -> \
         worker = number; start_second_process(); withdraw_what_is_too_late(); \
         printf("worker %d starts again\n", worker) \
     }

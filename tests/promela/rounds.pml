@@ -58,8 +58,8 @@
 #if defined SLOW && EARLY != 1
 #error "The first round with early features is the first one, or no worker is slow in it."
 #endif
-#if defined EARLY && EARLY == 1 && (defined NEW_SESSION || defined SECOND_PROCESS)
-#error "A first round has early features only where no worker starts anew."
+#if defined EARLY && EARLY == 1 && defined NEW_SESSION
+#error "The first round of a session has no early features."
 #endif
 
 #define SESSION_OF(tag) ((tag) / TAGS_OF_A_SESSION)

@@ -259,9 +259,7 @@ inline timers_fire() {
         if
         :: !HAS_BEGUN(worker)
         :: HAS_BEGUN(worker) && TO_BE_STARTED(worker) -> start_process()
-        :: !TO_BE_STARTED(worker) && HAS(closing, worker) ->
-            send_done(tag);
-            early_timers_fire()
+        :: !TO_BE_STARTED(worker) && HAS(closing, worker) -> send_done(tag); early_timers_fire()
         :: HAS_BEGUN(worker) && !TO_BE_STARTED(worker) && !HAS(closing, worker) &&
                 !HAS(accepted, worker) ->
             SEND(FEATURE, FEATURE_ID(block, LAST_OF_GROUP(worker, block)))
