@@ -123,6 +123,8 @@ inline start_process() {
 byte known_tag[WORKERS];
 byte known_second;
 
+#define ALL_BLOCKS(source) (286331153 << (source))
+
 /* Not in the switch, only for assertions. */
 byte first_done;    /* the first process was done with the tags before this one */
 bool first_known;   /* the switch knew of the first process when the second one began */
@@ -159,6 +161,16 @@ inline done_of_second() { done_of_process(1) }
 inline start_second_process() {
     second = BIT(worker);
     first_known = known_tag[worker] > 0;
+#ifdef EARLY
+    /* So does one that has let in its early features. */
+    for (source : 0 .. 3) {
+        first_known = first_known || (OWNER(source) == worker && last_tag[source] > 0);
+        if
+        :: OWNER(source) == worker -> WITHDRAW(FEATURE, ALL_BLOCKS(source))
+        :: else
+        fi
+    };
+#endif
     first_done = place[worker] + HAS(closing, worker);
     WITHDRAW(DONE, ALL_TAGS(worker)); WITHDRAW(ADVANCE, ALL_TAGS(worker));
     WITHDRAW(REFUSAL, ALL_TAGS(worker));
