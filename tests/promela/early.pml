@@ -20,8 +20,9 @@
  * worker's own magnitude. Of the switch: with LATER_LET_IN it lets in features of any later block
  * during the opening. Of both: with VOID_TAG_AGAIN the block after a void one has the same tag.
  *
- * With DONE_FIRST the switch lets in early features only of workers whose `done` of the opening it
- * has. Without it a second process that opens the round is summed with the features of the first.
+ * With EARLY_UNKNOWN the switch does not take the `done` that announces early features for a sign that
+ * its process may be in their round: a second process that opens the round is summed with the
+ * features of the first.
  *
  * Two switches are no mistakes: with QUESTIONS_EARLY recalls and fetches are let in as features
  * are; with SERVES_EARLY a worker answers fetches of the features that it has sent early. */

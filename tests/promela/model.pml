@@ -18,8 +18,8 @@
 #include "plan.pml"
 #endif
 #include "network.pml"
-#include "processes.pml"
 #include "early.pml"
+#include "processes.pml"
 #include "worker.pml"
 #include "turn.pml"
 #include "slots.pml"

@@ -120,8 +120,19 @@ inline start_process() {
 #ifdef SECOND_PROCESS
 /* incarnation.p4, of each worker: 1 + the opening of the latest round that it has been in, and
  * whether its second process was. */
-byte known_tag[WORKERS];
 byte known_second;
+
+/* The `done` behind which early features come tells of their round already. */
+#if defined EARLY && EARLY == 1 && !defined EARLY_UNKNOWN
+byte known_tag[WORKERS] = 1;
+#else
+byte known_tag[WORKERS];
+#endif
+#ifdef EARLY_UNKNOWN
+#define KNOWN_UNTIL(tag) (1 + OPENING_OF(tag))
+#else
+#define KNOWN_UNTIL(tag) (1 + (IS_EARLY((tag) + 1) -> (tag) + 1 : OPENING_OF(tag)))
+#endif
 
 #define ALL_BLOCKS(source) (286331153 << (source))
 
@@ -145,8 +156,8 @@ inline done_of_process(number) {
     if
     :: ONLY_PROCESS(number) ->
         if
-        :: OPENING_OF(tag) >= known_tag[worker] ->
-            known_tag[worker] = 1 + OPENING_OF(tag);
+        :: KNOWN_UNTIL(tag) > known_tag[worker] ->
+            known_tag[worker] = KNOWN_UNTIL(tag);
             known_second = (known_second & ~BIT(worker)) | (number << worker)
         :: else
         fi;

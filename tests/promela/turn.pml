@@ -23,19 +23,7 @@ byte any_turn;   /* switches that were restarted */
 /* Of a feature, and of a recall or fetch. */
 #define LETS_IN(number, tag) \
     (KNOWS(number) -> (tag) <= LAST_LET_IN(turn[number]) : HAS(any_turn, number))
-#ifdef DONE_FIRST
-#ifdef LEAF_SPINE
-#define IS_COLLECTED(number, worker) \
-    (done_tag[number] == turn[number] && HAS(done_by[number], worker))
-#else
-#define IS_COLLECTED(number, worker) (done_tag == turn[number] && HAS(done_by, worker))
-#endif
-#define IS_LET_IN(worker, block) \
-    (LETS_IN(SWITCH_OF(worker), TAG(block)) \
-     && (HAS_TURN(SWITCH_OF(worker), TAG(block)) || IS_COLLECTED(SWITCH_OF(worker), worker)))
-#else
 #define IS_LET_IN(worker, block) LETS_IN(SWITCH_OF(worker), TAG(block))
-#endif
 #ifdef QUESTIONS_EARLY
 #define HAS_ITS_TURN(worker, block) IS_LET_IN(worker, block)
 #else
