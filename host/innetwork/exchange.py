@@ -127,7 +127,8 @@ class InNetworkExchange:
         addresses: this worker's addresses.
         session: the number that the install of the plan returned.
         pace: bounds on sending and waiting.
-        first_round: number of the first round; must grow within a session.
+        first_round: number of the first round; must grow within a session, which ends with the
+            processes that have announced early features.
         on_block: called with (round, block, fragment) after each one.
         on_share: called meanwhile, with the share of it that is done.
         clock: what time it is where the link is.

@@ -101,3 +101,11 @@ def test_what_fits_the_headroom_cannot_wrap():
     assert scale.encode(features).sum(dtype=np.int64) < 2**31
     beyond = np.full((FAN_IN, 1), 1.01 * scale.magnitude, dtype=np.float64) * scale.scale
     assert np.rint(beyond).sum() > 2**31
+
+
+def test_it_forgets_what_was_long_ago():
+    """A training may last for days."""
+    seen = foresight(*EPOCH)
+    for number in range(2_000):
+        seen.note(ExchangeKind(*EPOCH[number % len(EPOCH)][:2]), number)
+    assert len(seen._past) <= 256
