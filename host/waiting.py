@@ -25,8 +25,17 @@ class Waiting:
         before, since = self._state
         return before if since is None else before + max(0.0, self._clock.now() - since)
 
+    def start(self) -> None:
+        """Begin to wait, if that is not so already."""
+        if self._state[1] is None:
+            self._state = (self._state[0], self._clock.now())
+
+    def stop(self) -> None:
+        """Wait no longer."""
+        self._state = (self.seconds, None)
+
     def __enter__(self) -> None:
-        self._state = (self._state[0], self._clock.now())
+        self.start()
 
     def __exit__(
         self,
@@ -34,4 +43,4 @@ class Waiting:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        self._state = (self.seconds, None)
+        self.stop()

@@ -13,6 +13,9 @@
 // from 1.
 // A worker that then opens another one is refused, and hears who was the first.
 //
+// The last `done` of a round may let features of the next one's first block in at once, with Echo: then
+// the opening is collected while they come (Turn).
+//
 // Block 0 of a round is its opening. Its `done`s carry each worker's largest magnitude and
 // its `advance` the maximum (Opening). What is refused gets WAITING, with the reason in
 // Count.
@@ -32,19 +35,20 @@
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata)
-               (register<tag_t> turn) {
+               (register<tag_t> turn, register<tag_t> early) {
     Incarnation() incarnation;
     Opening()     opening;
     Pulse()       pulse;
 
     register<tag_t>(1) collected_tag;
     register<worker_set_t>(1) collected;
-    // Block ++ fragment that come next ++ the worker that has said so first.
-    register<bit<64>>(1) following;
+    // What comes next ++ the worker that has said so first.
+    register<bit<65>>(1) following;
 
     tag_t tag;
-    bit<64> first;
-    bit<32> next;
+    bit<65> first;
+    bit<33> next;  // whether it is of the next round, while that is opened ++ block ++ fragment
+    tag_t following_tag;
     worker_set_t held;
     worker_set_t before;
     worker_set_t after;
@@ -58,6 +62,7 @@ control Barrier(inout headers_t hdr,
         hdr.switchgnn.dst_id = meta.largest[31:0];
         hdr.switchgnn.count = 0;
         hdr.switchgnn.feature_group = 0;
+        hdr.switchgnn.echo = 0;
         hdr.barrier.magnitude = meta.largest[63:32];
         hdr.barrier.plan = meta.plan;
         hdr.barrier.round = meta.opening[31:0];
@@ -109,7 +114,7 @@ control Barrier(inout headers_t hdr,
         collected.read(held, 0);
         following.read(first, 0);
         before = tag == meta.tag ? held : 0;
-        next = hdr.switchgnn.count ++ hdr.switchgnn.feature_group;
+        next = hdr.switchgnn.echo ++ hdr.switchgnn.count ++ hdr.switchgnn.feature_group;
     }
 
     // Whether all are done with this tag, and whether all have opened its round.
@@ -126,8 +131,10 @@ control Barrier(inout headers_t hdr,
     }
 
     action next_turn() {
-        turn.write(0, meta.tag[79:56]
-            ++ (meta.tag[55:32] + (next[31:16] == 0 ? 24w1 : 24w0)) ++ next);
+        following_tag = meta.tag[79:56]
+            ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0)) ++ next[31:0];
+        turn.write(0, next[32:32] == 1 ? following_tag[79:32] ++ 32w0 : following_tag);
+        early.write(0, following_tag);
     }
 
     action advance_all() {
@@ -141,7 +148,7 @@ control Barrier(inout headers_t hdr,
             meta.outcome = PASSED_ON;
             standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
             if (hdr.switchgnn.kind == kind_t.ADVANCE && before == meta.members) {
-                next = first[63:32];
+                next = first[64:32];
                 next_turn();
             }
         } else if (meta.is_worker == 0 || hdr.switchgnn.src_id != (bit<32>) meta.worker) {
@@ -157,7 +164,7 @@ control Barrier(inout headers_t hdr,
             if (meta.turn_known == 0 && tag[79:64] == meta.tag[79:64]) {
                 meta.turn = tag;
             } else {
-                first = (bit<64>) NOBODY;
+                first = (bit<65>) NOBODY;
                 meta.turn = meta.turn_known == 1 ? meta.turn : meta.loop.session ++ 64w0;
             }
             meta.opening = meta.turn[79:32];
@@ -168,7 +175,7 @@ control Barrier(inout headers_t hdr,
             opening.apply(hdr, meta, closed);
         }
         if (meta.outcome == AGGREGATED && passed == 0
-                && before != 0 && first[63:32] != next) {
+                && before != 0 && first[64:32] != next) {
             meta.outcome = WRONG_NEXT;
         }
         if (meta.outcome == WRONG_PLAN || meta.outcome == WRONG_SESSION) {

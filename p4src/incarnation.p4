@@ -4,7 +4,8 @@
 // Which process is a worker. A process that starts anew in a session that has gone on
 // would get the sums of the one before it: the switch has seen its sources under these
 // tags. So each draws a number, its incarnation, and says it in every `done`. Another one
-// may go on where a later round is opened, and nowhere else.
+// may go on where a later round is opened, and nowhere else. The last `done` of a round may announce
+// features of the next one (Echo): then that is the latest round that the process has been in.
 // Must be applied to a `done` of a worker, after Session and Worker, not to one of a leaf.
 #ifndef _INCARNATION_
 #define _INCARNATION_
@@ -18,14 +19,16 @@ control Incarnation(in headers_t hdr, inout metadata_t meta) {
     register<bit<80>>(MAX_WORKERS) incarnation;
 
     bit<80> known;
+    bit<48> until;
 
     apply {
+        until = meta.tag[79:32] + (bit<48>) hdr.switchgnn.echo;
         incarnation.read(known, (bit<32>) meta.worker);
         if (known[79:64] == meta.loop.session && known[31:0] != hdr.switchgnn.dst_id
                 && (hdr.switchgnn.block_id != 0 || meta.tag[79:32] <= known[79:32])) {
             meta.outcome = WRONG_INCARNATION;
-        } else if (meta.tag[79:32] > known[79:32]) {
-            incarnation.write((bit<32>) meta.worker, meta.tag[79:32] ++ hdr.switchgnn.dst_id);
+        } else if (until > known[79:32]) {
+            incarnation.write((bit<32>) meta.worker, until ++ hdr.switchgnn.dst_id);
         }
     }
 }

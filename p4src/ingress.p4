@@ -36,14 +36,15 @@ control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
     register<tag_t>(1) turn_tag;
+    register<tag_t>(1) early_tag;
 
     Session()   session;
     Tier()      tier;
     Worker()    worker;
     Admission() admission;
     Forward()   forward;
-    Turn(turn_tag) turn;
-    Barrier(turn_tag) barrier;
+    Turn(turn_tag, early_tag) turn;
+    Barrier(turn_tag, early_tag) barrier;
     Notice()    notice;
     Claim()     claim;
     Fanout()    fanout;

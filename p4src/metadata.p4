@@ -43,7 +43,8 @@ struct metadata_t {
     // Ingress
     tag_t        tag;
     // Turn
-    tag_t        turn;        // the latest tag that features may have
+    tag_t        turn;        // the latest tag whose barrier may be reported
+    tag_t        early;       // the latest tag that features may have
     bit<1>       turn_known;  // whether a barrier of this session is complete
     // Opening
     bit<48>      opening;  // session ++ round of the newest one

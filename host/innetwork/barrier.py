@@ -3,39 +3,45 @@
 """The worker's side of the block barrier."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.errors import (
-    BarrierError,
-    DisagreementError,
-    ExchangeTimeoutError,
-    InNetworkError,
-    MagnitudeError,
-    PlanMismatchError,
-    RoundMismatchError,
-    SessionMismatchError,
-)
-from switchgnn.host.innetwork.fixed_point import magnitude_from_bits
-from switchgnn.host.innetwork.inbox import Inbox
-from switchgnn.host.innetwork.signs import Pulse, SignsOfLife
+from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, InNetworkError
+from switchgnn.host.innetwork.inbox import Inbox, Packet
+from switchgnn.host.innetwork.meetings.meeting import Meeting
+from switchgnn.host.innetwork.meetings.refusals import Refusals, where
+from switchgnn.host.innetwork.meetings.signs import Pulse
 from switchgnn.host.wire.header import (
     OPENING_BLOCK,
     SESSION_MASK,
     BarrierBody,
     Header,
     Kind,
-    Refusal,
-    fragment_number,
 )
 
 # The bits of the largest finite float32.
 _LARGEST_FLOAT = 0x7F7FFFFF
 # What a switch says while it serves no plan.
 _NO_PLAN = 0
-# What comes behind the last block of a round: the opening of the next one.
-NEXT_ROUND = (OPENING_BLOCK, 0)
 # Numbers of sessions are compared like TCP's sequence numbers: half of them are newer.
 _NEWER = SESSION_MASK >> 1
+
+
+class Following(NamedTuple):
+    """What comes behind a barrier.
+
+    Attributes:
+        block: the block; OPENING_BLOCK behind the last one of a round.
+        fragment: its word.
+        early: they are the first ones of the next round, and may come while it is opened.
+    """
+
+    block: int
+    fragment: int
+    early: bool = False
+
+
+NEXT_ROUND = Following(OPENING_BLOCK, 0)
 
 
 @dataclass(frozen=True)
@@ -57,12 +63,12 @@ class _Report:
 
     Attributes:
         place: the round, the block and the word of the fragment.
-        following: the block and the word of the fragment that come next.
+        following: what comes next.
         magnitude: float32 bits of the largest magnitude that the worker knew.
     """
 
     place: tuple[int, int, int]
-    following: tuple[int, int]
+    following: Following
     magnitude: int
 
 
@@ -92,14 +98,15 @@ class Barrier:
         self._worker = endpoint.worker
         self._pace = endpoint.pace
         self._clock = endpoint.clock
-        self._round_trip = endpoint.round_trip
         self._tally = endpoint.tally
         self._inbox = inbox
         self._workers = workers
         self._plan_id = plan_id
+        self._refusals = Refusals(endpoint, workers=workers, plan_id=plan_id)
         self._pulse = Pulse(endpoint.pace.beat)
         self._magnitude = 0
         self._last: _Report | None = None
+        self._opening: Meeting | None = None
         self._older: int | None = None
         self._left_behind: list[int] = []
 
@@ -111,7 +118,7 @@ class Barrier:
         """
         return self._left_behind
 
-    def open_round(self, round_number: int, magnitude: int, following: tuple[int, int]) -> Largest:
+    def open_round(self, round_number: int, magnitude: int, following: Following) -> Largest:
         """Open a round together with all workers.
 
         Args:
@@ -133,23 +140,48 @@ class Barrier:
             BarrierError: the magnitude that came back cannot be right.
         """
         self._magnitude = magnitude
-        header, answer = self._meet((round_number, OPENING_BLOCK, 0), following)
-        agreed = answer.magnitude
-        if not magnitude <= agreed <= _LARGEST_FLOAT:
-            raise BarrierError(
-                f"Round {round_number}: the largest magnitude came back as {agreed:#010x}, which "
-                f"cannot be when this worker's is {magnitude:#010x}. A worker or the switch is "
-                "broken."
-            )
-        self._magnitude = agreed
-        return Largest(agreed, header.dst_id)
+        return self._agreed(self._meet((round_number, OPENING_BLOCK, 0), following))
 
-    def close_block(self, place: tuple[int, int, int], following: tuple[int, int]) -> None:
+    def begin_round(self, round_number: int, magnitude: int, following: Following) -> None:
+        """Report that this worker opens a round, and do not wait: ``tend`` does the rest.
+
+        Args:
+            round_number: the round, from 1.
+            magnitude: float32 bits of this worker's largest magnitude.
+            following: the first block of the round and its fragment.
+        """
+        self._magnitude = magnitude
+        self._opening = self._begin((round_number, OPENING_BLOCK, 0), following)
+
+    def tend(self) -> Largest | None:
+        """Repeat the `done` of the round that was begun, when that is due.
+
+        What is received in the meantime is for ``heed``.
+
+        Returns:
+            The largest magnitude over all workers, once; None until all have opened the round.
+
+        Raises:
+            InNetworkError: as ``open_round``.
+        """
+        if self._opening is None:
+            return None
+        if self._opening.answer is None:
+            self._ask(self._opening)
+            return None
+        opening, self._opening = self._opening, None
+        return self._agreed(opening)
+
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until the `done` of the round that was begun is due again."""
+        return 0.0 if self._opening is None else max(0.0, self._opening.repeat_at - now)
+
+    def close_block(self, place: tuple[int, int, int], following: Following) -> None:
         """Report a fragment of a block as done, and wait until all workers have.
 
         Args:
             place: the round, from 1, the block, from 1, and the word of the fragment.
-            following: the block and the fragment that come next, or NEXT_ROUND.
+            following: what comes next.
 
         Raises:
             ExchangeTimeoutError: the switch does not answer, or a worker is silent.
@@ -160,7 +192,7 @@ class Barrier:
             DisagreementError: another worker goes on with another block or fragment.
             BarrierError: workers have used different scales.
         """
-        _, answer = self._meet(place, following)
+        _, answer = self._meet(place, following).answered
         round_number = place[0]
         if answer.round == round_number and answer.magnitude != self._magnitude:
             raise BarrierError(
@@ -181,68 +213,89 @@ class Barrier:
             self._link.send(self._done(self._last))
             self._tally.barriers_repeated += 1
 
-    def heed(self, header: Header, frame: memoryview) -> None:
-        """Read an answer that comes while no barrier is waited for, if it is of the last one.
+    def heed(self, header: Header, frame: memoryview) -> bool:
+        """Read an answer that comes in a block, if it is of the last barrier or of the opening.
+
+        Returns:
+            Whether it is of the opening, and so was awaited.
 
         Raises:
             InNetworkError: the switch says that this worker cannot go on.
         """
+        if self._last is None or place_of(header) != self._last.place:
+            return False
         barrier = BarrierBody.unpack(frame, header.kind)
-        last = self._last is not None and _place(header) == self._last.place
-        if not last or not self._counts(header, barrier):
-            return
+        if self._opening is not None:
+            self._take_answer(self._opening, header, barrier)
+            return True
+        if not self._counts(header, barrier):
+            return False
         if header.kind is Kind.ADVANCE:
             # It is what this worker went on with, and says nothing of what is wrong now.
             self._left_behind = []
-            return
-        self._check_refusal(header, barrier)
+            return False
+        self._refusals.check(header, barrier)
         self._left_behind = [
             worker for worker in range(self._workers) if not barrier.workers >> worker & 1
         ]
+        return False
 
-    def _meet(
-        self, place: tuple[int, int, int], following: tuple[int, int]
-    ) -> tuple[Header, BarrierBody]:
-        round_number, block_id, _ = place
+    def _meet(self, place: tuple[int, int, int], following: Following) -> Meeting:
+        self._tally.barriers += 1
+        meeting = self._begin(place, following)
+        while meeting.answer is None:
+            self._ask(meeting)
+            packet = self._inbox.receive(max(0.0, meeting.repeat_at - self._clock.now()))
+            if packet is not None:
+                self._take(meeting, packet)
+        return meeting
+
+    def _begin(self, place: tuple[int, int, int], following: Following) -> Meeting:
         self._last = _Report(place, following, self._magnitude)
         self._left_behind = []
-        signs = SignsOfLife(self._workers)
-        # Before they open a round, workers may be computing.
-        patience = self._pace.patience + self._pace.skew * (block_id == OPENING_BLOCK)
-        attempts = 0
-        # The first `done` is not answered while others are not done.
-        unanswered = -1
-        deadline = self._clock.now() + self._pace.patience
-        while True:
-            self._link.send(self._done(self._last))
-            timeout = min(self._round_trip.backed_off(attempts), self._pace.beat)
-            repeat_at = self._clock.now() + timeout
-            self._tally.barriers_repeated += attempts > 0
-            attempts += 1
-            unanswered += 1
-            while (now := self._clock.now()) < repeat_at:
-                answer = self._answer(repeat_at - now, place)
-                if answer is None:
-                    continue
-                header, barrier = answer
-                if not self._counts(header, barrier):
-                    continue
-                self._check_refusal(header, barrier)
-                self._check_round(barrier, place)
-                if unanswered > 0:
-                    self._round_trip.took(unanswered)
-                unanswered = 0
-                if header.kind is Kind.WAITING:
-                    attempts = self._round_trip.answered(attempts)
-                    signs.take(barrier.workers, barrier.pulses or 0, now)
-                    if signs.awaited:
-                        deadline = now + self._pace.patience
-                elif block_id != OPENING_BLOCK or barrier.round == round_number:
-                    return answer
-            if silent := signs.silent(patience, now):
-                raise self._no_sign_of(silent, place, patience)
-            if now > deadline:
-                raise self._no_answer(place)
+        return Meeting(self._endpoint, self._workers, place)
+
+    def _ask(self, meeting: Meeting) -> None:
+        """Send the `done`, if that is due; give up where that has been in vain for too long."""
+        now = self._clock.now()
+        if now < meeting.repeat_at or self._last is None:
+            return
+        if silent := meeting.silent(now):
+            raise self._no_sign_of(silent, meeting)
+        if meeting.unheard(now):
+            raise self._no_answer(meeting.place)
+        self._link.send(self._done(self._last))
+        meeting.asked(now)
+
+    def _take(self, meeting: Meeting, packet: Packet) -> None:
+        header, frame = packet
+        here = place_of(header)
+        if header.kind in (Kind.SUM, Kind.FEATURE) and here > meeting.place:
+            self._inbox.keep(packet)
+        elif header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != meeting.place:
+            self._tally.ignored += 1
+        else:
+            self._take_answer(meeting, header, BarrierBody.unpack(frame, header.kind))
+
+    def _take_answer(self, meeting: Meeting, header: Header, barrier: BarrierBody) -> None:
+        self._tally.heard += 1
+        if self._counts(header, barrier):
+            self._refusals.check(header, barrier)
+            self._refusals.check_round(barrier, meeting.place)
+            meeting.heard(header, barrier, self._clock.now())
+
+    def _agreed(self, meeting: Meeting) -> Largest:
+        """Return the maximum of a round that all have opened."""
+        header, answer = meeting.answered
+        agreed = answer.magnitude
+        if not self._magnitude <= agreed <= _LARGEST_FLOAT:
+            raise BarrierError(
+                f"Round {meeting.place[0]}: the largest magnitude came back as {agreed:#010x}, "
+                f"which cannot be when this worker's is {self._magnitude:#010x}. A worker or the "
+                "switch is broken."
+            )
+        self._magnitude = agreed
+        return Largest(agreed, header.dst_id)
 
     def _done(self, report: _Report) -> bytes:
         # Every `done` carries the magnitude: a switch that was restarted learns it again.
@@ -252,93 +305,24 @@ class Barrier:
             kind=Kind.DONE,
             src_id=self._worker,
             dst_id=self._endpoint.incarnation,
-            count=report.following[0],
+            count=report.following.block,
             is_ack=True,
+            echo=report.following.early,
             round=report.place[0],
             block_id=report.place[1],
             fragment=report.place[2],
-            feature_group=report.following[1],
+            feature_group=report.following.fragment,
         )
         return self._endpoint.frame(header, body)
-
-    def _answer(
-        self, seconds: float, place: tuple[int, int, int]
-    ) -> tuple[Header, BarrierBody] | None:
-        packet = self._inbox.receive(seconds)
-        if packet is None:
-            return None
-        header, frame = packet
-        here = _place(header)
-        if header.kind in (Kind.SUM, Kind.FEATURE) and here > place:
-            self._inbox.keep(packet)
-            return None
-        if header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != place:
-            self._tally.ignored += 1
-            return None
-        self._tally.heard += 1
-        return header, BarrierBody.unpack(frame, header.kind)
 
     def _counts(self, header: Header, barrier: BarrierBody) -> bool:
         """Tell whether an answer is for this worker: no old one, from a switch with a plan."""
         if barrier.plan == _NO_PLAN and self._plan_id != _NO_PLAN:
             return False  # a controller is just installing it, after a restart
-        if self._ahead(header) <= _NEWER:
+        if (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER:
             return True
         self._older = header.session
         return False
-
-    def _ahead(self, header: Header) -> int:
-        return (header.session - self._endpoint.session) & SESSION_MASK
-
-    def _check_refusal(self, header: Header, barrier: BarrierBody) -> None:
-        if barrier.plan != self._plan_id:
-            raise PlanMismatchError(
-                f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
-                f"{barrier.plan:08x}: install that plan, `switchgnn controller install PLAN`."
-            )
-        if self._ahead(header):
-            raise SessionMismatchError(
-                f"Worker {self._worker} takes part in session {self._endpoint.session}, but the "
-                "switch was installed again since: start all workers anew, in its session "
-                "(`switchgnn controller show`)."
-            )
-        if header.count == Refusal.INCARNATION:
-            raise RoundMismatchError(
-                f"Another process has been worker {self._worker} in this round of this session "
-                "already: workers that start anew need a new session, "
-                "`switchgnn controller install --new-session`."
-            )
-        if header.count == Refusal.TURN:
-            known = header.dst_id < self._workers
-            first = f", where worker {header.dst_id} was the first" if known else ""
-            raise RoundMismatchError(
-                f"{_where(_place(header))} is not the next one of the switch, which stands in "
-                f"round {barrier.round}{first}: workers that start anew need a new session, "
-                "`switchgnn controller install --new-session`."
-            )
-        if header.count == Refusal.NEXT:
-            raise DisagreementError(
-                f"Round {header.round}: behind block {header.block_id}, fragment "
-                f"{fragment_number(header.fragment)}, worker {header.dst_id} goes on with another "
-                f"block or fragment than worker {self._worker}. All workers must exchange features "
-                "of the same width, in the same direction."
-            )
-        if header.count == Refusal.MAGNITUDE:
-            raise MagnitudeError(
-                f"The switch has refused the largest magnitude that worker {header.dst_id} "
-                f"reported; that of the round is {magnitude_from_bits(barrier.magnitude):g}. "
-                "It is above what was installed, or has changed since the round was opened."
-            )
-
-    def _check_round(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:
-        # Later barriers of a round may be answered when others have opened the next one.
-        round_number, block_id, _ = place
-        if block_id == OPENING_BLOCK and barrier.round > round_number:
-            raise RoundMismatchError(
-                f"Worker {self._worker} is in round {round_number}, the switch in round "
-                f"{barrier.round}: workers that start anew need a new session, "
-                "`switchgnn controller install --new-session`."
-            )
 
     def _other_session(self) -> str:
         if self._older is None:
@@ -351,30 +335,25 @@ class Barrier:
     def _no_answer(self, place: tuple[int, int, int]) -> InNetworkError:
         if place[1] != OPENING_BLOCK:
             return ExchangeTimeoutError(
-                f"{_where(place)}: the switch on {self._link.name} does not say whether the block "
+                f"{where(place)}: the switch on {self._link.name} does not say whether the block "
                 f"is complete, after {self._pace.patience:g} s."
             )
         return ExchangeTimeoutError(
-            f"{_where(place)}: no answer from the switch on {self._link.name} after "
+            f"{where(place)}: no answer from the switch on {self._link.name} after "
             f"{self._pace.patience:g} s. Is it running, with the plan installed "
             f"(`switchgnn controller show`)?{self._other_session()}"
         )
 
-    def _no_sign_of(
-        self, silent: list[int], place: tuple[int, int, int], seconds: float
-    ) -> InNetworkError:
+    def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:
         names = ", ".join(map(str, silent))
-        slow = " One that only computes needs a longer patience." * (place[1] == OPENING_BLOCK)
+        opening = meeting.place[1] == OPENING_BLOCK
+        slow = " One that only computes needs a longer patience." * opening
         return ExchangeTimeoutError(
-            f"{_where(place)}: worker {self._worker} waited {seconds:g} s, without a sign of life, "
-            f"for worker{'s' if len(silent) > 1 else ''} {names}.{slow}"
+            f"{where(meeting.place)}: worker {self._worker} waited {meeting.patience:g} s, without "
+            f"a sign of life, for worker{'s' if len(silent) > 1 else ''} {names}.{slow}"
         )
 
 
-def _place(header: Header) -> tuple[int, int, int]:
+def place_of(header: Header) -> tuple[int, int, int]:
+    """Return the round, the block and the word of the fragment of a packet."""
     return header.round, header.block_id, header.fragment
-
-
-def _where(place: tuple[int, int, int]) -> str:
-    round_number, block, fragment = place
-    return f"Round {round_number}, block {block}, fragment {fragment_number(fragment)}"

@@ -12,6 +12,7 @@ from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox, Packet
+from switchgnn.host.innetwork.opening import Opening
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.innetwork.sums.fetched import FetchedFeatures
@@ -34,6 +35,19 @@ class _Fragment:
     sender: FeatureSender
     receiver: SumReceiver
     sieve: SumSieve | None
+    opening: Opening | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether all workers are in the round."""
+        return self.opening is None or self.opening.done
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do, or no use in it."""
+        if self.opening is not None and self.opening.void:
+            return True
+        return self.sender.done and self.receiver.done and self.open
 
 
 class BlockExchange:
@@ -75,6 +89,8 @@ class BlockExchange:
         round_number: int,
         fragment: int,
         lanes: NDArray[np.int32],
+        *,
+        opening: Opening | None = None,
     ) -> NDArray[np.int32]:
         """Exchange one fragment of one block.
 
@@ -84,9 +100,11 @@ class BlockExchange:
             round_number: the round, from 1.
             fragment: the fragment's word.
             lanes: int32[S, W], the fixed-point slices in send order.
+            opening: of the round, where that goes on meanwhile; nothing is asked for before it is
+                done, as others may still compute.
 
         Returns:
-            int32[Q, W], one sum per awaited vertex.
+            int32[Q, W], one sum per awaited vertex; of no use if the round turned out to be void.
 
         Raises:
             ExchangeTimeoutError: nothing arrived for ``Pace.patience`` seconds.
@@ -102,7 +120,7 @@ class BlockExchange:
         )
         if sieve is not None:
             sieve.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
-        self._drive(_Fragment(place, sender, receiver, sieve))
+        self._drive(_Fragment(place, sender, receiver, sieve, opening))
         return receiver.sums()
 
     def _drive(self, under_way: _Fragment) -> None:
@@ -111,16 +129,20 @@ class BlockExchange:
         deadline, beat_at = now + self._pace.patience, now + self._beat
         for kept in self._inbox.take_kept():
             self._take(under_way, kept, now)
-        while not (sender.done and receiver.done):
+        while not under_way.done:
             now = self._clock.now()
             more = sender.send_some(now)
-            batch = self._inbox.receive_batch(0.0 if more else self._wait(sender, receiver, now))
+            batch = self._inbox.receive_batch(0.0 if more else self._wait(under_way, now))
             now = self._clock.now()
-            if batch is not None and self._take_batch(under_way, batch, now):
+            news = batch is not None and self._take_batch(under_way, batch, now)
+            if news or not under_way.open:
                 deadline = now + self._pace.patience
             if now > deadline:
                 raise ExchangeTimeoutError(self._complaint(under_way))
             sender.repeat_what_is_late(now)
+            if not under_way.open:
+                self._tend(under_way, now)
+                continue
             asked = sender.done and receiver.ask_for_what_is_late(now)
             if asked or now > beat_at:
                 self._barrier.repeat_last()
@@ -128,14 +150,28 @@ class BlockExchange:
                 if self._on_share is not None:
                     self._on_share((sender.share + receiver.share) / 2)
 
+    def _tend(self, under_way: _Fragment, now: float) -> None:
+        """Go on with the opening of the round."""
+        opening, sender, receiver = under_way.opening, under_way.sender, under_way.receiver
+        if opening is not None:
+            opening.tend(idle=sender.done)
+            if opening.done:
+                # What the others have kept it waiting for says nothing of how long the block takes.
+                receiver.begin_again(now)
+
     @property
     def _beat(self) -> float:
         """Seconds between two `done`s, of which others must hear enough on bad links."""
         return min(self._pace.beat, self._endpoint.round_trip.longest())
 
-    def _wait(self, sender: FeatureSender, receiver: SumReceiver, now: float) -> float:
-        timer = sender.next_timer(now) if not sender.done else receiver.next_timer(now)
-        timer = min(timer, self._beat)
+    def _wait(self, under_way: _Fragment, now: float) -> float:
+        timer, sender, opening = self._beat, under_way.sender, under_way.opening
+        if not sender.done:
+            timer = min(timer, sender.next_timer(now))
+        elif under_way.open:
+            timer = min(timer, under_way.receiver.next_timer(now))
+        if opening is not None and not opening.done:
+            timer = min(timer, opening.next_timer(now))
         return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:
@@ -155,10 +191,10 @@ class BlockExchange:
         """Hand a packet on; tell whether it is progress."""
         sender, receiver = under_way.sender, under_way.receiver
         header, frame = packet
-        if header.kind in (Kind.WAITING, Kind.ADVANCE):
-            self._barrier.heed(header, frame)
-        if (header.round, header.block_id, header.fragment) != under_way.place:
-            self._tally.late += 1
+        answer = header.kind in (Kind.WAITING, Kind.ADVANCE)
+        awaited = answer and self._barrier.heed(header, frame)
+        if awaited or (header.round, header.block_id, header.fragment) != under_way.place:
+            self._tally.late += not awaited
             return False
         if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
             receiver.note_mark()

@@ -4,26 +4,24 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.errors import FeatureError
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Largest
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
 from switchgnn.host.innetwork.endpoint import new_endpoint
-from switchgnn.host.innetwork.errors import (
-    MagnitudeError,
-    PlanMismatchError,
-    RoundMismatchError,
-)
+from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.expected_traffic import expected_traffic
 from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
+from switchgnn.host.innetwork.foresight import ExchangeKind, Foreseen, Foresight
 from switchgnn.host.innetwork.inbox import Inbox
 from switchgnn.host.innetwork.notice import Notifier, features_per_sum
+from switchgnn.host.innetwork.opening import Opening
 from switchgnn.host.innetwork.responder import Fragments, Responder
+from switchgnn.host.innetwork.scales import Scales
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.innetwork.sums.receiver import SumReceiver
 from switchgnn.host.innetwork.sums.sieve import sieves
@@ -44,10 +42,6 @@ from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import WorkerPart
 
 BlockListener = Callable[[int, int, int], None]
-
-
-# In steps of the fixed point: what is smaller is rounded to zero.
-_HALF_A_STEP = 0.5
 
 
 @dataclass(frozen=True)
@@ -86,6 +80,40 @@ class FixedSums:
         return self.fixed_point.decode(self.values)
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What one call exchanges.
+
+    Attributes:
+        features: float32[n, F].
+        own: float32 bits of the largest magnitude of them.
+        kind: direction and width.
+        blocks: the numbers of the direction's blocks.
+        steps: the barriers behind the opening of a round.
+    """
+
+    features: NDArray[np.float32]
+    own: int
+    kind: ExchangeKind
+    blocks: range
+    steps: list[Following]
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A round that all workers have opened.
+
+    Attributes:
+        fixed_point: its scale.
+        lanes: the features as integers, by fragment.
+        received: int32[Q, W], the sums of the first step, where they are here already.
+    """
+
+    fixed_point: FixedPoint
+    lanes: Fragments
+    received: NDArray[np.int32] | None = None
+
+
 class InNetworkExchange:
     """One worker's part in the neighbour aggregation of all workers.
 
@@ -99,7 +127,8 @@ class InNetworkExchange:
         addresses: this worker's addresses.
         session: the number that the install of the plan returned.
         pace: bounds on sending and waiting.
-        first_round: number of the first round; must grow within a session.
+        first_round: number of the first round; must grow within a session, which ends with the
+            processes that have announced early features.
         on_block: called with (round, block, fragment) after each one.
         on_share: called meanwhile, with the share of it that is done.
         clock: what time it is where the link is.
@@ -145,7 +174,9 @@ class InNetworkExchange:
         self._manifest = manifest
         self._part = part
         self._group_size = pace.group_size
-        self._peaks: dict[Direction, float] = {}
+        self._foresight = Foresight(manifest.max_fan_in)
+        self._foreseen: Foreseen | None = None
+        self._scales = Scales(part.worker, manifest.max_fan_in)
         self._round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
@@ -206,40 +237,124 @@ class InNetworkExchange:
             self._exchanging = False
 
     def _aggregate(self, features: NDArray[np.float32], direction: Direction) -> FixedSums:
-        blocks = self._manifest.direction(direction).block_numbers
-        round_number = self._round
         own = largest_magnitude(features)
         # What would be refused of all is better said by its own worker.
-        self._check_own(own)
-        words = fragment_words(features.shape[1], self._manifest.lanes)
-        steps = [*_steps(blocks, words), NEXT_ROUND]
+        self._scales.check_own(direction, own)
+        kind = ExchangeKind(direction, features.shape[1])
+        foreseen, self._foreseen = self._foreseen, None
+        work = _Work(features, own, kind, *self._steps(kind))
+        started = None
+        if foreseen is not None and foreseen.kind == kind:
+            started = self._start_early(work, foreseen.fixed_point)
+        return self._finish(work, started or self._start(work))
+
+    def _start(self, work: "_Work") -> "_Started":
+        """Open the round, and choose the scale by its largest features."""
         with self._waiting:
-            largest = self._barrier.open_round(round_number, own, steps[0])
-        fixed_point = self._fixed_point(largest)
-        self._check_scale(direction, own, largest, fixed_point)
-        lanes = _cut_into_fragments(fixed_point.encode(features), words)
-        self._responder.serve(round_number, blocks, lanes)
-        sums = {word: np.zeros_like(part) for word, part in lanes.items()}
-        for (block, fragment), following in pairwise(steps):
-            if block in blocks:
-                schedule = self._schedules[block - 1]
-                received = self._block.run(
-                    schedule,
-                    self._sieves[block - 1],
-                    round_number,
-                    fragment,
-                    schedule.payloads(lanes[fragment]),
-                )
-                sums[fragment][schedule.receive_row] += received
+            largest = self._barrier.open_round(self._round, work.own, work.steps[0])
+        fixed_point = self._scales.choose(self._round, largest)
+        self._scales.check(self._round, work.kind.direction, largest, fixed_point)
+        self._foresight.note(work.kind, largest.bits)
+        return _Started(fixed_point, self._lanes(work, fixed_point))
+
+    def _start_early(self, work: "_Work", fixed_point: FixedPoint) -> "_Started | None":
+        """Open the round while its first features are sent, at a scale that was foreseen.
+
+        Returns:
+            The first sums; None where some worker's features did not fit: nothing that was sent is
+            used, and the next round is open for them.
+        """
+        first = work.steps[0]
+        fits = magnitude_from_bits(work.own) <= fixed_point.magnitude
+        if fits:
+            opening = Opening(self._barrier, self._waiting, fixed_point.magnitude)
+            lanes = self._lanes(work, fixed_point)
+            opening.begin(self._round, work.own, first)
+            received = self._run(first, lanes, opening)
+            largest = opening.largest
+        else:
             with self._waiting:
-                self._barrier.close_block((round_number, block, fragment), following)
-            self._blocks += 1
-            if self._on_block is not None:
-                self._on_block(round_number, block, fragment_number(fragment))
+                largest = self._barrier.open_round(self._round, work.own, first)
+        if largest is None or magnitude_from_bits(largest.bits) > fixed_point.magnitude:
+            self._give_up(first)
+            return None
+        self.tally.early += 1
+        self._scales.check(self._round, work.kind.direction, largest, fixed_point)
+        self._foresight.note(work.kind, largest.bits)
+        return _Started(fixed_point, lanes, received)
+
+    def _give_up(self, first: Following) -> None:
+        """Leave a round that is void: the next one opens as if nothing had been foreseen."""
+        self.tally.void += 1
+        with self._waiting:
+            self._barrier.close_block((self._round, first.block, first.fragment), NEXT_ROUND)
+        self._round += 1
+
+    def _finish(self, work: "_Work", started: "_Started") -> FixedSums:
+        """Exchange what is left of a round, and foresee the next one."""
+        sums = {word: np.zeros_like(part) for word, part in started.lanes.items()}
+        received = started.received
+        for number, step in enumerate(work.steps):
+            if received is None and step.block in work.blocks:
+                received = self._run(step, started.lanes)
+            if received is not None:
+                sums[step.fragment][self._schedules[step.block - 1].receive_row] += received
+            received = None
+            last = number + 1 == len(work.steps)
+            following = self._foresee() if last else work.steps[number + 1]
+            self._close(step, following)
         self._round += 1
         self._rounds += 1
-        width = features.shape[1]
-        return FixedSums(np.hstack(list(sums.values()))[:, :width], fixed_point)
+        width = work.kind.width
+        return FixedSums(np.hstack(list(sums.values()))[:, :width], started.fixed_point)
+
+    def _run(
+        self, step: Following, lanes: Fragments, opening: Opening | None = None
+    ) -> NDArray[np.int32]:
+        schedule = self._schedules[step.block - 1]
+        payloads = schedule.payloads(lanes[step.fragment])
+        sieve = self._sieves[step.block - 1]
+        return self._block.run(
+            schedule, sieve, self._round, step.fragment, payloads, opening=opening
+        )
+
+    def _close(self, step: Following, following: Following) -> None:
+        with self._waiting:
+            self._barrier.close_block((self._round, step.block, step.fragment), following)
+        self._blocks += 1
+        if self._on_block is not None:
+            self._on_block(self._round, step.block, fragment_number(step.fragment))
+
+    def _foresee(self) -> Following:
+        """Return what comes behind the round: its successor's first block, where that is known."""
+        self._foreseen = self._foresight.next()
+        # One that turns out to be void needs another round behind it.
+        if self._foreseen is None or self._round >= LAST_ROUND - 1:
+            self._foreseen = None
+            return NEXT_ROUND
+        blocks, steps = self._steps(self._foreseen.kind)
+        if not blocks:
+            self._foreseen = None
+            return NEXT_ROUND
+        return steps[0]._replace(early=True)
+
+    def _steps(self, kind: ExchangeKind) -> "tuple[range, list[Following]]":
+        """Return the blocks of an exchange, and its barriers behind the opening.
+
+        Without blocks there is one in their place: nobody may open the next round while another
+        still waits for the opening of this one.
+        """
+        blocks = self._manifest.direction(kind.direction).block_numbers
+        words = fragment_words(kind.width, self._manifest.lanes)
+        steps = [Following(block, word) for block in blocks for word in words]
+        return blocks, steps or [Following(OPENING_BLOCK + 1, 0)]
+
+    def _lanes(self, work: "_Work", fixed_point: FixedPoint) -> Fragments:
+        """Return the features as integers, by fragment, and answer for them from now on."""
+        words = fragment_words(work.kind.width, self._manifest.lanes)
+        lanes = _cut_into_fragments(fixed_point.encode(work.features), words)
+        self._responder.serve(self._round, work.blocks, lanes)
+        return lanes
 
     @property
     def standing(self) -> Standing:
@@ -259,47 +374,6 @@ class InNetworkExchange:
             self._part, blocks, width, self._group_size, lanes=self._manifest.lanes
         )
 
-    def _check_own(self, own: int) -> None:
-        """Refuse features of this worker whose sums would overflow."""
-        try:
-            FixedPoint.for_exchange(self._manifest.max_fan_in, magnitude_from_bits(own))
-        except FeatureError as error:
-            raise FeatureError(
-                f"Worker {self._part.worker} has features of up to {magnitude_from_bits(own):g}. "
-                f"{error}"
-            ) from error
-
-    def _fixed_point(self, largest: Largest) -> FixedPoint:
-        """Choose the scale of the round."""
-        fan_in, magnitude = self._manifest.max_fan_in, magnitude_from_bits(largest.bits)
-        try:
-            return FixedPoint.for_exchange(fan_in, magnitude)
-        except FeatureError as error:
-            raise MagnitudeError(
-                f"Round {self._round}: worker {largest.worker} reports features of up to "
-                f"{magnitude:g}, of which a sum of {fan_in} overflows float32; those of worker "
-                f"{self._part.worker} do not. If that worker is not broken, scale its features "
-                "down. If it reports less, the switch is broken."
-            ) from error
-
-    def _check_scale(
-        self, direction: Direction, own: int, largest: Largest, fixed_point: FixedPoint
-    ) -> None:
-        """Refuse a scale that is made for another worker's features alone.
-
-        Features may become small: gradients do. What counts are the largest of this worker so far.
-        """
-        self._peaks[direction] = max(self._peaks.get(direction, 0.0), magnitude_from_bits(own))
-        magnitude = self._peaks[direction]
-        # Where all features are zero, there is no scale.
-        if magnitude and largest.bits and magnitude * fixed_point.scale < _HALF_A_STEP:
-            raise MagnitudeError(
-                f"Round {self._round}: worker {largest.worker} reports features of up to "
-                f"{fixed_point.magnitude:g}. Beside them all features of worker "
-                f"{self._part.worker}, of up to {magnitude:g}, would be rounded to zero. If that "
-                "worker is not broken, scale its features down."
-            )
-
     def _check(self, features: NDArray[np.float32]) -> None:
         rows = len(self._part.vertices)
         if features.ndim != 2 or features.shape[0] != rows or features.shape[1] < 1:
@@ -315,16 +389,6 @@ class InNetworkExchange:
                 f"A row of {features.shape[1]:,} numbers is too wide: a header counts the frames "
                 f"of at most {widest:,}."
             )
-
-
-def _steps(blocks: range, fragments: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the barriers behind the opening of a round: (block, fragment) for each.
-
-    Without blocks there is one in their place: nobody may open the next round while another still
-    waits for the opening of this one.
-    """
-    steps = [(block, fragment) for block in blocks for fragment in fragments]
-    return steps or [(OPENING_BLOCK + 1, 0)]
 
 
 def plan_id(manifest: Manifest) -> int:

@@ -27,6 +27,9 @@ class InNetworkTally:
         wrong: sums for no vertex of this worker, or with a wrong count; ignored.
         malformed: frames that were no sound packets; ignored.
         foreign: packets of another session; ignored.
+        barriers: barriers at which the worker had nothing to do but to wait.
+        early: exchanges whose features did not wait for the opening of their round.
+        void: rounds that were given up, as features had outgrown the scale of early ones.
         barriers_repeated: `done`s sent again because no answer came.
         heard: answers that were awaited: acknowledgements, and those of the barrier.
         ignored: sound packets that say nothing here.
@@ -52,6 +55,9 @@ class InNetworkTally:
     wrong: int = 0
     malformed: int = 0
     foreign: int = 0
+    barriers: int = 0
+    early: int = 0
+    void: int = 0
     barriers_repeated: int = 0
     heard: int = 0
     ignored: int = 0

@@ -53,6 +53,16 @@ class InNetworkTransport:
         """Do nothing: nothing is sampled."""
 
     @property
+    def barriers(self) -> int:
+        """How often this worker had nothing to do but to wait at a barrier."""
+        return self.exchange.tally.barriers
+
+    @property
+    def void(self) -> int:
+        """Rounds that were given up, as features had outgrown the scale that was foreseen."""
+        return self.exchange.tally.void
+
+    @property
     def traffic(self) -> Traffic:
         """Frames and bytes of the exchange so far."""
         return traffic_since(self._start, self._link.traffic)

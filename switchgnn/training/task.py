@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.host.innetwork.transport import InNetworkTransport
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import transport_kind
-from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.station import Station
 from switchgnn.tasks.task_events import FAILED, EventWriter, Heartbeat
@@ -106,7 +107,8 @@ def _train(task: TrainTask, events: EventWriter) -> None:
     with _together(task, partition.workers), opened as transport:
 
         def tell(report: EpochReport) -> None:
-            events.write("epoch", **asdict(report), traffic=transport.traffic._asdict())
+            traffic = transport.traffic._asdict()
+            events.write("epoch", **asdict(report), traffic=traffic, **_barriers(transport))
 
         ledger = train_as_worker(
             partition, transport, task.training, tell, seen=lambda view: _seen(task, events, view)
@@ -114,6 +116,13 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         traffic = transport.traffic._asdict()
         transport.close()
     events.write("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
+
+
+def _barriers(transport: Transport) -> dict[str, int]:
+    """Return what an epoch's event says of barriers, so far; nothing where there are none."""
+    if not isinstance(transport, InNetworkTransport):
+        return {}
+    return {"barriers": transport.barriers, "void": transport.void}
 
 
 @contextmanager

@@ -159,7 +159,9 @@ class _Run:
         directions = subject.directions
         rounds = tuple(
             (
-                subject.features([scenario.seed, self._session, number], scenario.width),
+                subject.features(
+                    [scenario.seed, self._session, number], scenario.width, scenario.surges
+                ),
                 directions[number % len(directions)],
             )
             for number in range(scenario.rounds)

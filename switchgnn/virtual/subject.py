@@ -30,6 +30,7 @@ from switchgnn.virtual.scenario.scenario import Scenario
 
 # One in each bank.
 _MORE_SLOTS = 8
+_SURGE = np.float32(16.0)
 
 
 @dataclass(frozen=True)
@@ -95,10 +96,22 @@ class Subject:
     desired: DesiredStates
     answers: KnownRows
 
-    def features(self, seed: list[int], width: int) -> NDArray[np.float32]:
-        """Draw float32[V, width]."""
+    def features(self, seed: list[int], width: int, surges: float) -> NDArray[np.float32]:
+        """Draw the features of all vertices, of one vertex larger ones now and then.
+
+        Args:
+            seed: of the draw.
+            width: numbers of a feature.
+            surges: the probability that one vertex has larger ones.
+
+        Returns:
+            float32[V, width].
+        """
         generator = np.random.default_rng(seed)
-        return generator.standard_normal((self.oracle.vertices, width), dtype=np.float32)
+        drawn = generator.standard_normal((self.oracle.vertices, width), dtype=np.float32)
+        if generator.random() < surges:
+            drawn[generator.integers(self.oracle.vertices)] *= _SURGE
+        return drawn
 
 
 class Subjects:

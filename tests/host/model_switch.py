@@ -84,8 +84,9 @@ class ModelSwitch:
         self.barrier_done: set[int] = set()
         self.opened = (0, 0, 0)
         self.turn: tuple[int, int, int] | None = None
+        self.early: tuple[int, int, int] | None = None
         self.any_turn = False
-        self.following: dict[tuple[int, int, int], tuple[tuple[int, int], int]] = {}
+        self.following: dict[tuple[int, int, int], tuple[tuple[bool, int, int], int]] = {}
         self.pulses = 0
         self.accepted: dict[tuple, int] = {}
         self.released: set[tuple] = set()
@@ -124,7 +125,7 @@ class ModelSwitch:
         self.barrier_place, self.barrier_done = (0, 0, 0), set()
         self.opened = (0, 0, 0)
         self.incarnations.clear()
-        self.turn, self.any_turn = None, True
+        self.turn, self.early, self.any_turn = None, None, True
         self.following.clear()
         self.pulses = 0
 
@@ -136,7 +137,7 @@ class ModelSwitch:
         if other and header.kind is not Kind.DONE:
             return
         place = (header.round, header.block_id, header.fragment)
-        if header.kind is not Kind.DONE and not self._has_its_turn(place):
+        if header.kind is not Kind.DONE and not self._has_its_turn(place, self.early):
             self.refused += 1
         elif header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
             if header.resend:
@@ -148,8 +149,8 @@ class ModelSwitch:
         elif header.kind is Kind.DONE and header.src_id == worker:
             self._take_done(worker, header, place, frame)
 
-    def _has_its_turn(self, place) -> bool:
-        return self.any_turn if self.turn is None else place <= self.turn
+    def _has_its_turn(self, place, turn) -> bool:
+        return self.any_turn if turn is None else place <= turn
 
     def _opens(self, place) -> bool:
         """Tell whether somebody may open a round with it, as the first one of a session."""
@@ -236,15 +237,15 @@ class ModelSwitch:
         if body.plan != self.plan or header.session != self.session & SESSION_MASK:
             self._answer([worker], Kind.WAITING, place, set())
             return
-        if place[0] == 0 or not (self._has_its_turn(place) or self._opens(place)):
+        if place[0] == 0 or not (self._has_its_turn(place, self.turn) or self._opens(place)):
             self._refuse_turn(worker, place)
             return
         last, number = self.incarnations.get(worker, (0, header.dst_id))
         if number != header.dst_id and (place[1] != 0 or place[0] <= last):
             self._answer([worker], Kind.WAITING, place, set(), Refusal.INCARNATION)
             return
-        if place[0] > last:
-            self.incarnations[worker] = place[0], header.dst_id
+        if place[0] + header.echo > last:
+            self.incarnations[worker] = place[0] + header.echo, header.dst_id
         full = len(self.barrier_done) == self.workers
         opening = (place[0], 0, 0)
         closed = self.barrier_place > opening or (self.barrier_place == opening and full)
@@ -263,7 +264,7 @@ class ModelSwitch:
         if place < (self.turn or self.barrier_place):
             self._answer([worker], Kind.ADVANCE, place, set(range(self.workers)))
             return
-        next_place = (header.count, header.feature_group)
+        next_place = (header.echo, header.count, header.feature_group)
         first, culprit = self.following.setdefault(place, (next_place, worker))
         if first != next_place:
             self._answer([worker], Kind.WAITING, place, set(), Refusal.NEXT, culprit)
@@ -274,7 +275,9 @@ class ModelSwitch:
         self.barrier_done.add(worker)
         complete = len(self.barrier_done) == self.workers
         if complete:
-            self.turn = (place[0] + (next_place[0] == 0), *next_place)
+            early, block, fragment = next_place
+            self.early = (place[0] + (early or block == 0), block, fragment)
+            self.turn = (self.early[0], 0, 0) if early else self.early
             everyone = range(self.workers) if new else [worker]
             self._answer(everyone, Kind.ADVANCE, place, self.barrier_done)
         elif not new:

@@ -76,7 +76,7 @@ inline done_at_switch() {
 inline advance_at_leaf() {
     tag = id / 2; leaf = id % 2;
     if
-    :: done_tag[leaf] == tag && done_by[leaf] == MEMBERS(leaf) -> turn[leaf] = tag + 1
+    :: done_tag[leaf] == tag && done_by[leaf] == MEMBERS(leaf) -> turn[leaf] = NEXT(tag)
     :: else
     fi;
     flying[ADVANCE] = flying[ADVANCE] | (MEMBERS(id % 2) << (3 * (id / 2)))

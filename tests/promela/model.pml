@@ -18,6 +18,7 @@
 #include "plan.pml"
 #endif
 #include "network.pml"
+#include "early.pml"
 #include "processes.pml"
 #include "worker.pml"
 #include "turn.pml"
@@ -35,6 +36,7 @@
 
 /* Used within a step only, so they are no part of the state. */
 hidden byte tag, block, source, slot, vertex, worker, number, accepted_count, complete, first;
+hidden short before;   /* -1: before the first tag */
 hidden byte foreign;   /* 1: the packet is of another session than who gets it */
 #ifdef LEAF_SPINE
 hidden byte leaf, part, carried;
@@ -90,14 +92,68 @@ end:
     od
 }
 
+inline start_workers() {
+    d_step {
+        flying[DONE] = ALL_BEGUN;
+        for (worker : 0 .. 2) {
+            if
+            :: OPENS_EARLY && HAS_BEGUN(worker) -> send_early_features(0)
+            :: else
+            fi
+        }
+    }
+}
+
 /* Ends when all workers are through the last round: every other end is an error. */
 active proctype Clock() {
-    flying[DONE] = ALL;
+#ifdef EARLY
+    atomic {
+        choose_unfit();
+#ifdef SLOW
+        choose_slow();
+#endif
+        start_workers()
+    }
+#else
+    start_workers();
+#endif
     do
-    :: d_step { QUIET && !FINISHED && !INSTALL_DUE -> timers_fire(); printf("timers fire\n") }
+    :: d_step {
+            QUIET && !FINISHED && !INSTALL_DUE && !BEGIN_DUE ->
+            timers_fire(); printf("timers fire\n")
+        }
     :: QUIET && FINISHED -> break
     od
 }
+
+#ifdef SLOW
+active proctype Slow() {
+end:
+    d_step {
+        slow != NOBODY -> begin(); withdraw_what_is_too_late(); printf("the slow worker begins\n")
+    }
+}
+#endif
+
+#ifdef BROKEN_WORKER
+#define IS_COLLECTING_EARLY (KNOWS(0) && IS_EARLY(turn[0]))
+#define SENT_OUT_OF_TURN(source) \
+    :: d_step { \
+        IS_COLLECTING_EARLY -> \
+        SEND(FEATURE, FEATURE_ID(BLOCK_AT(turn[0] + 1) + 1, source)); \
+        printf("source %d is sent out of turn\n", source) \
+    }
+
+/* Sends a feature of the second next block during an opening. */
+active proctype Broken() {
+end:
+    if
+    SENT_OUT_OF_TURN(0)
+    SENT_OUT_OF_TURN(1)
+    SENT_OUT_OF_TURN(2)
+    fi
+}
+#endif
 
 #ifdef NEW_SESSION
 /* At any moment. */
@@ -126,7 +182,7 @@ end:
 #ifdef SECOND_PROCESS
 #define STARTED_AGAIN(number) \
     :: d_step { \
-        !FINISHED -> \
+        !FINISHED && IS_CHOSEN -> \
         worker = number; start_second_process(); withdraw_what_is_too_late(); \
         printf("worker %d starts again\n", worker) \
     }

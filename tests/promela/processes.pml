@@ -120,8 +120,21 @@ inline start_process() {
 #ifdef SECOND_PROCESS
 /* incarnation.p4, of each worker: 1 + the opening of the latest round that it has been in, and
  * whether its second process was. */
-byte known_tag[WORKERS];
 byte known_second;
+
+/* The `done` behind which early features come tells of their round already. */
+#if defined EARLY && EARLY == 1 && !defined EARLY_UNKNOWN
+byte known_tag[WORKERS] = 1;
+#else
+byte known_tag[WORKERS];
+#endif
+#ifdef EARLY_UNKNOWN
+#define KNOWN_UNTIL(tag) (1 + OPENING_OF(tag))
+#else
+#define KNOWN_UNTIL(tag) (1 + (IS_EARLY((tag) + 1) -> (tag) + 1 : OPENING_OF(tag)))
+#endif
+
+#define ALL_BLOCKS(source) (286331153 << (source))
 
 /* Not in the switch, only for assertions. */
 byte first_done;    /* the first process was done with the tags before this one */
@@ -143,8 +156,8 @@ inline done_of_process(number) {
     if
     :: ONLY_PROCESS(number) ->
         if
-        :: OPENING_OF(tag) >= known_tag[worker] ->
-            known_tag[worker] = 1 + OPENING_OF(tag);
+        :: KNOWN_UNTIL(tag) > known_tag[worker] ->
+            known_tag[worker] = KNOWN_UNTIL(tag);
             known_second = (known_second & ~BIT(worker)) | (number << worker)
         :: else
         fi;
@@ -159,6 +172,16 @@ inline done_of_second() { done_of_process(1) }
 inline start_second_process() {
     second = BIT(worker);
     first_known = known_tag[worker] > 0;
+#ifdef EARLY
+    /* So does one that has let in its early features. */
+    for (source : 0 .. 3) {
+        first_known = first_known || (OWNER(source) == worker && last_tag[source] > 0);
+        if
+        :: OWNER(source) == worker -> WITHDRAW(FEATURE, ALL_BLOCKS(source))
+        :: else
+        fi
+    };
+#endif
     first_done = place[worker] + HAS(closing, worker);
     WITHDRAW(DONE, ALL_TAGS(worker)); WITHDRAW(ADVANCE, ALL_TAGS(worker));
     WITHDRAW(REFUSAL, ALL_TAGS(worker));

@@ -52,6 +52,16 @@
 #error "With leaves and a spine there are several rounds only without blocks and restarts."
 #endif
 
+#if defined EARLY && (EARLY > ROUNDS || defined NO_BLOCKS)
+#error "No opening has early features."
+#endif
+#if defined SLOW && EARLY != 1
+#error "The first round with early features is the first one, or no worker is slow in it."
+#endif
+#if defined EARLY && EARLY == 1 && defined NEW_SESSION
+#error "The first round of a session has no early features."
+#endif
+
 #define SESSION_OF(tag) ((tag) / TAGS_OF_A_SESSION)
 #define FIRST_TAG(session) ((session) * TAGS_OF_A_SESSION)
 #define IN_SESSION(tag) ((tag) % TAGS_OF_A_SESSION)

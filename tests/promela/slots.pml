@@ -29,7 +29,7 @@ bool restarted;
 #ifdef NO_LAST_TAG
 #define FIRST_TIME true
 #else
-#define FIRST_TIME (last_tag[source] < block)
+#define FIRST_TIME (last_tag[source] < TAGGED_AS(block))
 #endif
 #ifdef NO_SLOT_TAG
 #define TAGGED false
@@ -40,11 +40,11 @@ bool restarted;
 #define TAGGED true
 #endif
 #endif
-#define OVERWRITES (TAGGED && slot_tag[slot] < block)
+#define OVERWRITES (TAGGED && slot_tag[slot] < TAGGED_AS(block))
 #ifdef STALE_ADDED
-#define ADDS (!TAGGED || slot_tag[slot] == block || count == 1)
+#define ADDS (!TAGGED || slot_tag[slot] == TAGGED_AS(block) || count == 1)
 #else
-#define ADDS (!TAGGED || slot_tag[slot] == block)
+#define ADDS (!TAGGED || slot_tag[slot] == TAGGED_AS(block))
 #endif
 
 #ifdef NO_RELEASE
@@ -57,12 +57,20 @@ bool restarted;
 #endif
 #endif
 
+/* Invariant 3: nobody needs any more what is in the slot. */
+inline assert_slot_is_free() {
+    before = LAST_BEFORE(TAG(block));
+    assert(IS_DONE_WITH(0, before) && IS_DONE_WITH(1, before) && IS_DONE_WITH(2, before))
+}
+
 /* One visit to a slot: of a contribution, or of a recall or fetch, which bring nothing
  * but a count of 0 or RELEASED. Sets `number`, the contributions in the slot, and
  * `complete`. */
 inline touch(count, payload) {
     if
-    :: OVERWRITES -> slot_tag[slot] = block; slot_count[slot] = 0; slot_value[slot] = 0
+    :: OVERWRITES ->
+        assert_slot_is_free();
+        slot_tag[slot] = TAGGED_AS(block); slot_count[slot] = 0; slot_value[slot] = 0
     :: else
     fi;
     if
@@ -103,20 +111,21 @@ inline contribute() {
 inline feature_at_switch() {
     block = 1 + id / 4; source = id % 4; worker = OWNER(source); slot = FIRST_SLOT(block, source);
     if
-    :: !HAS_ITS_TURN(worker, block)
-    :: HAS_ITS_TURN(worker, block) && last_tag[source] > block && !FIRST_TIME    /* stale */
+    :: !IS_LET_IN(worker, block)
+    :: IS_LET_IN(worker, block) && last_tag[source] > TAGGED_AS(block) && !FIRST_TIME    /* stale */
     :: else ->
         first = FIRST_TIME;
-        last_tag[source] = (last_tag[source] > block -> last_tag[source] : block);
-        accepted_count = (group_tag[worker] == block -> group_count[worker] : 0);
+        last_tag[source] =
+            (last_tag[source] > TAGGED_AS(block) -> last_tag[source] : TAGGED_AS(block));
+        accepted_count = (group_tag[worker] == TAGGED_AS(block) -> group_count[worker] : 0);
 #ifdef ACK_COUNTS_PACKETS
         accepted_count = (accepted_count < 2 -> accepted_count + 1 : 2);
 #else
         accepted_count = (accepted_count + first > 2 -> 2 : accepted_count + first);
 #endif
         if
-        :: group_tag[worker] <= block ->
-            group_tag[worker] = block; group_count[worker] = accepted_count
+        :: group_tag[worker] <= TAGGED_AS(block) ->
+            group_tag[worker] = TAGGED_AS(block); group_count[worker] = accepted_count
         :: else
         fi;
         if
@@ -159,10 +168,17 @@ inline recall_at_switch() {
 }
 
 /* The owner answers wherever it waits, but for its own round only, and before the opening of
- * the round is over it has no fixed-point features. */
+ * the round is over it has no fixed-point features, or with SERVES_EARLY those that it has sent. */
+#ifdef SERVES_EARLY
+#define HAS_FIXED_POINT(worker, opening) \
+    (SENDING_AT(worker) > (opening) && HAS_BEGUN(worker))
+#else
+#define HAS_FIXED_POINT(worker, opening) (place[worker] > (opening))
+#endif
 #define SERVES(worker, tag) \
-    (place[worker] > OPENING_OF(tag) && place[worker] <= OPENING_OF(tag) + TAGS_OF_A_ROUND \
-     && !HAS(stopped, worker))
+    (HAS_FIXED_POINT(worker, OPENING_OF(tag)) \
+     && place[worker] <= OPENING_OF(tag) + TAGS_OF_A_ROUND \
+     && !HAS(stopped, worker) && !DROPS(tag))
 
 inline fetch_at_switch() {
     block = BLOCK(id / 4); slot = SLOT(id / 4); source = id % 4;
@@ -174,7 +190,7 @@ inline fetch_at_switch() {
         fi;
         fetched = fetched | BIT(id / 4);
         if
-        :: SERVES(OWNER(source), TAG(block)) && HAS_ITS_TURN(OWNER(source), block) ->
+        :: SERVES(OWNER(source), TAG(block)) && IS_LET_IN(OWNER(source), block) ->
             SEND(RESENT, id)
         :: else
         fi

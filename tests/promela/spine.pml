@@ -65,15 +65,15 @@ inline done_at_spine() {
 #ifdef SPINE_COUNTS
         done_by[SPINE] = (number + 1 > LEAVES -> LEAVES : number + 1);
         if
-        :: number >= LEAVES -> advance(BIT(leaf)); turn[SPINE] = tag + 1
-        :: number == LEAVES - 1 -> advance(BOTH); turn[SPINE] = tag + 1
+        :: number >= LEAVES -> advance(BIT(leaf)); turn[SPINE] = NEXT(tag)
+        :: number == LEAVES - 1 -> advance(BOTH); turn[SPINE] = NEXT(tag)
         :: else
         fi
 #else
         done_by[SPINE] = number | BIT(leaf);
         if
-        :: done_by[SPINE] == BOTH && number == BOTH -> advance(BIT(leaf)); turn[SPINE] = tag + 1
-        :: done_by[SPINE] == BOTH && number != BOTH -> advance(BOTH); turn[SPINE] = tag + 1
+        :: done_by[SPINE] == BOTH && number == BOTH -> advance(BIT(leaf)); turn[SPINE] = NEXT(tag)
+        :: done_by[SPINE] == BOTH && number != BOTH -> advance(BOTH); turn[SPINE] = NEXT(tag)
         :: else
         fi
 #endif

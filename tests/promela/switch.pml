@@ -15,6 +15,7 @@ inline not_complete() {
 
 /* Nobody is told to leave the next opening: there the model ends. */
 inline advance(workers) {
+    assert_maximum();
     if
     :: !IS_LAST(tag) -> flying[ADVANCE] = flying[ADVANCE] | ((workers) << (3 * tag))
     :: else
@@ -28,20 +29,21 @@ inline done_at_switch() {
     :: IS_PASSED(0, tag, done_tag) && TELLS_NO_MORE(done_tag) -> SEND(REFUSAL, id)
     :: IS_PASSED(0, tag, done_tag) && !TELLS_NO_MORE(done_tag) -> advance(BIT(worker))
     :: else ->
+        hear_magnitude();
         number = (done_tag == tag -> done_by : 0);
         done_tag = tag;
 #ifdef BARRIER_COUNTS
         done_by = number + 1;
         if
-        :: done_by == WORKERS -> advance(ALL); turn[0] = tag + 1
+        :: done_by == WORKERS -> advance(ALL); turn[0] = NEXT(tag)
         :: done_by > WORKERS -> advance(BIT(worker)); done_by = WORKERS
         :: else
         fi
 #else
         done_by = number | BIT(worker);
         if
-        :: done_by == ALL && number == ALL -> advance(BIT(worker)); turn[0] = tag + 1
-        :: done_by == ALL && number != ALL -> advance(ALL); turn[0] = tag + 1
+        :: done_by == ALL && number == ALL -> advance(BIT(worker)); turn[0] = NEXT(tag)
+        :: done_by == ALL && number != ALL -> advance(ALL); turn[0] = NEXT(tag)
         :: else
         fi
 #endif
@@ -57,6 +59,7 @@ inline restart() {
     slot_tag[1] = 0; slot_count[1] = 0; slot_value[1] = 0;
     done_tag = 0; done_by = 0;
     FORGET_TURN(0);
+    FORGET_MAXIMUM;
     flying[LOOPING] = 0; late[LOOPING] = 0;
     fetched = 0; restarted = true
 }

@@ -26,6 +26,10 @@ FALSE_PROMISE = "last_tag[source]>=block"
 REFUSED = "<session)||((second"
 OF_ANOTHER_SESSION = "!(foreign)"
 TAKES_PART_TWICE = "!(first_known)"
+TAKEN_FROM_OTHERS = "place[0]>before"
+VOID_ROUND_USED = "!(((unfit!=3)&&((place[worker]"
+VOID_SUM_LEFT = "assertion violated ((have&"
+ANOTHER_MAXIMUM = "||heard)"
 CIRCLE = "acceptance cycle"
 
 # Only that nothing goes wrong; or also that every run comes to its end.
@@ -106,6 +110,11 @@ def check(folder, switches, mode, *, seconds=110, optimised=False):
         ("ONE_BLOCK ROUNDS=2 LOSS=1", ENDS),
         ("ONE_BLOCK NEW_SESSION", ENDS),
         ("ONE_BLOCK SECOND_PROCESS", ENDS),
+        ("EARLY=1 LOSS=1", ENDS),
+        ("EARLY=1 ONE_BLOCK SLOW=2", ENDS),
+        ("EARLY=1 BROKEN_WORKER", ENDS),
+        ("EARLY=2 ONE_BLOCK ROUNDS=3", ENDS),
+        ("EARLY=1 LEAF_SPINE", ENDS),
     ],
 )
 def test_nothing_goes_wrong(tmp_path, faults, mode):
@@ -147,6 +156,28 @@ def test_nothing_goes_wrong(tmp_path, faults, mode):
         ("NO_BLOCKS ROUNDS=2 SECOND_PROCESS LOSS=1 LATE=1", ENDS),
         ("ONE_BLOCK ROUNDS=2 SECOND_PROCESS LOSS=1", ENDS),
         ("SECOND_PROCESS LOSS=1", ENDS),
+        ("EARLY=1 LOSS=2", ENDS),
+        ("EARLY=1 LATE=1", ENDS),
+        ("EARLY=1 REPEAT=1", ENDS),
+        ("EARLY=1 RESTARTS=1", ENDS),
+        ("EARLY=1 ONE_BLOCK ROUNDS=2 LOSS=1", ENDS),
+        ("EARLY=1 ONE_BLOCK ROUNDS=2 LATE=1", ENDS),
+        ("EARLY=1 ONE_BLOCK ROUNDS=2 RESTARTS=1", ENDS),
+        ("EARLY=1 ONE_BLOCK SLOW=2 LOSS=1", ENDS),
+        ("EARLY=1 ONE_BLOCK SLOW=2 RESTARTS=1", ENDS),
+        ("EARLY=1 ONE_BLOCK SLOW=2 QUESTIONS_EARLY SERVES_EARLY LOSS=1", ENDS),
+        ("EARLY=2 ONE_BLOCK ROUNDS=3 LOSS=1", ENDS),
+        ("EARLY=2 ONE_BLOCK ROUNDS=3 REPEAT=1", ENDS),
+        ("EARLY=2 ONE_BLOCK ROUNDS=2 NEW_SESSION", ENDS),
+        ("EARLY=2 ROUNDS=2 LOSS=1", ENDS),
+        ("EARLY=2 ROUNDS=2 REPEAT=1", ENDS),
+        ("EARLY=1 LEAF_SPINE LOSS=1", ENDS),
+        ("EARLY=1 LEAF_SPINE LATE=1", ENDS),
+        ("EARLY=1 LEAF_SPINE REPEAT=1", ENDS),
+        ("EARLY=1 LEAF_SPINE RESTARTS=1", ENDS),
+        ("EARLY=1 LEAF_SPINE BROKEN_WORKER", ENDS),
+        ("EARLY=1 SECOND_PROCESS", ENDS),
+        ("EARLY=1 ONE_BLOCK SECOND_PROCESS LOSS=1", ENDS),
     ],
 )
 def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
@@ -161,6 +192,7 @@ def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
         ("LEAF_SPINE LOSS=1", 2),
         full("ONE_BLOCK NEW_SESSION LOSS=1", 0),
         full("ONE_BLOCK SECOND_PROCESS LOSS=1", 0),
+        full("EARLY=1 LOSS=2", 1),
     ],
 )
 def test_every_kind_of_packet_arrives(tmp_path, switches, refusals):
@@ -209,6 +241,19 @@ def test_every_kind_of_packet_arrives(tmp_path, switches, refusals):
         full("ONE_BLOCK NEW_SESSION ANY_SESSION=ACK", "", FALSE_PROMISE),
         ("NO_BLOCKS ROUNDS=2 SECOND_PROCESS ANY_PROCESS", "", TAKES_PART_TWICE),
         full("ONE_BLOCK SECOND_PROCESS ANY_PROCESS", "", TAKES_PART_TWICE),
+        ("EARLY=1 REPORTS_EARLY", "", REFUSED),
+        ("EARLY=1 ONE_BLOCK SLOW=1 REPORTS_EARLY", "RESTARTS=1", TOO_EARLY),
+        ("EARLY=1 BROKEN_WORKER LATER_LET_IN", "", TAKEN_FROM_OTHERS),
+        ("EARLY=1 VOID_USED", "", VOID_ROUND_USED),
+        ("EARLY=1 VOID_KEPT", "", VOID_SUM_LEFT),
+        ("EARLY=2 ONE_BLOCK ROUNDS=3 VOID_TAG_AGAIN", "", NOT_EXACT),
+        full("EARLY=2 ONE_BLOCK ROUNDS=3 VOID_TAG_AGAIN", "LOOK_INSIDE", NOT_PURE),
+        full("EARLY=1 OWN_MAGNITUDE", "RESTARTS=1", ANOTHER_MAXIMUM),
+        ("EARLY=1 ONE_BLOCK SECOND_PROCESS EARLY_UNKNOWN", "", TAKES_PART_TWICE),
+        full("EARLY=2 ONE_BLOCK ROUNDS=2 REPORTS_EARLY", "", REFUSED),
+        full("EARLY=1 LEAF_SPINE REPORTS_EARLY", "", REFUSED),
+        full("EARLY=1 LEAF_SPINE BROKEN_WORKER LATER_LET_IN", "", TAKEN_FROM_OTHERS),
+        full("EARLY=1 LEAF_SPINE VOID_KEPT", "", VOID_SUM_LEFT),
     ],
 )
 def test_a_mistake_is_found(tmp_path, mistake, faults, error):
@@ -220,6 +265,21 @@ def test_a_mistake_is_found(tmp_path, mistake, faults, error):
 def test_without_release_the_values_are_still_right(tmp_path):
     """A host that never mixes does not need it; README.md says what it is for."""
     verdict = check(tmp_path, "NO_RELEASE SUM_AFTER_FETCH_ALLOWED LATE=1", ENDS)
+    assert verdict.errors == 0, verdict.output
+
+
+@pytest.mark.parametrize(
+    "switches",
+    [
+        "SLOW=2",
+        full("SLOW=2 QUESTIONS_EARLY"),
+        full("SLOW=2 QUESTIONS_EARLY SERVES_EARLY LOSS=1"),
+        full("QUESTIONS_EARLY SERVES_EARLY LOSS=2"),
+    ],
+)
+def test_to_fetch_before_the_opening_is_over_is_useless(tmp_path, switches):
+    """It is no error: the switch drops the fetch, or the owners answer later."""
+    verdict = check(tmp_path, f"EARLY=1 ONE_BLOCK FETCHES_EARLY {switches}", ENDS, optimised=True)
     assert verdict.errors == 0, verdict.output
 
 

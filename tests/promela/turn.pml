@@ -17,9 +17,18 @@
 byte turn[SWITCHES];
 byte any_turn;   /* switches that were restarted */
 
-#define KNOWS(number) (turn[number] > FIRST_TAG(session))
+#define KNOWS(number) \
+    (turn[number] > FIRST_TAG(session) || (OPENS_EARLY && !HAS(any_turn, number)))
 #define HAS_TURN(number, tag) (KNOWS(number) -> (tag) <= turn[number] : HAS(any_turn, number))
+/* Of a feature, and of a recall or fetch. */
+#define LETS_IN(number, tag) \
+    (KNOWS(number) -> (tag) <= LAST_LET_IN(turn[number]) : HAS(any_turn, number))
+#define IS_LET_IN(worker, block) LETS_IN(SWITCH_OF(worker), TAG(block))
+#ifdef QUESTIONS_EARLY
+#define HAS_ITS_TURN(worker, block) IS_LET_IN(worker, block)
+#else
 #define HAS_ITS_TURN(worker, block) HAS_TURN(SWITCH_OF(worker), TAG(block))
+#endif
 
 /* Of a `done`: an opening may be the first one. `held` is the tag that is being collected. */
 #define IS_PASSED(number, tag, held) (tag < (KNOWS(number) -> turn[number] : held))

@@ -26,8 +26,15 @@ inline close_if_done() {
     if
     :: HAS(accepted, worker) && !HAS(closing, worker) &&
             (AWAITS(worker, BLOCK_AT(place[worker])) & ~have) == 0 ->
+        assert(!IS_VOID(place[worker]));    /* nothing of a void round is used */
         closing = closing | BIT(worker);
         send_done(place[worker])
+#ifdef REPORTS_EARLY
+    :: HAS(accepted, worker) && SENT_EARLY(worker, place[worker]) &&
+            (AWAITS(worker, BLOCK_AT(place[worker] + 1)) & ~have) == 0 ->
+        place[worker]++;
+        send_done(place[worker])
+#endif
     :: else
     fi
 }
@@ -50,13 +57,17 @@ inline use_sum() {
     close_if_done()
 }
 
+/* After its block, and of a void round from when that is known. */
+#define TOO_LATE_FOR(vertex) \
+    (HAS(have, vertex) || place[HOME(vertex)] + DROPS(TAG(BLOCK(vertex))) > TAG(BLOCK(vertex)))
+
 /* A sum of the next block that overtakes the ADVANCE is kept for it. One of a vertex
  * that is being fetched is as good as the fetched features, and takes their place: what
  * is here of them is forgotten. A worker with ONE_TOTAL for both adds it to them. */
 inline sum_at_worker() {
     vertex = id; worker = HOME(vertex);
     if
-    :: place[worker] <= TAG(BLOCK(vertex)) && !HAS(have, vertex) ->
+    :: !TOO_LATE_FOR(vertex) ->
         assert(!foreign);    /* of the worker's own session */
 #ifdef ONE_TOTAL
         assert(raw[vertex] == 0);    /* invariant 2: not a mixture */
@@ -71,14 +82,14 @@ inline sum_at_worker() {
 inline ack_at_worker() {
     block = 1 + id / 6; worker = (id % 6) / 2; number = 1 + id % 2;
     if
-    :: place[worker] == TAG(block) && !HAS(accepted, worker) ->
+    :: SENDING_AT(worker) == TAG(block) && !HAS(accepted, worker) ->
         if
         :: number < GROUP_SIZE(block) ->
             flying[FEATURE] = flying[FEATURE] | (SENDS(worker, block) << (4 * (block - 1)))
         :: else ->
             for (source : 0 .. 3) {
                 assert(!HAS(SENDS(worker, block), source) ||
-                       last_tag[source] >= block || restarted)
+                       last_tag[source] >= TAGGED_AS(block) || restarted)
             };
             accepted = accepted | BIT(worker);
             close_if_done()
@@ -106,10 +117,16 @@ inline missing_at_worker() {
     fi
 }
 
+#ifdef FETCHES_EARLY
+#define IS_FETCHED_AT(tag) (SENDING_AT(worker) == (tag))
+#else
+#define IS_FETCHED_AT(tag) (place[worker] == (tag))
+#endif
+
 inline resent_at_worker() {
     vertex = id / 4; worker = HOME(vertex);
     if
-    :: place[worker] == TAG(BLOCK(vertex)) && HAS(fetching, vertex) ->
+    :: IS_FETCHED_AT(TAG(BLOCK(vertex))) && HAS(fetching, vertex) ->
         assert(!foreign);
         raw[vertex] = raw[vertex] | BIT(id % 4);
         if
@@ -127,14 +144,23 @@ inline advance_at_worker() {
     :: place[worker] == tag && HAS(closing, worker) ->
         assert(IS_DONE_WITH(0, tag) && IS_DONE_WITH(1, tag) && IS_DONE_WITH(2, tag));
         assert_only_process();
-        tag++; block = BLOCK_AT(tag);
+        if
+        :: DROPS(tag) ->    /* nothing of a void round is used later */
+            assert((have & AWAITS(worker, BLOCK_AT(tag))) == 0)
+        :: else
+        fi;
+        number = SENT_EARLY(worker, tag);
+        tag = NEXT(tag); block = BLOCK_AT(tag);
         place[worker] = tag;
         if
-        :: block == 0 -> send_done(tag)
+        :: block == 0 -> send_done(tag); send_early_features(tag)
+        :: block != 0 && DROPS(tag) -> drop_all(); send_done(tag)
         :: else ->
             closing = closing & ~BIT(worker);
-            flying[FEATURE] = flying[FEATURE] | (SENDS(worker, block) << (4 * (block - 1)));
-            accepted = (SENDS(worker, block) -> accepted & ~BIT(worker) : accepted | BIT(worker));
+            if
+            :: number
+            :: else -> send_features(block)
+            fi;
             close_if_done()
         fi
     :: else
@@ -142,7 +168,7 @@ inline advance_at_worker() {
 }
 
 /* The tag of the worker's last `done`: of the barrier that it waits at, or has passed. */
-#define ANSWERED(worker) (place[worker] - !HAS(closing, worker))
+#define ANSWERED(worker) (place[worker] - (HAS_BEGUN(worker) && !HAS(closing, worker)))
 
 /* Nobody is refused but a worker of an earlier session and a second process. */
 inline refusal_at_worker() {
@@ -159,7 +185,6 @@ inline refusal_at_worker() {
  * that is behind its worker, the sum of a vertex that has one, and so on. That changes
  * nothing but the number of states. */
 #define ALL_OF(vertex) (15 << (4 * (vertex)))
-#define TOO_LATE_FOR(vertex) (HAS(have, vertex) || place[HOME(vertex)] > TAG(BLOCK(vertex)))
 #define ALL_REPORTS(leaf) (349525 << (leaf))
 
 inline withdraw_what_is_too_late() {
@@ -179,7 +204,7 @@ inline withdraw_what_is_too_late() {
         WITHDRAW(REFUSAL, ALL_TAGS(worker) & (BIT(3 * ANSWERED(worker)) - 1));
         for (block : 1 .. VERTICES / 2) {
             if
-            :: place[worker] > TAG(block) - HAS(accepted, worker) ->
+            :: SENDING_AT(worker) > TAG(block) - HAS(accepted, worker) ->
                 WITHDRAW(ACK, 3 << (2 * worker + 6 * (block - 1)))
             :: else
             fi
@@ -207,14 +232,36 @@ inline withdraw_what_is_too_late() {
 #endif
 }
 
+/* In an opening, of the features that were sent early. It asks for no sum. */
+inline early_timers_fire() {
+    if
+    :: SENT_EARLY(worker, tag) && !HAS(accepted, worker) ->
+        SEND(FEATURE, FEATURE_ID(BLOCK_AT(tag + 1), LAST_OF_GROUP(worker, BLOCK_AT(tag + 1))))
+#ifdef FETCHES_EARLY
+    :: SENT_EARLY(worker, tag) && HAS(accepted, worker) ->
+        for (vertex : 0 .. VERTICES - 1) {
+            if
+            :: HAS(AWAITS(worker, BLOCK_AT(tag + 1)) & ~have, vertex) ->
+                fetching = fetching | BIT(vertex);
+                fetch_what_is_missing()
+            :: else
+            fi
+        }
+#endif
+    :: else
+    fi
+}
+
 /* What each worker does when nothing comes any more. */
 inline timers_fire() {
     for (worker : 0 .. 2) {
         tag = place[worker]; block = BLOCK_AT(tag);
         if
-        :: TO_BE_STARTED(worker) -> start_process()
-        :: !TO_BE_STARTED(worker) && HAS(closing, worker) -> send_done(tag)
-        :: !TO_BE_STARTED(worker) && !HAS(closing, worker) && !HAS(accepted, worker) ->
+        :: !HAS_BEGUN(worker)
+        :: HAS_BEGUN(worker) && TO_BE_STARTED(worker) -> start_process()
+        :: !TO_BE_STARTED(worker) && HAS(closing, worker) -> send_done(tag); early_timers_fire()
+        :: HAS_BEGUN(worker) && !TO_BE_STARTED(worker) && !HAS(closing, worker) &&
+                !HAS(accepted, worker) ->
             SEND(FEATURE, FEATURE_ID(block, LAST_OF_GROUP(worker, block)))
         :: else ->
             for (vertex : 0 .. VERTICES - 1) {
@@ -229,5 +276,6 @@ inline timers_fire() {
             send_done(tag - 1)
 #endif
         fi
-    }
+    };
+    count_firing()
 }

@@ -34,6 +34,13 @@ NOTICED_BY = {
     "agree_with_all": "turn.WorkersMustAgreeOnWhatIsNext",
     "take_every_pulse": "pulse.OnlyItsOwn",
     "forget_the_width": "width.SeveralHopsOfAWideFrame",
+    "let_nothing_in_early": "turn.FeaturesComeWhileTheirRoundIsOpened",
+    "let_the_round_in_early": "turn.EarlyFeaturesAreOfTheBlockThatIsNamed",
+    "begin_without_the_opening": "turn.TheOpeningComesBeforeTheBlock",
+    "announce_in_answers": "turn.AnswersAnnounceNothing",
+    "agree_on_blocks_alone": "turn.WorkersMustAgreeOnWhatIsEarly",
+    "let_a_leaf_wait": "turn.ALeafLetsInEarlyWhatTheSpineConfirms",
+    "restart_with_old_features": "turn.ARestartForgetsWhatWasEarly",
 }
 
 

@@ -36,11 +36,16 @@ def test_a_second_run_on_one_install_is_refused(shared_bed):
 
 
 def test_a_second_run_may_go_on_in_later_rounds(shared_bed):
+    """But not where the first run has announced features, which it may have sent already."""
     shared_bed.install()
     with team_on(shared_bed) as team:
-        assert team.run(2) == 0
-    with team_on(shared_bed, first_round=3) as team:
+        assert team.run(1) == 0
+    with team_on(shared_bed, first_round=2) as team:
         assert team.run(2, seed=1) == 0
+    for later in (4, 5):
+        with team_on(shared_bed, pace=BRIEF, first_round=later) as team:
+            assert team.run(1, seed=2) is None
+            assert {type(error) for error in team.errors.values()} == {RoundMismatchError}
 
 
 def test_a_run_ends_when_its_switch_is_installed_anew(shared_bed):

@@ -119,6 +119,10 @@ class SumReceiver:
         self._began = began
         self._grew_at = began
 
+    def begin_again(self, now: float) -> None:
+        """Count all times from now on: before, nothing could be late."""
+        self._began = self._grew_at = self._quiet_since = now
+
     @property
     def done(self) -> bool:
         """Whether all sums are here."""

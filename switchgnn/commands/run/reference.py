@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the sums that the workers received with those over the whole graph, by SciPy."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,11 +130,17 @@ class Comparison:
                     f"Round {first + place + 1}: the workers used different scales: {scales}."
                 )
             whole = RoundResult(fixed, sums, scales.pop())
-            verdict = judge(self._graph, self._assignment, features, whole)
+            before = self._magnitudes_before(first + place)
+            verdict = judge(self._graph, self._assignment, features, whole, before)
             self._verdict = _both(self._verdict, verdict)
         for path in paths:
             path.unlink()
         self._compared += 1
+
+    def _magnitudes_before(self, index: int) -> list[float]:
+        """Return the largest magnitudes of the two rounds before one, if there are two."""
+        earlier = range(index - 2, index) if index > 1 else range(0)
+        return [_magnitude(features_of_round(self._features, each)) for each in earlier]
 
     @property
     def _workers(self) -> range:
@@ -148,10 +155,28 @@ def _both(one: Verdict, other: Verdict) -> Verdict:
     )
 
 
-def expected_scale(max_fan_in: int, features: NDArray[np.float32]) -> float:
-    """Return the scale that a round must use (design notes, section 5)."""
-    magnitude = float(np.abs(features).max(initial=0.0))
-    return (2.0**31 - max_fan_in) / (max_fan_in * magnitude) if magnitude else 1.0
+def expected_scales(
+    max_fan_in: int, magnitude: float, before: Sequence[float] = ()
+) -> tuple[float, ...]:
+    """Return the scales that a round may use (docs/protocol.md, "Early features").
+
+    Args:
+        max_fan_in: the largest number of contributions to a sum.
+        magnitude: the largest of the round's features.
+        before: those of the two rounds before; four times the larger one may be foreseen.
+
+    Returns:
+        Steps per unit: of the round's own magnitude, and of the foreseen one where it fits.
+    """
+    capacity = 4 * max(before, default=0.0)
+    capacities = [magnitude, *([capacity] if capacity >= magnitude and capacity else [])]
+    return tuple(
+        (2.0**31 - max_fan_in) / (max_fan_in * each) if each else 1.0 for each in capacities
+    )
+
+
+def _magnitude(features: NDArray[np.float32]) -> float:
+    return float(np.abs(features).max(initial=0.0))
 
 
 def largest_fan_in(graph: Graph, assignment: NDArray[np.int32]) -> int:
@@ -167,6 +192,7 @@ def judge(
     assignment: NDArray[np.int32],
     features: NDArray[np.float32],
     result: RoundResult,
+    before: Sequence[float] = (),
 ) -> Verdict:
     """Compare one round with the sums over the whole graph.
 
@@ -175,16 +201,17 @@ def judge(
         assignment: int32[V], the worker of each vertex.
         features: float32[V, F], the features that the workers sent.
         result: the sums that they received.
+        before: the largest magnitudes of the two rounds before, from which a scale is foreseen.
 
     Returns:
         The verdict.
     """
-    fan_in = largest_fan_in(graph, assignment)
-    scale = expected_scale(fan_in, features)
+    fan_in, magnitude = largest_fan_in(graph, assignment), _magnitude(features)
+    scales = expected_scales(fan_in, magnitude, before)
+    scale = min(scales, key=lambda each: abs(each - result.scale))
     exact = features.astype(np.float64)
     fixed = reference_sums(graph, assignment, np.rint(exact * scale).astype(np.int64))
     error = np.abs(result.sums - reference_sums(graph, assignment, exact))
-    magnitude = float(np.abs(features).max(initial=0.0))
     wrong = int((fixed != result.fixed).sum())
     if not np.isclose(scale, result.scale, rtol=1e-12):
         wrong = fixed.size

@@ -58,6 +58,10 @@ class TrainReport:
         bandwidth: Mbit/s of each link; None without a limit, and without a network.
         epoch_traffic: frames and bytes of each worker's exchanges in an epoch: the mean without the
             first epoch, in which all transports exchange more.
+        barriers_per_epoch: how often worker 0 had nothing to do but to wait at a barrier, the mean
+            as before; None for transports without.
+        void_rounds: rounds that were given up and exchanged again, as features had outgrown the
+            scale that was foreseen; None as before.
     """
 
     transport: str
@@ -96,6 +100,8 @@ class TrainReport:
     lanes: int | None = None
     bandwidth: float | None = None
     epoch_traffic: list[dict[str, float]] = field(default_factory=list)
+    barriers_per_epoch: float | None = None
+    void_rounds: int | None = None
 
     @property
     def epoch_bytes(self) -> float:
@@ -178,6 +184,8 @@ class Recorder:
             traffic=[end["traffic"] for end in finished],
             kept=finished[0]["kept"],
             epoch_traffic=[_of_an_epoch(events) for events in self._epochs],
+            barriers_per_epoch=_barriers_of_an_epoch(first),
+            void_rounds=first[-1].get("void") if first else None,
         )
 
     def _split(self) -> dict[str, float]:
@@ -201,10 +209,22 @@ def _of_an_epoch(events: list[dict[str, Any]]) -> dict[str, float]:
     """Return the mean traffic of a worker's epochs without the first, where there are others."""
     if not events:
         return dict.fromkeys(Traffic._fields, 0.0)
-    first, last = events[0]["traffic"], events[-1]["traffic"]
-    if len(events) == 1:
-        return {name: float(last[name]) for name in last}
-    return {name: (last[name] - first[name]) / (len(events) - 1) for name in last}
+    counts = [event["traffic"] for event in events]
+    return {name: _mean_growth([count[name] for count in counts]) for name in counts[0]}
+
+
+def _barriers_of_an_epoch(events: list[dict[str, Any]]) -> float | None:
+    """Return the mean barriers of an epoch as ``_of_an_epoch`` does, where there are any."""
+    if not events or "barriers" not in events[0]:
+        return None
+    return _mean_growth([event["barriers"] for event in events])
+
+
+def _mean_growth(counts: list[int]) -> float:
+    """Return by how much a count grows in an epoch, without the first where there are others."""
+    if len(counts) == 1:
+        return float(counts[0])
+    return (counts[-1] - counts[0]) / (len(counts) - 1)
 
 
 def _typical(values: NDArray[np.float64]) -> float:

@@ -7,6 +7,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 from greenlet import greenlet
 
+from switchgnn.host.innetwork.foresight import Foresight
 from switchgnn.virtual.checks.check import Check
 from switchgnn.virtual.network.link import VirtualLink
 from switchgnn.virtual.parts.worker import Done
@@ -18,6 +19,7 @@ _FIRST, _LAST = 2, 8
 _ROUNDS = 4
 # What is under way differs from round to round by about ten objects: timers, questions.
 _ALLOWED = 40
+# What a worker foresees follows from up to 256 rounds, more than are looked at here.
 _SHARED = (
     type,
     ModuleType,
@@ -28,6 +30,7 @@ _SHARED = (
     Scheduler,
     Task,
     VirtualLink,
+    Foresight,
 )
 
 

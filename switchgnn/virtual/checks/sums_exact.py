@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.virtual.checks.check import Check
+from switchgnn.virtual.checks.packets.scales import Scales
 from switchgnn.virtual.parts.worker import Done
 
 
@@ -16,9 +17,13 @@ class SumsExact(Check):
         """Compute the right sums of the session's rounds."""
         job, oracle = self.scene.job, self.scene.subject.oracle
         self._rounds = job.rounds if job else ()
-        self._right = [
-            oracle.sums(oracle.fixed(features), direction) for features, direction in self._rounds
-        ]
+        self._right = []
+        if job is None:
+            return
+        scales = Scales(self.scene, job)
+        for exchange, (features, direction) in enumerate(self._rounds):
+            fixed = oracle.fixed(features, scales.of_exchange(exchange).magnitude)
+            self._right.append(oracle.sums(fixed, direction))
 
     def done(self, done: Done) -> None:
         """Compare the sums of one exchange of one worker."""

@@ -9,7 +9,10 @@ from switchgnn.virtual.checks.check import SwitchCheck
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
-_REGISTERS = (".turn_tag", ".opened", ".collected_tag")
+_TURN, _EARLY = ".turn_tag", ".early_tag"
+_REGISTERS = (_TURN, _EARLY, ".opened", ".collected_tag")
+# Block and fragment.
+_PLACE_BITS = 32
 
 
 class TurnsGrow(SwitchCheck):
@@ -18,8 +21,8 @@ class TurnsGrow(SwitchCheck):
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
         super().begin(scene)
-        self._before: dict[int, list[int]] = {}
-        self._registers: dict[int, list[RegisterCells]] = {}
+        self._before: dict[int, dict[str, int]] = {}
+        self._registers: dict[int, dict[str, RegisterCells]] = {}
         self._images: dict[int, list[Sequence[int]]] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
@@ -39,17 +42,37 @@ class TurnsGrow(SwitchCheck):
             if switch.engine is None:
                 return
             named = switch.engine.state.registers.items()
-            registers = [register for name, register in named if name.endswith(_REGISTERS)]
+            registers = {
+                known: register
+                for name, register in named
+                for known in _REGISTERS
+                if name.endswith(known)
+            }
             self._registers[switch.number] = registers
             self._images[switch.number] = []
-            self._before[switch.number] = [register.cells[0] for register in registers]
-        images = [register.image(1) for register in registers]
+            self._before[switch.number] = _contents(registers)
+        images = [register.image(1) for register in registers.values()]
         if images == self._images[switch.number]:
             return
         self._images[switch.number] = images
         before = self._before[switch.number]
-        now = self._before[switch.number] = [register.cells[0] for register in registers]
-        if any(new < old for new, old in zip(now, before, strict=True)):
+        now = self._before[switch.number] = _contents(registers)
+        back = [name for name in now if now[name] < before[name]]
+        if back and not (back == [_EARLY] and _corrects(before, now)):
             self.scene.violated(
                 "turns grow", f"{switch.name} goes back: its barrier had {before}, and has {now}"
             )
+        if now[_EARLY] < now[_TURN]:
+            self.scene.violated(
+                "turns grow", f"{switch.name} refuses features of the block whose turn it is: {now}"
+            )
+
+
+def _contents(registers: dict[str, RegisterCells]) -> dict[str, int]:
+    return {name: register.cells[0] for name, register in registers.items()}
+
+
+def _corrects(before: dict[str, int], now: dict[str, int]) -> bool:
+    """Tell whether a round was opened that begins with an earlier block than was foreseen."""
+    same_round = before[_EARLY] >> _PLACE_BITS == now[_EARLY] >> _PLACE_BITS
+    return same_round and before[_TURN] < now[_TURN] == now[_EARLY]

@@ -38,9 +38,10 @@ class Done:
     """One exchange of one worker.
 
     Attributes:
-        worker, session, round: whose, and which; rounds from 1.
+        worker, session, round: whose, and which; exchanges are counted from 1.
+        opened: the round of the protocol, which is a later one if rounds before were void.
         values: int32[n, F], the sums as integers.
-        magnitude: the largest one of the round, of which their scale is made.
+        magnitude: of which their scale is made: the largest one of the round, or a foreseen one.
     """
 
     worker: int
@@ -48,6 +49,7 @@ class Done:
     round: int
     values: NDArray[np.int32]
     magnitude: float
+    opened: int
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ class VirtualWorker:
         for number, (features, direction) in enumerate(job.rounds, 1):
             result = exchange.aggregate_fixed(features[part.vertices], direction)
             self._trace.note(self.name, f"has round {number}")
-            magnitude = result.fixed_point.magnitude
-            done(Done(self.number, job.session, number, result.values, magnitude))
+            magnitude, opened = result.fixed_point.magnitude, number + exchange.tally.void
+            done(Done(self.number, job.session, number, result.values, magnitude, opened))
             task.sleep(int(_COMPUTES * self._random.random()))
         link.close()

@@ -17,7 +17,7 @@ _TOGETHER = (
     ("send",),
     ("directions",),
     ("lanes", "slots", "width"),
-    ("rounds",),
+    ("rounds", "surges"),
     ("sessions",),
     ("window",),
     ("queue_depth", "queue_rate"),

@@ -16,6 +16,7 @@ _WIDTHS = (1, 32, 33, 64, 80)
 # The default most often; wide ones only with enough slots, as few slots make many blocks.
 _LANES = (32, 32, 32, 32, 8, 64, 256)
 _BANK_LANES, _LEAST_ROOM = 32, 8
+_SURGES = (0.0, 0.0, 0.0, 0.3)
 _WINDOWS = (1, 2, 4, 8, 16, 16, 64)
 # How bad a direction may be, and how often it is so.
 _RATES = {"loss": 0.1, "duplicate": 0.1, "late": 0.05, "reorder": 0.05, "corrupt": 0.03}
@@ -82,7 +83,7 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
         cables=Rates() if calm or not wish.leaves else _rates(source, share),
         incidents=_incidents(source, workers, wish, patience, rounds * sessions),
     )
-    scenario = with_many_groups(_with_other_lanes(scenario))
+    scenario = with_many_groups(_with_surges(_with_other_lanes(scenario)))
     return with_other_restarts(with_misfits(scenario, always=wish.misfits))
 
 
@@ -94,6 +95,12 @@ def _with_other_lanes(scenario: Scenario) -> Scenario:
         return scenario
     width = source.choice((scenario.width, lanes, lanes + 1, 2 * lanes + 16))
     return replace(scenario, lanes=lanes, width=width)
+
+
+def _with_surges(scenario: Scenario) -> Scenario:
+    """Return a scenario, now and then with features that outgrow earlier ones, as its seed says."""
+    source = Random(f"surges/{scenario.seed}")  # noqa: S311
+    return replace(scenario, surges=source.choice(_SURGES))
 
 
 def _rates(source: Random, share: float) -> Rates:

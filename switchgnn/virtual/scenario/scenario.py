@@ -157,6 +157,7 @@ class Scenario:
         lanes: numbers of the widest frame, as a plan has them.
         width: columns of the features.
         rounds: exchanges of each session; if the plan has both directions, they take turns.
+        surges: the share of exchanges in which one vertex has much larger features than usual.
         sessions: how often the plan is installed anew, with new workers.
         window, patience: of the workers.
         backend: `native`, `python`, or `auto`: native code where a compiler is there.
@@ -183,6 +184,7 @@ class Scenario:
     lanes: int = 32
     width: int = 32
     rounds: int = 2
+    surges: float = 0.0
     sessions: int = 1
     window: int = 16
     patience: float = 20.0

@@ -27,9 +27,14 @@ def comparison(tmp_path, monkeypatch):
     return Comparison(graph, ASSIGNMENT, FEATURES, rounds=5, folder=tmp_path)
 
 
-def write(comparison, number, *, add=0, stretch=1.0):
+def largest(index):
+    return float(np.abs(features_of_round(FEATURES, index)).max())
+
+
+def write(comparison, number, *, add=0, stretch=1.0, headroom=None):
     """Write the file of this number of both workers.
 
+    With headroom the scale of rounds is so many times that of the two before, where there are two.
     One sum of each round of worker 1 is off: in fixed point by `add`, as a float by a quarter.
     """
     rounds = range(2 * number, min(2 * number + 2, 5))
@@ -37,7 +42,10 @@ def write(comparison, number, *, add=0, stretch=1.0):
         fixed, sums, scales = [], [], []
         for index in rounds:
             features = features_of_round(FEATURES, index)
-            scale = (2**31 - 1) / float(np.abs(features).max())
+            capacity = largest(index)
+            if headroom is not None and index > 1:
+                capacity = headroom * max(largest(index - 1), largest(index - 2))
+            scale = (2**31 - 1) / capacity
             received = np.zeros_like(features, dtype=np.int64)
             for source, destination in EDGES:
                 received[destination] = np.rint(features[source].astype(np.float64) * scale)
@@ -94,3 +102,13 @@ def test_other_scales_name_the_round(comparison):
     write(comparison, 1, stretch=1.5)
     with pytest.raises(SwitchGNNError, match="Round 3: the workers used different scales"):
         comparison.finish()
+
+
+@pytest.mark.parametrize(("headroom", "right"), [(4, True), (2, False), (8, False)])
+def test_a_scale_that_was_foreseen_is_right(comparison, headroom, right):
+    """It is for four times the larger one of the two rounds before, and no other."""
+    for number in range(3):
+        write(comparison, number, headroom=headroom)
+    verdict = comparison.finish()
+    # Three of five rounds have two before them.
+    assert verdict.wrong_sums == (0 if right else 3 * FEATURES.size)

@@ -29,7 +29,7 @@ WHAT = {
 }
 
 
-def event(worker, epoch, *, loss=1.0, accuracy=None):
+def event(worker, epoch, *, loss=1.0, accuracy=None, barriers=True):
     """Worker w takes (w + 1) · epoch seconds: half waiting, a quarter all-reduce."""
     seconds = (worker + 1) * epoch
     return {
@@ -45,16 +45,19 @@ def event(worker, epoch, *, loss=1.0, accuracy=None):
             **{"frames_up": 100 + epoch, "bytes_up": 10 * epoch},
             **{"frames_down": 2 * epoch, "bytes_down": 20 * epoch},
         },
+        # The first epoch has four more, and the second one round that is void.
+        **({"barriers": 4 + 6 * epoch, "void": int(epoch > 1)} if barriers else {}),
     }
 
 
-def report(transport="switch", *, loss=1.0, traffic=True, kept=0):
+def report(transport="switch", *, loss=1.0, traffic=True, kept=0, barriers=True):
     heard = []
     recorder = Recorder(WORKERS, heard.append)
     for epoch in range(1, EPOCHS + 1):
         accuracy = {"train": 0.5, "validation": None, "test": epoch / 10} if epoch == 3 else None
         for worker in reversed(range(WORKERS)):
-            recorder(worker, event(worker, epoch, loss=loss, accuracy=accuracy))
+            made = event(worker, epoch, loss=loss, accuracy=accuracy, barriers=barriers)
+            recorder(worker, made)
     recorder(0, {"event": "ready"})
     assert [each["epoch"] for each in heard] == list(range(1, EPOCHS + 1))
     size = 1000 if traffic else 0
@@ -98,6 +101,13 @@ def test_the_traffic_of_an_epoch_is_the_mean_without_the_first():
     one = {"frames_up": 1, "bytes_up": 10, "frames_down": 2, "bytes_down": 20}
     assert made.epoch_traffic == [one] * WORKERS
     assert (made.epoch_bytes, made.epoch_frames) == (30 * WORKERS, 3 * WORKERS)
+
+
+def test_the_barriers_of_an_epoch_are_the_mean_without_the_first():
+    made = report()
+    assert (made.barriers_per_epoch, made.void_rounds) == (6, 1)
+    made = report("host", barriers=False)
+    assert (made.barriers_per_epoch, made.void_rounds) == (None, None)
 
 
 def test_differences_are_those_from_local():

@@ -12,7 +12,7 @@ from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.inbox import Inbox
-from switchgnn.host.innetwork.signs import Pulse, SignsOfLife
+from switchgnn.host.innetwork.meetings.signs import Pulse, SignsOfLife
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BarrierBody, Header, Kind
 from switchgnn.planner.graphs.load import load_graph

@@ -11,6 +11,7 @@ import switchgnn.host.innetwork.strawman as strawman
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
+from switchgnn.host.innetwork.meetings.meeting import Meeting
 from switchgnn.host.innetwork.strawman import PartReceiver, StrawmanExchange
 from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header
@@ -168,13 +169,11 @@ class EarlyInbox:
 def test_what_overtakes_the_advance_is_kept(kind, fragment):
     """The others have gone on; what comes for the next fragment comes only once."""
     inbox = EarlyInbox(Header(kind=kind, round=1, block_id=1, fragment=fragment))
-    barrier = Barrier(
-        new_endpoint(0, SESSION, Wire(), ADDRESSES, pace_here(STEADY)),
-        inbox,
-        workers=2,
-        plan_id=1,
-    )
-    assert barrier._answer(0.0, (1, 1, 0)) is None
+    endpoint = new_endpoint(0, SESSION, Wire(), ADDRESSES, pace_here(STEADY))
+    barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
+    meeting = Meeting(endpoint, 2, (1, 1, 0))
+    barrier._take(meeting, inbox.receive(0.0))
+    assert meeting.answer is None
     assert bool(inbox.kept) == (fragment == 1 and kind is not Kind.ACK)
 
 

@@ -34,3 +34,20 @@ class AnotherProcessIsRefused(BarrierTest):
         # A new session knows nobody.
         self.serve(session=self.session + 1)
         self.collect(1, block=0, incarnation=5)
+
+
+class WhoMaySendEarlyHasBeenInTheRound(BarrierTest):
+    """When a second process opens the round the switch may have features of the first one."""
+
+    def runTest(self) -> None:
+        for worker in WORKERS:
+            self.report(worker, block=0, incarnation=5)
+        for to in map(port_of, WORKERS):
+            self.receive(to)
+        last = {"block": 1, "incarnation": 5, "following": (1, 0), "early": True}
+        self.collect(1, 0, **last)
+        self.complete(2, **last)
+        with self.counted(Outcome.WRONG_INCARNATION):
+            packet = self.report(1, block=0, round_=2, incarnation=6)
+            self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        self.collect(1, block=0, round_=2, incarnation=5)

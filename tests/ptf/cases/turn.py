@@ -3,6 +3,7 @@
 """turn.p4: what is for a later tag than the next one is refused, whatever it is."""
 
 import itertools
+from typing import Any
 
 from scapy.packet import Packet
 
@@ -19,11 +20,15 @@ from tests.ptf.switchgnn_ptf.packets import (
     port_of,
     random_lanes,
     recall,
+    relayed,
 )
 from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 LATER = ({"fragment": 1}, {"block": 2}, {"round_": 2})
+# The first block of round 2, and what is neither that nor earlier.
+EARLY = {"round_": 2, "block": 1}
+TOO_EARLY = ({**EARLY, "fragment": 1}, {"round_": 2, "block": 2}, {"round_": 3})
 
 
 def packets_of(tag: dict[str, int]) -> list[tuple[int, Packet]]:
@@ -142,6 +147,194 @@ class WorkersMustAgreeOnWhatIsNext(BarrierTest):
         self.complete(0, block=1, following=(1, 1))
 
 
+class EarlyTest(BarrierTest):
+    """Cases in which the first block of round 2 comes early."""
+
+    def end_the_round(self, *, block: int = 1, **early: Any) -> None:
+        """Open round 1 and close its only block."""
+        self.open(following=(block, 0))
+        self.collect(0, 2, block=block, **early)
+        self.complete(1, block=block, **early)
+
+    def check_too_early(self, *tags: dict[str, int]) -> None:
+        """Send what must not come yet."""
+        for tag in tags:
+            for port, packet in packets_of(tag):
+                with self.counted(Outcome.WRONG_TURN, passes={}, released={}):
+                    self.send(port, packet)
+
+
+class FeaturesComeWhileTheirRoundIsOpened(EarlyTest):
+    """Those of its first block, behind the last barrier; their sums do not wait for the ADVANCE."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        last = {"block": 1, "following": (1, 0), "early": True}
+        self.serve(any_turn=0)
+        self.open(following=(1, 0))
+        self.collect(0, 2, **last)
+        self.check_too_early(EARLY)
+        self.complete(1, **last)
+        self.check_too_early(*TOO_EARLY)
+        with self.counted(Outcome.AGGREGATED):
+            first = self.send_feature(101, worker=0, **EARLY)
+        self.collect(0, 2, block=0, round_=2)
+        self.check_too_early(*TOO_EARLY)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            self.expect_sum(900, [first, self.send_feature(102, worker=1, **EARLY)])
+        self.complete(1, block=0, round_=2)
+        self.check_too_early(*TOO_EARLY)
+        self.collect(0, 2, **EARLY)
+        self.complete(1, **EARLY)
+
+
+class EarlyFeaturesAreOfTheBlockThatIsNamed(EarlyTest):
+    """It may be any, as backward rounds begin behind the forward blocks, and any fragment."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES, block=4)
+        self.end_the_round(following=(4, 1), early=True)
+        place = {"round_": 2, "block": 4, "fragment": 1}
+        self.check_too_early({**place, "fragment": 2}, {**place, "block": 5}, {"round_": 3})
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, SOURCES, **place)
+
+
+class NothingIsEarlyUnannounced(EarlyTest):
+    """Where the last `done`s do not say so, features wait for the opening, as they always may."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        self.end_the_round(following=NEXT_ROUND)
+        self.check_too_early(EARLY)
+        self.open(round_=2)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, SOURCES, **EARLY)
+
+
+class TheOpeningComesBeforeTheBlock(EarlyTest):
+    """While a round is opened a `done` of its first block is out of turn, as all later ones are."""
+
+    def runTest(self) -> None:
+        self.end_the_round(following=(1, 0), early=True)
+        for opened in ((), (0, 2)):
+            self.collect(*opened, block=0, round_=2)
+            for tag in (EARLY, *TOO_EARLY, {"round_": 3, "block": 0}):
+                with self.counted(Outcome.WRONG_TURN):
+                    packet = self.report(1, **{"block": 1, **tag})
+                    self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=2)
+        self.complete(1, block=0, round_=2)
+        self.collect(0, 2, **EARLY)
+        self.complete(1, **EARLY)
+
+
+class WorkersMustAgreeOnWhatIsEarly(EarlyTest):
+    """Whether anything is, and what: who says something else hears who was the first."""
+
+    def runTest(self) -> None:
+        self.serve(any_turn=0)
+        self.open(following=(1, 0))
+        self.collect(2, block=1, following=(2, 0), early=True)
+        others: tuple[tuple[tuple[int, int], bool], ...] = (
+            ((2, 0), False),
+            ((1, 0), True),
+            ((2, 1), True),
+            (NEXT_ROUND, False),
+            (NEXT_ROUND, True),
+        )
+        for following, early in others:
+            with self.counted(Outcome.WRONG_NEXT):
+                packet = self.report(1, block=1, following=following, early=early)
+                self.expect_refusal(packet, Refusal.NEXT, largest=2)
+        self.collect(1, block=1, following=(2, 0), early=True)
+        self.complete(0, block=1, following=(2, 0), early=True)
+
+
+class EarlinessMayNotBeAddedLater(EarlyTest):
+    """Neither behind a block in the middle of a round, nor behind the last one."""
+
+    def runTest(self) -> None:
+        self.open(following=(1, 0))
+        for following in ((2, 0), NEXT_ROUND):
+            block = {"block": 1} if following[0] else {"block": 2}
+            self.collect(2, **block, following=following)
+            with self.counted(Outcome.WRONG_NEXT):
+                packet = self.report(1, **block, following=following, early=True)
+                self.expect_refusal(packet, Refusal.NEXT, largest=2)
+            self.collect(1, **block, following=following)
+            self.complete(0, **block, following=following)
+
+
+class AnswersAnnounceNothing(EarlyTest):
+    """What a `done` says of early features is for the switch: WAITING and ADVANCE are without."""
+
+    def runTest(self) -> None:
+        self.open(following=(1, 0))
+        last = {"block": 1, "following": (1, 0), "early": True}
+        self.collect(0, **last)
+        self.ask(0, Kind.WAITING, workers=0b001, **last)
+        self.collect(2, **last)
+        self.complete(1, **last)
+        for worker in (0, 1, 2):
+            self.ask(worker, Kind.ADVANCE, workers=MEMBERS, **last)
+
+
+class TheOpeningHasTheLastWord(EarlyTest):
+    """What it says is next has its turn, and is what features may be of: later or earlier."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES, block=1)
+        self.add_sum(901, SOURCES, block=3, slot=8, known=True)
+        for round_, said, vertex, then in ((1, 1, 901, 3), (2, 3, 900, 1)):
+            following = {"following": (said, 0), "early": True}
+            if round_ == 1:
+                self.open(following=(1, 0))
+            block = {"block": 1 if round_ == 1 else 3, "round_": round_}
+            self.collect(0, 2, **block, **following)
+            self.complete(1, **block, **following)
+            self.open(round_=round_ + 1, following=(then, 0))
+            now = {"round_": round_ + 1, "block": then}
+            self.check_too_early({**now, "block": 4}, {**now, "fragment": 1})
+            if said > then:
+                self.check_too_early({**now, "block": said})
+            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+                self.check_sum(vertex, SOURCES, **now)
+            with self.counted(Outcome.WRONG_TURN):
+                packet = self.report(1, **{**now, "block": then + 1})
+                self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=round_ + 1)
+
+
+class ANewSessionForgetsWhatWasEarly(EarlyTest):
+    """Nothing has its turn before its first opening."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        self.end_the_round(following=(1, 0), early=True)
+        self.serve(session=self.session + 1, any_turn=0)
+        self.check_too_early({}, EARLY)
+        self.open(following=(1, 0))
+        self.check_too_early(EARLY)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, SOURCES)
+
+
+class ARestartForgetsWhatWasEarly(EarlyTest):
+    """The switch takes all until an opening is complete, which says what is next."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        self.end_the_round(following=(1, 0), early=True)
+        self.restart()
+        self.add_sum(900, SOURCES)
+        with self.counted(Outcome.AGGREGATED):
+            first = self.send_feature(101, worker=0, **EARLY)
+        self.collect(0, 2, block=0, round_=2)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            self.expect_sum(900, [first, self.send_feature(102, worker=1, **EARLY)])
+        self.complete(1, block=0, round_=2)
+        self.check_too_early(*TOO_EARLY)
+
+
 class ARestartedSwitchTakesAllUntilItKnows(BarrierTest):
     """It was told that it may have forgotten; the first complete barrier says whose turn it is."""
 
@@ -156,7 +349,18 @@ class ARestartedSwitchTakesAllUntilItKnows(BarrierTest):
             self.send(1, feature(101, random_lanes(1), port=1, round_=2))
 
 
-class ALeafHearsItFromAbove(LeafTest):
+class LeafTurnTest(LeafTest):
+    """Cases in which a spine says that all are done."""
+
+    def hear(self, word: Packet) -> None:
+        """Let a word of the spine pass to all workers."""
+        with self.counted(Outcome.PASSED_ON):
+            self.send(ABOVE, word)
+            for worker in (0, 1, 2):
+                self.expect(port_of(worker), relayed(word, to=port_of(worker)))
+
+
+class ALeafHearsItFromAbove(LeafTurnTest):
     """It does not say by itself whose turn it is: not when its own workers are done."""
 
     def runTest(self) -> None:
@@ -182,12 +386,67 @@ class ALeafHearsItFromAbove(LeafTest):
         with self.counted(Outcome.WRONG_TURN, passes={}):
             self.send(1, feature(101, random_lanes(1), port=1, fragment=1))
 
-    def hear(self, word: Packet) -> None:
-        """Let a word of the spine pass."""
-        with self.counted(Outcome.PASSED_ON):
-            self.send(ABOVE, word)
+
+class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
+    """It reports what its workers say is early, and lets it in when the ADVANCE passes."""
+
+    def runTest(self) -> None:
+        self.add_part(900, SOURCES)
+        self.serve(any_turn=0)
+        self.pass_barrier(block=0, following=(1, 0))
+        asked = self.collect(block=1, following=(1, 0), early=True)
+        for heard in (
+            None,
+            answer_from_above(Kind.WAITING, asked, workers=1),
+            answer_from_above(Kind.ADVANCE, done(0, block=4), workers=MEMBERS),
+        ):
+            if heard is not None:
+                self.hear(heard)
+            with self.counted(Outcome.WRONG_TURN, passes={}):
+                self.send(1, feature(101, random_lanes(1), port=1, **EARLY))
+        self.hear(answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS))
+        self.check_early()
+        opening = self.collect(block=0, round_=2, following=(2, 0))
+        self.check_refused(EARLY)
+        self.hear(answer_from_above(Kind.ADVANCE, opening, workers=MEMBERS, round_=2))
+        with self.counted(Outcome.WRONG_TURN, passes={}):
+            self.send(1, feature(101, random_lanes(1), port=1, round_=2, block=3))
+        self.pass_barrier(block=2, round_=2)
+
+    def check_early(self) -> None:
+        """Send features of the first block, which are let in, and others, which are not."""
+        sent = []
+        for source, worker in SOURCES.items():
+            with self.counted(Outcome.AGGREGATED, completed={0: worker}):
+                sent.append(self.send_feature(source, worker=worker, **EARLY))
+                if worker:
+                    self.expect(ABOVE, self.part(sent, by=sent[-1][0]))
+        for tag in TOO_EARLY:
+            for port, packet in packets_of(tag):
+                with self.counted(Outcome.WRONG_TURN, passes={}, released={}):
+                    self.send(port, packet)
+        self.check_refused(EARLY)
+
+    def check_refused(self, tag: dict[str, int]) -> None:
+        """Report a `done` that is out of turn."""
+        packet = done(1, **tag)
+        with self.counted(Outcome.WRONG_TURN):
+            self.send(2, packet)
+            self.receive(2)
+
+    def collect(self, *, round_: int = 1, **fields: Any) -> Packet:
+        """Let all workers of the leaf report; return what it reports."""
+        with self.counted(Outcome.DONE_COLLECTED, 3):
             for worker in (0, 1, 2):
-                self.receive(port_of(worker))
+                asked = done(worker, round_=round_, **fields)
+                self.send(port_of(worker), asked)
+            self.expect(ABOVE, report(asked))
+        return asked
+
+    def pass_barrier(self, **fields: Any) -> None:
+        """Let all workers of the leaf report, and the spine say that all are done."""
+        asked = self.collect(**fields)
+        self.hear(answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS))
 
 
 class ReleasesAreCountedForEachWorker(SwitchTest):

@@ -154,6 +154,70 @@ def forget_the_width(compiled: Json) -> None:
         ]
 
 
+def let_nothing_in_early(compiled: Json) -> None:
+    """Let features wait for the barrier before them, whatever the last `done`s of a round say."""
+    for writes in _tags_of_next_turn(compiled):
+        writes["early_tag"]["parameters"][2] = writes["turn_tag"]["parameters"][2]
+
+
+def let_the_round_in_early(compiled: Json) -> None:
+    """Let features of any block in as soon as those of its round's first one may come."""
+    for comparison in _operations(_ingress(compiled)["conditionals"], ">"):
+        if "_early" in str(comparison["right"]["value"]):
+            comparison["left"] = _masked(comparison["left"], 0xFFFF_FFFF_FFFF << 32)
+
+
+def begin_without_the_opening(compiled: Json) -> None:
+    """Let the turn pass over the opening of a round whose features come early."""
+    for action in compiled["actions"]:
+        if action["name"] == "SwitchIngress.barrier.next_turn":
+            early = action["primitives"][-1]["parameters"]
+            turn = [{"type": "register_array", "value": "SwitchIngress.turn_tag"}, *early[1:]]
+            action["primitives"].append({**action["primitives"][-1], "parameters": turn})
+
+
+def announce_in_answers(compiled: Json) -> None:
+    """Let the Echo of a `done` stay in its answer."""
+    for name in ("answer", "wait", "refuse"):
+        for action in compiled["actions"]:
+            if action["name"] == f"SwitchIngress.barrier.{name}":
+                action["primitives"] = [
+                    step
+                    for step in action["primitives"]
+                    if step["parameters"][0]["value"] != ["switchgnn", "echo"]
+                ]
+
+
+def agree_on_blocks_alone(compiled: Json) -> None:
+    """Let Barrier not compare whether what comes next is early."""
+    for comparison in _operations(_ingress(compiled)["conditionals"], "!="):
+        if "barrier_first" in json.dumps(comparison["left"]):
+            for side in ("left", "right"):
+                comparison[side] = _masked(comparison[side], 0xFFFF_FFFF)
+
+
+def let_a_leaf_wait(compiled: Json) -> None:
+    """Let a leaf forget that its workers have said what comes early."""
+    for action in compiled["actions"]:
+        for step in action["primitives"]:
+            to, value = (step["parameters"] * 2)[:2] if step["op"] == "assign" else ({}, {})
+            if to.get("value") == ["scalars", "barrier_next"] and "barrier_first" in str(value):
+                step["parameters"][1] = {
+                    "type": "expression",
+                    "value": _masked(value, 0xFFFF_FFFF),
+                }
+
+
+def restart_with_old_features(compiled: Json) -> None:
+    """Let a switch that was restarted take what it has forgotten, but no features."""
+    for action in compiled["actions"]:
+        action["primitives"] = [
+            step
+            for step in action["primitives"]
+            if step["op"] != "assign" or "_early" not in str(step["parameters"][0]["value"])
+        ]
+
+
 MISTAKES: dict[str, Callable[[Json], None]] = {
     mistake.__name__: mistake
     for mistake in (
@@ -176,6 +240,13 @@ MISTAKES: dict[str, Callable[[Json], None]] = {
         agree_with_all,
         take_every_pulse,
         forget_the_width,
+        let_nothing_in_early,
+        let_the_round_in_early,
+        begin_without_the_opening,
+        announce_in_answers,
+        agree_on_blocks_alone,
+        let_a_leaf_wait,
+        restart_with_old_features,
     )
 }
 
@@ -202,6 +273,20 @@ def _take_in_place_of(compiled: Json, outcome: str) -> None:
 
 def _action(compiled: Json, name: str) -> Json:
     return next(action for action in compiled["actions"] if action["name"] == name)
+
+
+def _tags_of_next_turn(compiled: Json) -> Iterator[dict[str, Json]]:
+    """Yield the steps that write the two tags; p4c copies the action for each call."""
+    for action in compiled["actions"]:
+        if action["name"] == "SwitchIngress.barrier.next_turn":
+            steps = [step for step in action["primitives"] if step["op"] == "register_write"]
+            yield {step["parameters"][0]["value"].split(".")[-1]: step for step in steps}
+
+
+def _masked(value: Json, mask: int) -> Json:
+    """Return an operand without the bits that are not in the mask."""
+    bits = {"type": "hexstr", "value": hex(mask)}
+    return {"type": "expression", "value": {"op": "&", "left": value, "right": bits}}
 
 
 def _bank_actions(compiled: Json, name: str) -> list[Json]:

@@ -95,13 +95,15 @@ def done(
     plan: int = PLAN,
     incarnation: int = 0,
     following: tuple[int, int] | None = None,
+    early: bool = False,
     port: int | None = None,
     pulse: int = 0,
 ) -> Packet:
     """Return the DONE frame of a worker, sent from its own port unless told otherwise.
 
-    ``following`` is what comes next: a block and its fragment, by default the next block. All
-    fragments have the same number of ``lanes``, and openings have none.
+    ``following`` is what comes next: a block and its fragment, by default the next block; with
+    ``early``, they are of the next round. All fragments have the same number of ``lanes``, and
+    openings have none.
     """
     next_block, next_fragment = following or (block + 1, 0)
     width = WIDTHS[lanes]
@@ -112,6 +114,7 @@ def done(
         Block_id=block,
         Count=next_block,
         Feature_group=next_fragment << 3 | (width if next_block else 0),
+        Echo=int(early),
         Round=round_,
         Fragment=fragment,
         Width=width if block else 0,
@@ -220,6 +223,7 @@ def barrier_answer(
     header.remove_payload()
     header.Kind, header.Checksum, header.ECN = int(kind), None, ecn
     header.Dst_id, header.Count, header.Feature_group = largest, int(refusal), 0
+    header.Echo = 0
     body = Barrier(magnitude=magnitude, plan=plan, round=round_, workers=workers)
     if kind is Kind.WAITING:
         body = body / Waiting(pulses=pulses)

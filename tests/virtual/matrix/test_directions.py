@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, save_npz
 
+from switchgnn.host.innetwork.foresight import Foresight
 from switchgnn.planner import BoundaryEdges
+from switchgnn.planner.direction import Direction
+from switchgnn.virtual.checks.packets import scales
 from switchgnn.virtual.scenario.draw import Wish
 from switchgnn.virtual.scenario.scenario import Rates
 from switchgnn.virtual.soak import Soak
@@ -38,6 +41,30 @@ def both_ways(scene, graph, **changes):
 @pytest.mark.parametrize("rates", [NO_FAULTS, BAD], ids=["calm", "bad"])
 def test_both_directions_in_turns_are_exact(star, scene, graph, send, rates):
     check_rates(star, both_ways(scene, graph, send=send), rates)
+
+
+@on_each_topology
+@pytest.mark.parametrize("rates", [NO_FAULTS, BAD], ids=["calm", "bad"])
+def test_a_direction_that_was_not_foreseen_is_exchanged_as_ever(
+    star, scene, graph, rates, monkeypatch
+):
+    """Switches let features of a block in, behind or before the one that then has its turn."""
+    right = Foresight.next
+
+    def wrong(foresight):
+        foreseen = right(foresight)
+        if foreseen is None:
+            return None
+        forward = foreseen.kind.direction is Direction.FORWARD
+        direction = Direction.BACKWARD if forward else Direction.FORWARD
+        announced.add(direction)
+        return replace(foreseen, kind=replace(foreseen.kind, direction=direction))
+
+    announced = set()
+    monkeypatch.setattr(Foresight, "next", wrong)
+    monkeypatch.setattr(scales, "foreseen", lambda past: [])
+    check_rates(star, replace(both_ways(scene, graph), rounds=6), rates)
+    assert announced == {*Direction}
 
 
 def test_backward_blocks_with_forward_edges_are_noticed(monkeypatch, graph):

@@ -10,6 +10,7 @@ import pytest
 from switchgnn.virtual.parts.control_line import VirtualStream
 from switchgnn.virtual.scenario.scenario import Rates
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR
+from tests.virtual.matrix.test_early import check_void
 from tests.virtual.matrix.test_faults import (
     CABLES_UP,
     check_calm,
@@ -55,9 +56,9 @@ OF_THE_MATRIX = (
         "later_sessions_not_heeded",
         BARRIER,
         "a worker does not end when its switch is installed anew",
-        "host/innetwork/barrier.py",
-        "        if self._ahead(header):\n",
-        "        if self._ahead(header) < 0:\n",
+        "host/innetwork/meetings/refusals.py",
+        "& SESSION_MASK:\n            raise",
+        "& SESSION_MASK < 0:\n            raise",
     ),
 )
 # A mistake, and the check that notices it.
@@ -74,6 +75,7 @@ NOTICED = {
     "rows_of_the_last_round": lambda soak: check_spills(soak, STAR),
     "one_neighbour_left_out": lambda soak: check_spills(soak, STAR),
     "fetched_once": lambda soak: check_spills(soak, STAR, Rates(loss=0.1)),
+    "void_rounds_not_left": lambda soak: check_void(soak, STAR),
     "installed_once": lambda soak: check_restart(soak, LEAF_SPINE, 0, 0),
     "session_not_remembered": lambda soak: check_restart(soak, STAR, 0, 0),
     "turns_not_forgotten": lambda soak: check_restart(soak, STAR, 0, 0),

@@ -146,7 +146,9 @@ def in_program(name, what, **options):
 
 RECEIVER = "host/innetwork/sums/receiver.py"
 SENDER = "host/innetwork/sender.py"
+EXCHANGE = "host/innetwork/exchange.py"
 HOST_BARRIER = "host/innetwork/barrier.py"
+MEETING = "host/innetwork/meetings/meeting.py"
 BLOCK = "host/innetwork/block.py"
 
 MISTAKES = (
@@ -170,6 +172,7 @@ MISTAKES = (
     known_program("let_anything_have_its_turn", "what is out of turn is taken", misfits=True),
     known_program("agree_with_all", "workers may go on with different blocks", misfits=True),
     known_program("take_every_pulse", "whoever speaks says the pulses of all"),
+    known_program("begin_without_the_opening", "early features take the place of the opening"),
     known_program("forget_the_width", "wide frames lose lanes when they go around"),
     known_program("forget_the_level", "a leaf sends parts at a wrong level", topology=LEAF_SPINE),
     known_program("ask_no_leaf", "a spine asks no leaf for its part", topology=LEAF_SPINE),
@@ -186,8 +189,9 @@ MISTAKES = (
         HOST,
         "a worker scales with its own largest feature",
         "host/innetwork/exchange.py",
-        "        fixed_point = self._fixed_point(largest)\n",
-        "        fixed_point = self._fixed_point(Largest(own, largest.worker))\n",
+        "        fixed_point = self._scales.choose(self._round, largest)\n",
+        "        largest = type(largest)(work.own, largest.worker)\n"
+        "        fixed_point = self._scales.choose(self._round, largest)\n",
     ),
     in_text(
         "never_fetched",
@@ -300,9 +304,9 @@ MISTAKES = (
         HOST,
         "a worker keeps all blocks that it has done",
         BLOCK,
-        "        self._drive(_Fragment(place, sender, receiver, sieve))\n",
+        "        self._drive(_Fragment(place, sender, receiver, sieve, opening))\n",
         "        self.__dict__.setdefault('_all', []).append(receiver)\n"
-        "        self._drive(_Fragment(place, sender, receiver, sieve))\n",
+        "        self._drive(_Fragment(place, sender, receiver, sieve, opening))\n",
     ),
     in_text(
         "sessions_not_compared",
@@ -317,25 +321,67 @@ MISTAKES = (
         HOST,
         "of a vertex in several blocks the last sum stands",
         "host/innetwork/exchange.py",
-        "sums[fragment][schedule.receive_row] += received",
-        "sums[fragment][schedule.receive_row] = received",
+        "[self._schedules[step.block - 1].receive_row] += received",
+        "[self._schedules[step.block - 1].receive_row] = received",
+    ),
+    in_text(
+        "own_capacity",
+        HOST,
+        "what a worker foresees has the scale of its own features",
+        EXCHANGE,
+        "largest.bits)\n        return _Started(fixed_point, self._lanes",
+        "work.own)\n        return _Started(fixed_point, self._lanes",
+    ),
+    in_text(
+        "too_large_features_sent",
+        HOST,
+        "features that outgrow a foreseen scale are sent nevertheless",
+        EXCHANGE,
+        "        fits = magnitude_from_bits(work.own) <= fixed_point.magnitude\n",
+        "        fits = True\n",
+    ),
+    in_text(
+        "void_sums_used",
+        HOST,
+        "the sums of a void round are taken for those of the next one",
+        EXCHANGE,
+        "            self._give_up(first)\n            return None\n",
+        "            self._give_up(first)\n            begun = self._start(work)\n"
+        "            lanes, received = begun.lanes, locals().get('received')\n"
+        "            return _Started(begun.fixed_point, lanes, received)\n",
+    ),
+    in_text(
+        "void_rounds_not_left",
+        HOST,
+        "features that came too early are waited for in a void round",
+        "host/innetwork/opening.py",
+        "magnitude_from_bits(self.largest.bits) > self._capacity",
+        "magnitude_from_bits(self.largest.bits) < 0",
+    ),
+    in_text(
+        "reported_before_the_opening",
+        BARRIER,
+        "an early block is reported before its round is open",
+        BLOCK,
+        "self.receiver.done and self.open\n",
+        "self.receiver.done\n",
     ),
     in_text(
         "waiting_is_enough",
         BARRIER,
         "who hears who is missing goes on",
-        HOST_BARRIER,
-        "                if header.kind is Kind.WAITING:\n",
-        "                if header.kind is Kind.WAITING and block_id == OPENING_BLOCK:\n",
+        MEETING,
+        "        if header.kind is Kind.WAITING:\n",
+        "        if header.kind is Kind.WAITING and self.place[1] == OPENING_BLOCK:\n",
     ),
     in_text(
         "done_said_once",
         BARRIER,
         "a `done` is not repeated until it is answered",
         HOST_BARRIER,
-        "            self._link.send(self._done(self._last))\n            timeout",
-        "            if not attempts:\n                self._link.send(self._done(self._last))\n"
-        "            timeout",
+        "        self._link.send(self._done(self._last))\n        meeting",
+        "        if meeting.repeat_at < 0:\n            self._link.send(self._done(self._last))\n"
+        "        meeting",
     ),
     in_text(
         "own_magnitude",
@@ -350,22 +396,22 @@ MISTAKES = (
         BARRIER,
         "an ADVANCE of an earlier block is enough",
         HOST_BARRIER,
-        "(Kind.ADVANCE, Kind.WAITING) or here != place:",
-        "(Kind.ADVANCE, Kind.WAITING) or here > place:",
+        "(Kind.ADVANCE, Kind.WAITING) or here != meeting.place:",
+        "(Kind.ADVANCE, Kind.WAITING) or here > meeting.place:",
     ),
     in_text(
         "late_answers_end_a_worker",
         BARRIER,
         "an answer of an older session ends a worker",
         HOST_BARRIER,
-        "        if self._ahead(header) <= _NEWER:\n",
-        "        if self._ahead(header) >= 0:\n",
+        "& SESSION_MASK <= _NEWER:\n",
+        "& SESSION_MASK >= 0:\n",
     ),
     in_text(
         "no_pulse",
         BARRIER,
         "the pulse of a worker never changes",
-        "host/innetwork/signs.py",
+        "host/innetwork/meetings/signs.py",
         "self._bit, self._changed = not self._bit, now",
         "self._bit, self._changed = True, now",
     ),

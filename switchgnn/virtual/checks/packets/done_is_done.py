@@ -1,10 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker is done with a block when all its features in it are acknowledged."""
+"""A worker is done with a block when all its features in it are acknowledged.
 
-from switchgnn.host.wire.header import Kind
+A round that is void ends with its first block, whatever has become of the features.
+"""
+
+from switchgnn.host.wire.header import KIND_MASK, Kind
 from switchgnn.virtual.checks.packets.packet import Packet, name_of
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
+from switchgnn.virtual.checks.packets.scales import Scales
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
@@ -15,7 +19,7 @@ class DoneIsDone(PacketCheck):
     """Compares each `done` with the acknowledgements before, group by group."""
 
     takes = frozenset({Kind.DONE})
-    gives = frozenset({Kind.ACK})
+    gives = frozenset({Kind.ACK, Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
@@ -29,15 +33,20 @@ class DoneIsDone(PacketCheck):
     def session_begins(self) -> None:
         """Forget the last session."""
         self._acknowledged.clear()
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note an acknowledgement.
+        """Note an acknowledgement, and heed which rounds are void.
 
         Args:
             switch: where.
             worker: whose port it leaves through.
             packet: it.
         """
+        if packet.flags & KIND_MASK == Kind.ADVANCE:
+            self._scales.heed(packet)
+            return
         groups = self._acknowledged.setdefault((worker, packet.place), {})
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
@@ -51,7 +60,8 @@ class DoneIsDone(PacketCheck):
         """
         if packet.source != worker or packet.block >= len(self._features[worker]):
             return
-        if not self.scene.honest(worker):
+        scaled = self._scales.of(packet.place[0])
+        if not self.scene.honest(worker) or (scaled is not None and scaled.void):
             return
         features = self._features[worker][packet.block]
         groups = self._acknowledged.get((worker, packet.place), {})

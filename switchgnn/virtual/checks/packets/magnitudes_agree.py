@@ -8,7 +8,7 @@ from switchgnn.host.innetwork.fixed_point import largest_magnitude
 from switchgnn.host.wire.header import Kind
 from switchgnn.virtual.checks.packets.packet import Packet
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
-from switchgnn.virtual.checks.packets.scales import told_magnitude
+from switchgnn.virtual.checks.packets.scales import Scales, told_magnitude
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
@@ -21,14 +21,13 @@ class MagnitudesAgree(PacketCheck):
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
         super().begin(scene)
-        self._right: list[int] = []
         self._told: set[int] = set()
 
     def session_begins(self) -> None:
         """Find the largest magnitudes of the session's rounds."""
-        job = self.scene.job
         self._told.clear()
-        self._right = [largest_magnitude(features) for features, _ in job.rounds] if job else []
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
         """Compare an ADVANCE that speaks of its own round.
@@ -39,24 +38,26 @@ class MagnitudesAgree(PacketCheck):
             packet: it.
         """
         magnitude, place = told_magnitude(packet), packet.place[0]
-        if magnitude is None or not 1 <= place <= len(self._right):
+        scaled = self._scales.of(place)
+        if magnitude is None or scaled is None:
             return
-        if place not in self._told and self.scene.misfits and magnitude >= self._least(place):
+        if place not in self._told and magnitude >= self._least(scaled.exchange):
             # A mad worker says what it likes of its own features. All must hear the same.
-            self._right[place - 1] = magnitude
+            self._scales.heed(packet)
         self._told.add(place)
-        if magnitude != self._right[place - 1] and not self.scene.lawless:
+        right = self._scales.largest(place)
+        if magnitude != right and not self.scene.lawless:
             self.scene.violated(
                 "magnitudes agree",
                 f"{switch.name} tells worker {worker} that the largest magnitude of round {place} "
-                f"is {magnitude:#010x}, and not {self._right[place - 1]:#010x}",
+                f"is {magnitude:#010x}, and not {right:#010x}",
             )
 
-    def _least(self, place: int) -> int:
-        """Return the largest magnitude of a round that honest workers have."""
+    def _least(self, exchange: int) -> int:
+        """Return the largest magnitude of an exchange that honest workers have."""
         job, scene = self.scene.job, self.scene
         honest = [worker for worker in range(len(scene.workers)) if scene.honest(worker)]
         if job is None:
             return 0
-        features = job.rounds[place - 1][0]
+        features = job.rounds[exchange][0]
         return largest_magnitude(features[np.isin(scene.subject.plan.assignment, honest)])

@@ -65,7 +65,7 @@ class OneProcess(PacketCheck):
         if not self.scene.honest(done.worker) or self.scene.lawless:
             return
         own = self.scene.workers[done.worker].incarnation
-        if self._known.get((done.worker, done.round), own) != own:
+        if self._known.get((done.worker, done.opened), own) != own:
             self.scene.violated(
                 "one process",
                 f"another process of worker {done.worker} has the sums of round {done.round}, "

@@ -24,6 +24,8 @@ _ENVELOPE, _PLAIN_IPV4 = slice(12, 15), b"\x08\x00\x45"
 # More fragments, and the offset.
 _FRAGMENT_BITS = 0x3FFF
 _FETCHED, _RESENT, _ROUND = 0x40, 0x10, 0xFFFFFF
+# In the byte behind the flags: version, level and this bit.
+_ECHO = 0x01
 
 
 class Packet(NamedTuple):
@@ -59,6 +61,11 @@ class Packet(NamedTuple):
     def on_request(self) -> bool:
         """Whether it answers a RECALL or a FETCH."""
         return bool(self.flags & _FETCHED)
+
+    @property
+    def echo(self) -> bool:
+        """Whether a FEATURE asks for an ACK, or a DONE announces early features."""
+        return bool(self.level & _ECHO)
 
     @property
     def body(self) -> bytes:

@@ -5,7 +5,7 @@
 from switchgnn.host.wire.header import KIND_MASK, Kind
 from switchgnn.virtual.checks.packets.packet import Fragments, Packet, name_of
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
-from switchgnn.virtual.checks.packets.scales import Scales
+from switchgnn.virtual.checks.packets.scales import Scaled, Scales
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene
 
@@ -18,7 +18,7 @@ class ResentRight(PacketCheck):
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
         super().begin(scene)
-        self._rows: dict[int, bytes] = {}
+        self._rows: dict[Scaled, bytes] = {}
         part = scene.subject.plan.switch
         self._owner = dict(
             zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
@@ -40,7 +40,7 @@ class ResentRight(PacketCheck):
             packet: it.
         """
         if packet.flags & KIND_MASK == Kind.ADVANCE:
-            self._rows.pop(self._scales.changed(packet) or 0, None)
+            self._scales.heed(packet)
             return
         if not packet.resent:
             return
@@ -61,10 +61,11 @@ class ResentRight(PacketCheck):
             )
 
     def _of(self, place: int) -> bytes:
-        job = self.scene.job
-        if place not in self._rows and job is not None and 1 <= place <= len(job.rounds):
-            fixed = self.scene.subject.oracle.fixed(
-                job.rounds[place - 1][0], self._scales.of(place)
-            )
-            self._rows[place] = self._fragments.rows_of(fixed)
-        return self._rows.get(place, b"")
+        job, scaled = self.scene.job, self._scales.of(place)
+        if job is None or scaled is None:
+            return b""
+        if scaled not in self._rows:
+            features, _ = job.rounds[scaled.exchange]
+            fixed = self.scene.subject.oracle.fixed(features, scaled.magnitude)
+            self._rows[scaled] = self._fragments.rows_of(fixed)
+        return self._rows[scaled]

@@ -8,7 +8,7 @@ A sum of another round, or a mixture, would be another number.
 from switchgnn.host.wire.header import KIND_MASK, Kind
 from switchgnn.virtual.checks.packets.packet import Fragments, Packet, name_of
 from switchgnn.virtual.checks.packets.packet_check import PacketCheck
-from switchgnn.virtual.checks.packets.scales import Scales
+from switchgnn.virtual.checks.packets.scales import Scaled, Scales
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.parts.worker import Job
 from switchgnn.virtual.scene import Scene
@@ -22,21 +22,22 @@ class SumsLeaveExact(PacketCheck):
     def begin(self, scene: Scene) -> None:
         """Look at a scene from now on."""
         super().begin(scene)
-        self._right: list[bytes] = []
+        self._right: dict[Scaled, bytes] = {}
         self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
 
     def session_begins(self) -> None:
-        """Compute the right sums of the session's rounds, as they are on the wire."""
-        job = self.scene.job
-        if job is None:
-            return
-        self._scales = Scales(self.scene, job)
-        self._right = [self._of(job, place) for place in range(1, len(job.rounds) + 1)]
+        """Forget the sums of the last session."""
+        self._right.clear()
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
 
-    def _of(self, job: Job, place: int) -> bytes:
-        subject = self.scene.subject
-        fixed = subject.oracle.fixed(job.rounds[place - 1][0], self._scales.of(place))
-        return self._fragments.rows_of(subject.awaited.of(fixed))
+    def _of(self, job: Job, scaled: Scaled) -> bytes:
+        """Return the right sums of a round, as they are on the wire."""
+        if scaled not in self._right:
+            subject = self.scene.subject
+            fixed = subject.oracle.fixed(job.rounds[scaled.exchange][0], scaled.magnitude)
+            self._right[scaled] = self._fragments.rows_of(subject.awaited.of(fixed))
+        return self._right[scaled]
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
         """Compare a SUM, and heed of which scale those of a round are.
@@ -47,16 +48,14 @@ class SumsLeaveExact(PacketCheck):
             packet: it.
         """
         if packet.flags & KIND_MASK == Kind.ADVANCE:
-            changed, job = self._scales.changed(packet), self.scene.job
-            if changed is not None and job is not None:
-                self._right[changed - 1] = self._of(job, changed)
+            self._scales.heed(packet)
             return
-        place = packet.place[0]
-        if not 1 <= place <= len(self._right):
+        scaled, job = self._scales.of(packet.place[0]), self.scene.job
+        if scaled is None or job is None:
             return
         vertex = packet.destination
         row = self.scene.subject.awaited.place.get((packet.block, vertex), 0)
-        right = self._fragments.holds(packet, self._right[place - 1], row)
+        right = self._fragments.holds(packet, self._of(job, scaled), row)
         if not right and not self._spoilt(vertex):
             self.scene.violated(
                 "sums leave exact",

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the switch's answers in the barrier refuse, and the sentence for it."""
+
+from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.innetwork.errors import (
+    DisagreementError,
+    MagnitudeError,
+    PlanMismatchError,
+    RoundMismatchError,
+    SessionMismatchError,
+)
+from switchgnn.host.innetwork.fixed_point import magnitude_from_bits
+from switchgnn.host.wire.header import (
+    OPENING_BLOCK,
+    SESSION_MASK,
+    BarrierBody,
+    Header,
+    Refusal,
+    fragment_number,
+)
+
+
+class Refusals:
+    """Tells refusals apart.
+
+    Args:
+        endpoint: this worker.
+        workers: the number of workers.
+        plan_id: the first 32 bits of the plan's digest.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, workers: int, plan_id: int) -> None:
+        self._worker = endpoint.worker
+        self._session = endpoint.session
+        self._workers = workers
+        self._plan_id = plan_id
+
+    def check(self, header: Header, barrier: BarrierBody) -> None:
+        """Raise what an answer of the barrier refuses.
+
+        Args:
+            header: of the packet.
+            barrier: its body.
+
+        Raises:
+            PlanMismatchError: the switch serves another plan.
+            SessionMismatchError: it serves another install of the plan.
+            RoundMismatchError: the switch stands elsewhere, or another process was this worker.
+            DisagreementError: another worker goes on with another block or fragment.
+            MagnitudeError: the switch has refused a magnitude.
+        """
+        if barrier.plan != self._plan_id:
+            raise PlanMismatchError(
+                f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
+                f"{barrier.plan:08x}: install that plan, `switchgnn controller install PLAN`."
+            )
+        if (header.session - self._session) & SESSION_MASK:
+            raise SessionMismatchError(
+                f"Worker {self._worker} takes part in session {self._session}, but the "
+                "switch was installed again since: start all workers anew, in its session "
+                "(`switchgnn controller show`)."
+            )
+        if header.count == Refusal.INCARNATION:
+            raise RoundMismatchError(
+                f"Another process has been worker {self._worker} in this round of this session "
+                "already: workers that start anew need a new session, "
+                "`switchgnn controller install --new-session`."
+            )
+        if header.count == Refusal.TURN:
+            known = header.dst_id < self._workers
+            here = header.round, header.block_id, header.fragment
+            first = f", where worker {header.dst_id} was the first" if known else ""
+            raise RoundMismatchError(
+                f"{where(here)} is not the next one of the switch, which stands in "
+                f"round {barrier.round}{first}: workers that start anew need a new session, "
+                "`switchgnn controller install --new-session`."
+            )
+        if header.count == Refusal.NEXT:
+            raise DisagreementError(
+                f"Round {header.round}: behind block {header.block_id}, fragment "
+                f"{fragment_number(header.fragment)}, worker {header.dst_id} goes on with another "
+                f"block or fragment than worker {self._worker}. All workers must exchange features "
+                "of the same width, in the same direction."
+            )
+        if header.count == Refusal.MAGNITUDE:
+            raise MagnitudeError(
+                f"The switch has refused the largest magnitude that worker {header.dst_id} "
+                f"reported; that of the round is {magnitude_from_bits(barrier.magnitude):g}. "
+                "It is above what was installed, or has changed since the round was opened."
+            )
+
+    def check_round(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:
+        """Refuse to open a round that the switch has left behind.
+
+        Args:
+            barrier: the body of an answer.
+            place: the round, the block and the word of the fragment.
+
+        Raises:
+            RoundMismatchError: it has.
+        """
+        # Later barriers of a round may be answered when others have opened the next one.
+        round_number, block_id, _ = place
+        if block_id == OPENING_BLOCK and barrier.round > round_number:
+            raise RoundMismatchError(
+                f"Worker {self._worker} is in round {round_number}, the switch in round "
+                f"{barrier.round}: workers that start anew need a new session, "
+                "`switchgnn controller install --new-session`."
+            )
+
+
+def where(place: tuple[int, int, int]) -> str:
+    """Return a place, the round, the block and the word of a fragment, for a sentence."""
+    round_number, block, fragment = place
+    return f"Round {round_number}, block {block}, fragment {fragment_number(fragment)}"

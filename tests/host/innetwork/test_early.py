@@ -1,0 +1,199 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Features of a round that was foreseen do not wait for its opening, and are exact either way."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from switchgnn.host.innetwork.errors import DisagreementError
+from switchgnn.host.innetwork.foresight import HEADROOM, Foresight
+from switchgnn.host.wire.faults import Faults
+from switchgnn.host.wire.header import Kind, unpack_header
+from switchgnn.planner.direction import Direction
+from tests.host.innetwork.test_exchange import (
+    QUICK,
+    STEADY,
+    Team,
+    expected,
+    plan_of,
+    random_features,
+)
+from tests.support.seeds import seeds
+from tests.support.speed import seconds_here
+
+WORKERS, WIDTH = 4, 33
+
+
+class Seen:
+    """The sound frames that a switch took and sent, in order."""
+
+    def __init__(self):
+        self.kinds = []
+
+    def __call__(self, way, worker, frame):
+        header = unpack_header(frame)
+        if header is not None:
+            self.kinds.append((way, worker, header.kind, header.round, header.block_id))
+        return [frame]
+
+    def rounds(self):
+        return {number for _, _, _, number, _ in self.kinds}
+
+    def of(self, *kinds):
+        return sum(kind in kinds for _, _, kind, _, _ in self.kinds)
+
+    def early(self, number):
+        """The features of a round that came before any worker was told that it is open."""
+        features = 0
+        for way, _, kind, here, block in list(self.kinds):
+            if (way, kind, here, block) == ("down", Kind.ADVANCE, number, 0):
+                break
+            features += (way, kind, here) == ("up", Kind.FEATURE, number)
+        return features
+
+
+def exact(team, graph, features, direction=Direction.FORWARD):
+    total, results = team.aggregate(features, directions=[direction] * WORKERS)
+    assert not team.errors, team.errors
+    assert np.array_equal(total, expected(team.plan, graph, features, results[0], direction))
+    return results[0].fixed_point
+
+
+def made(graph, rounds=2, **options):
+    """A team that has exchanged so often that the next round is foreseen."""
+    seen = Seen()
+    team = Team(plan_of(graph, WORKERS, slots=64), disturb=seen, **options)
+    for index in range(rounds):
+        exact(team, graph, random_features(graph, WIDTH, index))
+    seen.kinds.clear()
+    return team, seen
+
+
+def test_a_round_that_was_foreseen_waits_at_one_barrier_less(graph):
+    team, _ = made(graph, rounds=1)
+    before = team.total()
+    for index in range(3):
+        exact(team, graph, random_features(graph, WIDTH, index))
+    after = team.total()
+    # The second round is the first of which something like it has been seen; all later ones are.
+    assert after["early"] - before["early"] == 2 * WORKERS
+    steps = team.exchanges[0]._blocks // team.exchanges[0]._rounds
+    openings = before["barriers"] - WORKERS * steps
+    assert openings == WORKERS
+    assert after["barriers"] - before["barriers"] == WORKERS * (3 * steps + 1)
+    assert after["void"] == 0
+
+
+def slowly(team, features, late, until):
+    """Exchange with one worker that comes when ``until`` says so; return sums and results."""
+    results = {}
+
+    def work(worker):
+        rows = team.plan.workers[worker].vertices
+        try:
+            results[worker] = team.exchanges[worker].aggregate_fixed(features[rows])
+        except Exception as error:
+            team.errors[worker] = error
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(WORKERS)]
+    for worker, thread in enumerate(threads):
+        if worker != late:
+            thread.start()
+    deadline = time.monotonic() + seconds_here(20)
+    while not until():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    threads[late].start()
+    for thread in threads:
+        thread.join(seconds_here(60))
+        assert not thread.is_alive()
+    assert not team.errors, team.errors
+    total = np.zeros(features.shape, dtype=np.int32)
+    for worker, result in results.items():
+        total[team.plan.workers[worker].vertices] = result.values
+    return total, results
+
+
+def test_features_do_not_wait_for_a_slow_worker(graph):
+    team, seen = made(graph)
+    features = random_features(graph, WIDTH, 7)
+    others = sum(part.send_indptr[1] for part in team.plan.workers if part.worker)
+    total, results = slowly(team, features, 0, lambda: seen.early(3) >= others)
+    assert np.array_equal(total, expected(team.plan, graph, features, results[1]))
+
+
+def test_who_computes_is_not_asked_for_features(graph):
+    """Until all are in the round nothing can be lost that a question would bring back."""
+    team, seen = made(graph)
+    begin = time.monotonic()
+    features = random_features(graph, WIDTH, 7)
+    total, results = slowly(team, features, 0, lambda: time.monotonic() > begin + 1.5)
+    assert np.array_equal(total, expected(team.plan, graph, features, results[1]))
+    assert seen.of(Kind.RECALL, Kind.FETCH) == 0
+
+
+@pytest.mark.parametrize("times", [1.9 * HEADROOM, 1e6])
+@pytest.mark.parametrize("whose", [range(1), range(WORKERS)])
+def test_features_that_outgrow_the_scale_are_exchanged_again(graph, times, whose):
+    """All give the round up, and the sums are as exact as if nothing had been foreseen."""
+    team, seen = made(graph)
+    features = random_features(graph, WIDTH, 1)
+    for worker in whose:
+        features[team.plan.workers[worker].vertices] *= np.float32(times)
+    scale = exact(team, graph, features)
+    assert scale.magnitude == float(np.abs(features).max())
+    assert team.total()["void"] == WORKERS
+    assert seen.rounds() == {3, 4}
+    # The next one is foreseen by the large features.
+    assert exact(team, graph, features).magnitude == HEADROOM * scale.magnitude
+    assert team.total()["void"] == WORKERS
+
+
+@pytest.mark.parametrize("width", [WIDTH - 1, 1, 100])
+def test_another_width_than_was_foreseen_is_exchanged_as_ever(graph, width):
+    team, seen = made(graph)
+    early = team.total()["early"]
+    exact(team, graph, random_features(graph, width, 3))
+    assert (team.total()["early"], team.total()["void"]) == (early, 0)
+    assert seen.early(3) == 0
+
+
+def test_a_worker_that_foresees_something_else_is_named(graph):
+    team, _ = made(graph, pace=QUICK)
+    team.exchanges[2]._foresight = Foresight(team.plan.manifest.max_fan_in)
+    team.aggregate(random_features(graph, WIDTH, 3))
+    assert team.errors
+    assert any(isinstance(error, DisagreementError) for error in team.errors.values())
+
+
+@pytest.mark.parametrize("seed", seeds(2, 6))
+def test_faults_cost_nothing_but_time(graph, seed):
+    faults = Faults.parse(f"loss=0.1,reorder=0.2,corrupt=0.05,duplicate=0.05,seed={seed}")
+    team, _ = made(graph, faults=faults, pace=STEADY)
+    rng = np.random.default_rng(seed)
+    for index in range(4):
+        grown = np.float32(10.0 if rng.random() < 0.3 else 1.0)
+        exact(team, graph, grown * random_features(graph, WIDTH, index))
+    assert team.total()["early"] > 0
+
+
+@pytest.mark.parametrize("seed", seeds(2, 6))
+def test_a_switch_that_restarts_at_any_moment(graph, seed):
+    rng = np.random.default_rng(seed)
+    left = [int(rng.integers(20, 400))]
+
+    team, seen = made(graph)
+
+    def disturb(way, worker, frame):
+        left[0] -= 1
+        if left[0] == 0:
+            team.switch.forget()
+        return seen(way, worker, frame)
+
+    team.switch.disturb = disturb
+    for index in range(3):
+        exact(team, graph, random_features(graph, WIDTH, index))
+    assert left[0] < 0
