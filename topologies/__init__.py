@@ -5,13 +5,21 @@
 from switchgnn.softswitch.native.ahead import Ahead
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.topologies.background import BackgroundTraffic
-from switchgnn.topologies.choice import AUTO, Choice, FabricKind, build_fabric, choose
+from switchgnn.topologies.choice import (
+    AUTO,
+    Choice,
+    FabricKind,
+    Limits,
+    build_fabric,
+    choose,
+    usual_limits,
+)
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
 from switchgnn.topologies.site import ETHERNET_MTU, LeafSpineSite, Site, Star, cable_name
-from switchgnn.topologies.targets import Target, TlsFolder, compile_for, usual_window
+from switchgnn.topologies.targets import Target, TlsFolder, compile_for
 
 __all__ = [
     "AUTO",
@@ -24,6 +32,7 @@ __all__ = [
     "FabricError",
     "FabricKind",
     "LeafSpineSite",
+    "Limits",
     "Site",
     "Star",
     "Target",
@@ -37,5 +46,5 @@ __all__ = [
     "folder_for_sockets",
     "free_tcp_port",
     "socket_address",
-    "usual_window",
+    "usual_limits",
 ]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
@@ -17,6 +19,14 @@ from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
 
 AUTO = "auto"
+# BMv2 reads a port through a ring of about 30 frames, and its queues hold 64. On a shaped interface
+# a wider window only waits in the kernel, before what the worker says next.
+_NARROW = 16
+# The token bucket of a loopback link is at the socket, and the embedded switch's queues are deep.
+_WIDER = 64
+# Frames leave in fewer and longer batches. Beyond it little is gained, and on a busy machine
+# acknowledgements seem late.
+_WIDE = 128
 
 
 class FabricKind(str, Enum):
@@ -38,6 +48,33 @@ class Choice:
     target: Target
     fabric: FabricKind
     reason: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be on the way.
+
+    Attributes:
+        window: features of a worker in flight.
+        ecn_threshold: packets in a queue from which on they are marked: half of what it holds.
+    """
+
+    window: int
+    ecn_threshold: int
+
+
+def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> Limits:
+    """Return the limits where nobody says any (docs/benchmarks.md, "Slow links").
+
+    Args:
+        target: the switch.
+        fabric: the network.
+        shaped: whether links are slower than the machine.
+    """
+    if target is Target.BMV2:
+        return Limits(_NARROW, DEFAULT_ECN_THRESHOLD)
+    narrow = _NARROW if fabric is FabricKind.MININET else _WIDER
+    return Limits(narrow if shaped else _WIDE, DEFAULT_DEPTH // 2)
 
 
 def choose(target: str, fabric: str, backend: Backend | None = None) -> Choice:

@@ -27,11 +27,6 @@ from switchgnn.topologies.rpc_address import answers
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0
 _CPU_PORT = 510
-# BMv2 reads a port through a ring of about 30 frames, and queues of slow lines hold 64.
-_NARROW = 16
-# Frames leave in fewer and longer batches. Beyond it little is gained, and on a busy machine
-# acknowledgements seem late.
-_WIDE = 128
 
 
 class Target(str, Enum):
@@ -39,16 +34,6 @@ class Target(str, Enum):
 
     BMV2 = "bmv2"
     EMBEDDED = "embedded"
-
-
-def usual_window(target: Target, *, shaped: bool) -> int:
-    """Return how many features a worker may have in flight, where nobody says.
-
-    Args:
-        target: the switch.
-        shaped: whether links are slower than the machine.
-    """
-    return _WIDE if target is Target.EMBEDDED and not shaped else _NARROW
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from switchgnn.commands.shared.workers import WORKER_COMMAND, WorkerError, run_w
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
-from switchgnn.topologies import WireBytes, usual_window
+from switchgnn.topologies import FabricKind, WireBytes, usual_limits
 
 _ATTEMPTS = 3
 _PATIENCE = 5.0
@@ -131,5 +131,5 @@ def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
         rounds=rounds,
         output=bed.folder / f"sums-{worker}.npz",
         rounds_per_file=rounds,
-        pace=Pace(usual_window(bed.target, shaped=False), _PATIENCE),
+        pace=Pace(usual_limits(bed.target, FabricKind.MININET, shaped=False).window, _PATIENCE),
     )

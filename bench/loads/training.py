@@ -12,13 +12,12 @@ from bench.machine import lacks
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.commands.train.nursery import ENVIRONMENT
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.topologies import FabricKind, Target, usual_window
+from switchgnn.topologies import FabricKind, Target, usual_limits
 from switchgnn.topologies.processes.nursery import Nursery
 
 if TYPE_CHECKING:
@@ -118,6 +117,8 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
 
+    shaped = setting.bandwidth is not None
+    limits = usual_limits(setting.target, setting.fabric, shaped=shaped)
     job = TrainJob(
         task=default_task(
             transport=transport,
@@ -125,7 +126,7 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
                 ModelOptions("gcn", setting.layers, setting.hidden, 0.0),
                 TrainOptions(epochs=setting.epochs, evaluate_every=setting.epochs),
             ),
-            pace=Pace(usual_window(setting.target, shaped=setting.bandwidth is not None), 60.0),
+            pace=Pace(limits.window, 60.0),
         ),
         workers=WORKERS,
         slots=load_program().slots,
@@ -133,7 +134,7 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
         target=setting.target.value,
         fabric=setting.fabric.value,
         bandwidth=setting.bandwidth,
-        ecn_threshold=DEFAULT_ECN_THRESHOLD,
+        ecn_threshold=limits.ecn_threshold,
     )
     # A process of its own: PyTorch may have computed in this one.
     with Nursery([_STEPS], ENVIRONMENT) as nursery:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from switchgnn.softswitch.lines import Line, Lines, Queued
 
-DEFAULT_DEPTH = 64
+# Of 316 bytes, as features of 64 numbers have: 81 kB, little for a switch. BMv2 has 64.
+DEFAULT_DEPTH = 256
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.topologies import Backend, Target, choice, choose
+from switchgnn.topologies import Backend, FabricKind, Limits, Target, choice, choose, usual_limits
 from switchgnn.topologies.errors import FabricError
 
 NO_MININET = "Mininet is not installed (apt-get install mininet)"
@@ -55,3 +55,22 @@ def test_code_is_asked_of_the_embedded_switch(machine, backend):
 
 def test_auto_is_for_every_switch(machine):
     assert choose("auto", "auto", Backend.AUTO) == choose("auto", "auto")
+
+
+@pytest.mark.parametrize("fabric", FabricKind)
+@pytest.mark.parametrize(
+    ("target", "shaped", "limits"),
+    [
+        (Target.EMBEDDED, False, Limits(128, 128)),
+        # The ring that BMv2 reads a port through, and its queues, are short.
+        (Target.BMV2, False, Limits(16, 32)),
+        (Target.BMV2, True, Limits(16, 32)),
+    ],
+)
+def test_the_usual_limits(target, shaped, limits, fabric):
+    assert usual_limits(target, fabric, shaped=shaped) == limits
+
+
+def test_a_shaped_interface_takes_a_narrow_window():
+    windows = {each: usual_limits(Target.EMBEDDED, each, shaped=True).window for each in FabricKind}
+    assert windows == {FabricKind.MININET: 16, FabricKind.LOOPBACK: 64}

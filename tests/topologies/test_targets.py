@@ -11,7 +11,6 @@ from switchgnn.topologies import Backend, Target, socket_address, targets
 from switchgnn.topologies.targets import (
     switch_child,
     switch_command,
-    usual_window,
     wait_until_serving,
 )
 from tests.support.markers import needs_bmv2, needs_root
@@ -78,17 +77,3 @@ def test_two_bmv2_run_side_by_side(tmp_path):
             )
             stack.enter_context(child)
             wait_until_serving(child, address)
-
-
-@pytest.mark.parametrize(
-    ("target", "shaped", "window"),
-    [
-        (Target.EMBEDDED, False, 128),
-        # Queues of slow lines, and the ring that BMv2 reads a port through, are short.
-        (Target.EMBEDDED, True, 16),
-        (Target.BMV2, False, 16),
-        (Target.BMV2, True, 16),
-    ],
-)
-def test_the_usual_window(target, shaped, window):
-    assert usual_window(target, shaped=shaped) == window

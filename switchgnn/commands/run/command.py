@@ -35,7 +35,6 @@ from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.recordings import PcapOption
 from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
 from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.interruptible import wait_for_interrupt
@@ -140,14 +139,15 @@ def run(
         ),
     ] = False,
     ecn_threshold: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
             metavar="N",
             rich_help_panel=CONGESTION,
+            show_default="half of a queue",
             help="Packets in a queue from which on they are marked.",
         ),
-    ] = DEFAULT_ECN_THRESHOLD,
+    ] = None,
     no_congestion_control: NoControlOption = False,
     congestion_control: ControlOption = False,
     background: Annotated[
@@ -180,9 +180,8 @@ def run(
     check_outputs({"--log-dir": log_dir})
     page.check()
     leaf_spine = site.leaf_spine(workers)
-    if window is None:
-        shaped = bandwidth is not None or background > 0
-        window = site.usual_window(shaped=shaped)
+    limits = site.usual_limits(shaped=bandwidth is not None or background > 0)
+    window = window or limits.window
     heeding = heeds_marks(control=congestion_control, no_control=no_congestion_control)
     options = RunOptions(
         graph=graph,
@@ -196,7 +195,7 @@ def run(
         bandwidth=bandwidth,
         seed=seed,
         grpc_port=grpc_port,
-        ecn_threshold=ecn_threshold,
+        ecn_threshold=limits.ecn_threshold if ecn_threshold is None else ecn_threshold,
         pace=Pace(window=window, patience=patience, congestion_control=heeding),
         background=background,
         faults=faults,

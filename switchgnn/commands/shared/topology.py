@@ -11,7 +11,7 @@ import typer
 from switchgnn.options.panels import NETWORK
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
-from switchgnn.topologies import Backend, choose, usual_window
+from switchgnn.topologies import Backend, Limits, choose, usual_limits
 
 _LEAVES, _SPINES = 2, 1
 # As many as there may be workers, and so leaves.
@@ -149,8 +149,8 @@ class SiteOptions:
             raise PlannerError("A star has no leaves and spines: add --topology leaf-spine.")
         return None
 
-    def usual_window(self, *, shaped: bool) -> int:
-        """Return how many features a worker may have in flight, where nobody says.
+    def usual_limits(self, *, shaped: bool) -> Limits:
+        """Return what may be on the way, where nobody says.
 
         Args:
             shaped: whether links are slower than the machine.
@@ -159,7 +159,7 @@ class SiteOptions:
             FabricError: a target or fabric that is not here.
         """
         here = choose(self.target.value, self.fabric.value, self.backend)
-        return usual_window(here.target, shaped=shaped)
+        return usual_limits(here.target, here.fabric, shaped=shaped)
 
 
 def find_plan_leaf_spine(workers: int, leaves: int | None, spines: int | None) -> LeafSpine | None:

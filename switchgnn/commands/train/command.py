@@ -148,9 +148,11 @@ def train(
     )
     with templates_removed():
         check_layers(build_model(shape, dataset.features.shape[1], dataset.classes))
-    if window is None and any(each.networked for each in chosen):
-        window = site.usual_window(shaped=bandwidth is not None)
-    pace = Pace(skew=SKEW) if window is None else Pace(window=window, skew=SKEW)
+    pace, threshold = Pace(skew=SKEW), DEFAULT_ECN_THRESHOLD
+    if any(each.networked for each in chosen):
+        limits = site.usual_limits(shaped=bandwidth is not None)
+        pace = Pace(window=window or limits.window, skew=SKEW)
+        threshold = limits.ecn_threshold
     reports: list[TrainReport] = []
     reached = Reached(reports, training.epochs, training.checkpoint, as_json=as_json)
     # A sample is drawn again in each epoch, so its sums change.
@@ -174,7 +176,7 @@ def train(
                 fabric=site.fabric.value,
                 backend=site.backend,
                 bandwidth=bandwidth,
-                ecn_threshold=DEFAULT_ECN_THRESHOLD,
+                ecn_threshold=threshold,
                 asked=asked,
                 leaf_spine=leaf_spine,
                 recordings=kept,
