@@ -23,6 +23,7 @@ ALLOWED = {
     "host/wire/batches.py": {"select"},  # waits for a socket, which is what it is for
     "host/wire/bucket.py": {"time"},  # a limited link waits for its turn on the line
     "host/wire/link.py": {"select"},  # as batches.py
+    "host/wire/trickle.py": {"time"},  # lets frames gather at a socket
     "host/wire/recording.py": {"time"},  # a file for people says when a frame has passed
 }
 

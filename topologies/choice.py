@@ -70,6 +70,9 @@ def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> Limits:
         target: the switch.
         fabric: the network.
         shaped: whether links are slower than the machine.
+
+    Returns:
+        The limits.
     """
     if target is Target.BMV2:
         return Limits(_NARROW, DEFAULT_ECN_THRESHOLD)

@@ -14,7 +14,6 @@ import math
 import select
 import socket
 import struct
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -32,6 +31,7 @@ from switchgnn.host.wire.bucket import BURST_BYTES, TokenBucket
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.native.arriving import NativeArriving
 from switchgnn.host.wire.native.library import native_frames
+from switchgnn.host.wire.trickle import Trickle
 from switchgnn.udp_socket import connected_udp
 
 _RECEIVE_BUFFER = 16 << 20
@@ -48,13 +48,6 @@ _SO_ATTACH_FILTER = 26
 _SO_RCVBUFFORCE = 33
 # How long the line takes for the frames that leave a limited link in one step.
 _STEP_SECONDS = 0.001
-# A link lets this many frames gather where they trickle in, but never for longer than this.
-_TOGETHER = 16
-_LONGEST_PAUSE = 0.001
-# After a longer silence frames no longer trickle in.
-_SILENCE = 0.002
-# The weight of one batch in the time between two frames.
-_SPACING_WEIGHT = 0.25
 # <linux/sockios.h> and struct ifreq.
 _GET_MTU, _NAME_BYTES, _REQUEST_BYTES = 0x8921, 16, 40
 
@@ -143,44 +136,6 @@ class Link(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class Trickle:
-    """Pauses between batches, so that frames of a slow line arrive several at a time.
-
-    On a slow line every frame arrives alone, and waking up for each one takes two fifths of the
-    processor time of an exchange. Network interfaces moderate their interrupts for this reason.
-    """
-
-    def __init__(self) -> None:
-        self._spacing = 0.0
-        self._frames = _TOGETHER
-        self._received_at = float("-inf")
-
-    def received(self, frames: int, now: float) -> None:
-        """Take note of a batch.
-
-        Args:
-            frames: the number of its frames.
-            now: the time in seconds.
-        """
-        since, self._received_at = now - self._received_at, now
-        self._frames = frames
-        if since < _SILENCE:
-            self._spacing += _SPACING_WEIGHT * (since / frames - self._spacing)
-
-    def pause(self, now: float) -> float:
-        """Return the seconds in which about as many frames arrive as a batch should have.
-
-        Args:
-            now: the time in seconds.
-
-        Returns:
-            0 after a large batch or a silence, where the next frame is not to be delayed.
-        """
-        if self._frames >= _TOGETHER or now - self._received_at >= _SILENCE:
-            return 0.0
-        return min(_LONGEST_PAUSE, _TOGETHER * self._spacing)
 
 
 class SocketLink(Link):
@@ -283,18 +238,10 @@ class SocketLink(Link):
         Raises:
             LinkError: the interface is gone or down.
         """
-        if self._taken >= self._batch.count and not self._receive(self._gather(seconds)):
+        if self._taken >= self._batch.count and not self._receive(self._trickle.gather(seconds)):
             return None
         self._batch.first, self._taken = self._taken, self._batch.count
         return self._batch
-
-    def _gather(self, seconds: float) -> float:
-        """Let frames gather where they trickle in; return how long to wait for the first one."""
-        pause = self._trickle.pause(time.monotonic()) if seconds > 0 else 0.0
-        if pause <= 0:
-            return seconds
-        time.sleep(min(pause, seconds))
-        return max(0.0, seconds - pause)
 
     def _receive(self, seconds: float) -> bool:
         """Receive another batch; tell whether anything has come."""
@@ -311,7 +258,7 @@ class SocketLink(Link):
             if size < 0:
                 return False
             self._taken = 0
-            self._trickle.received(self._batch.count, time.monotonic())
+            self._trickle.took(self._batch.count)
             self._frames_down += self._batch.count
             self._bytes_down += size
             return True

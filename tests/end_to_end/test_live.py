@@ -26,7 +26,9 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 LOOPBACK = ("--target", "embedded", "--fabric", "loopback")
 RUN = ("run", "--graph", "karate", "--workers", 4, "--json")
-TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", 12, "--dropout", 0, "--json")
+# So many that a page, which is told twice a second, sees some of them.
+EPOCHS = 200
+TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", EPOCHS, "--dropout", 0, "--json")
 ROUNDS = 15
 FAULT = ("--faults", "w1.loss=0.1,seed=3")
 LEAF_SPINE = ("--topology", "leaf-spine")
@@ -148,12 +150,12 @@ def test_a_training_and_its_losses(transports, tmp_path):
         output, last = running.finish()
     reports = [json.loads(line) for line in output.splitlines()]
     reports = [each for each in reports if each["event"] == "finished"]
-    assert last["ended"] == {"outcome": "done", "words": "All 12 epochs are done."}
-    assert last["epochs_asked"] == 12
-    some = [each for each in running.snapshots.values() if 0 < len(each["epochs"]) < 12]
+    assert last["ended"] == {"outcome": "done", "words": f"All {EPOCHS} epochs are done."}
+    assert last["epochs_asked"] == EPOCHS
+    some = [each for each in running.snapshots.values() if 0 < len(each["epochs"]) < EPOCHS]
     assert some
     for each in some:
-        assert each["step"] == f"training: {len(each['epochs'])} of 12 epochs done"
+        assert each["step"] == f"training: {len(each['epochs'])} of {EPOCHS} epochs done"
     # One after the other: the last picture is that of the last transport.
     for name, report in zip(transports, reports, strict=True):
         final = [

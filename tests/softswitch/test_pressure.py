@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch
 from switchgnn.softswitch.ports import SocketPort
 from switchgnn.softswitch.replication import Replica
+from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 from tests.softswitch.harness import Rig, config_bytes
 from tests.softswitch.namespace import make_wire, needs_shaping, network_namespace, shape
 from tests.support.speed import Deadline
@@ -209,12 +210,12 @@ def test_a_shaped_port_loses_nothing_and_delays_nobody():
 
 @needs_shaping
 def test_beyond_the_depth_of_its_queue_a_shaped_port_drops_the_tail():
-    frames = 150
+    frames = DEFAULT_DEPTH + 100
     with shaped_switch(rate="10mbit") as (switch, ends):
         burst(switch, frames)
         lost = switch.queues.tail_drops[SLOW]
         got = receive(ends, {SLOW: frames - lost, QUICK: frames})
-    assert 0 < lost < frames - 64
+    assert 0 < lost < frames - DEFAULT_DEPTH
     kept = payload_numbers(got[SLOW])
     assert kept == sorted(set(kept))
     assert len(kept) == frames - lost
