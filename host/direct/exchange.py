@@ -103,7 +103,8 @@ class DirectExchange:
         self._handed: queue.SimpleQueue[Round | Cargo | None] = queue.SimpleQueue()
         # From here on all belongs to the thread that steps.
         self._rounds: dict[int, Round] = {}
-        self._finished = first_round - 1
+        # All rounds up to the first one are over here; and the newest one that is.
+        self._finished = self._newest = first_round - 1
         self._envelopes = Envelopes(worker, stations)
         self._round_trip = RoundTrip(pace.shortest_timeout)
         self._congestion = Congestion(pace, self._round_trip, framing.segment)
@@ -327,7 +328,8 @@ class DirectExchange:
             self._outbox.close_round(number)
             self._arrivals.close_round(number)
             closed = self._rounds.pop(number)
-            self._finished = min(self._rounds, default=max(self._finished + 1, number + 1)) - 1
+            self._newest = max(self._newest, number)
+            self._finished = min(self._rounds, default=self._newest + 1) - 1
             closed.complete = True
         return bool(complete)
 

@@ -4,6 +4,7 @@
 
 import threading
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from switchgnn.host.direct import (
     rows_per_pair,
     visit_order,
 )
+from switchgnn.host.direct.exchange import DirectExchange
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import HEADER, HEADER_AT, KIND_AT, Kind
@@ -302,3 +304,17 @@ def test_wrong_rows_are_refused():
             stream.feed(np.array([3]), rows)
     with pytest.raises(DirectError, match="cannot be sampled"):
         binned_on_hub(schedules, sampling=Sampling(0.5))
+
+
+def test_a_round_may_be_over_before_the_one_before_it():
+    """A farewell tells the others of all rounds that are over, in whatever order they ended."""
+    over = set()
+    parts = SimpleNamespace(done=over.__contains__, close_round=lambda _: None)
+    exchange = object.__new__(DirectExchange)
+    exchange._rounds = {number: SimpleNamespace(complete=False) for number in (4, 5)}
+    exchange._finished = exchange._newest = 3
+    exchange._outbox = exchange._arrivals = parts
+    for number, finished in ((5, 3), (4, 5)):
+        over.add(number)
+        assert exchange._close_rounds()
+        assert exchange._finished == finished

@@ -106,7 +106,7 @@ def forged(frames, rng):
 
 # Of the lines of a program, how many the frames reach at least. What a switch never does is among
 # the rest: a leaf's steps on a star, a spine's on a leaf, wide slots of the strawman.
-LINES = {"star": 0.75, "leaf-spine": 0.75, "strawman": 0.65}
+LINES = {"star": 0.7, "leaf-spine": 0.7, "strawman": 0.65}
 
 
 def forged_recordings(kind, lanes, folder, monkeypatch):
