@@ -23,7 +23,7 @@ AUTO = "auto"
 # a wider window only waits in the kernel, before what the worker says next.
 _NARROW = 16
 # The token bucket of a loopback link is at the socket, and the embedded switch's queues are deep.
-_WIDER = 64
+_MIDDLE = 64
 # Frames leave in fewer and longer batches. Beyond it little is gained, and on a busy machine
 # acknowledgements seem late.
 _WIDE = 128
@@ -76,7 +76,7 @@ def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> Limits:
     """
     if target is Target.BMV2:
         return Limits(_NARROW, DEFAULT_ECN_THRESHOLD)
-    narrow = _NARROW if fabric is FabricKind.MININET else _WIDER
+    narrow = _NARROW if fabric is FabricKind.MININET else _MIDDLE
     return Limits(narrow if shaped else _WIDE, DEFAULT_DEPTH // 2)
 
 

@@ -75,12 +75,8 @@ class Foresight:
         """Return what comes next, or None where nothing like it has been seen."""
         past = list(self._past)
         last = len(past) - 1
-        before, common = max(
-            ((end, _common(past, end)) for end in range(last)),
-            key=lambda found: (found[1], found[0]),
-            default=(0, 0),
-        )
-        if not common:
+        before = _where_alike(past)
+        if before is None:
             return None
         kind = past[before + 1][0]
         earlier = before + 1 - (last - before)
@@ -101,6 +97,19 @@ class Foresight:
             return FixedPoint.for_exchange(self._max_fan_in, capacity)
         except FeatureError:
             return None
+
+
+def _where_alike(past: list[tuple[ExchangeKind, int]]) -> int | None:
+    """Return the last place up to which the most exchanges are as the last ones; None for none."""
+    best, most = None, 0
+    for end in range(len(past) - 2, -1, -1):
+        common = _common(past, end)
+        if common > most:
+            best, most = end, common
+        # Where all exchanges are alike, looking at all places would take longer than an exchange.
+        if most == _CONTEXT:
+            break
+    return best
 
 
 def _common(past: list[tuple[ExchangeKind, int]], end: int) -> int:

@@ -12,14 +12,21 @@ from tests.ptf.switchgnn_ptf.packets import (
 )
 
 
-class AnotherProcessIsRefused(BarrierTest):
-    """Where a worker has been, and until a later round; then the one before it is."""
+class IncarnationTest(BarrierTest):
+    """Workers that have opened round 1, each in its process number 5."""
 
-    def runTest(self) -> None:
+    def setUp(self) -> None:
+        super().setUp()
         for worker in WORKERS:
             self.report(worker, block=0, incarnation=5)
         for to in map(port_of, WORKERS):
             self.receive(to)
+
+
+class AnotherProcessIsRefused(IncarnationTest):
+    """Where a worker has been, and until a later round; then the one before it is."""
+
+    def runTest(self) -> None:
         for block, incarnation in ((0, 6), (1, 6), (0, 0)):
             with self.counted(Outcome.WRONG_INCARNATION):
                 packet = self.report(1, block=block, incarnation=incarnation)
@@ -36,14 +43,10 @@ class AnotherProcessIsRefused(BarrierTest):
         self.collect(1, block=0, incarnation=5)
 
 
-class WhoMaySendEarlyHasBeenInTheRound(BarrierTest):
+class WhoMaySendEarlyHasBeenInTheRound(IncarnationTest):
     """When a second process opens the round the switch may have features of the first one."""
 
     def runTest(self) -> None:
-        for worker in WORKERS:
-            self.report(worker, block=0, incarnation=5)
-        for to in map(port_of, WORKERS):
-            self.receive(to)
         last = {"block": 1, "incarnation": 5, "following": (1, 0), "early": True}
         self.collect(1, 0, **last)
         self.complete(2, **last)
