@@ -21,7 +21,7 @@ from tests.ptf.switchgnn_ptf.mistakes import let_anything_have_its_turn
 from tests.support import leaf_spine_fabrics
 from tests.support.markers import some_of
 
-FRAMES = 2000
+FRAMES = 16_000
 PACE = Pace(patience=5.0)
 
 # Each check by fields that occur together in its condition only, and how often it is made.
