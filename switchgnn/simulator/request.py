@@ -14,9 +14,9 @@ from switchgnn.simulator.options import NetworkOptions
 from switchgnn.simulator.packing import ETHERNET_MTU, Mtu
 
 # As the paper: hosts alone, with a switch that has neither blocks nor order, and with plans.
-BNS_GCN, G3 = "bns-gcn", "g3"
-# The partition of the systems that send copies from host to host.
-HOSTS_ALONE = {BNS_GCN: "metis", G3: "g3"}
+BNS_GCN, HOST_PARTIAL, G3 = "bns-gcn", "host-partial", "g3"
+# The partition of the systems in which hosts send rows to each other.
+HOSTS_ALONE = {BNS_GCN: "metis", HOST_PARTIAL: "metis", G3: "g3"}
 SYSTEMS = (*HOSTS_ALONE, STRAWMAN, *PRESETS)
 # What else can be asked for in place of a system's strategies.
 CHOICES = {
