@@ -20,6 +20,7 @@ from switchgnn.host.direct.operator import RowSums, row_sums
 from switchgnn.planner.arrays.rows import sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.sending.between_hosts import rows_between
 
 # Worker numbers have 8 bits on the wire.
 MOST_WORKERS = 256
@@ -193,18 +194,10 @@ def count_rows(boundary: BoundaryEdges, workers: int, choose: EdgeChoice) -> Pai
             continue
         part = boundary.take(order[low:high])
         by_copy = choose(part)
-        # To the worker of v a partial sum for v is what a copy of v would be the other way.
-        summed = part.take(np.flatnonzero(~by_copy)).transposed()
-        rows += _copies(part.take(np.flatnonzero(by_copy)), workers)
-        rows += _copies(summed, workers).T
-        sums += _repeated(summed.source.astype(np.int64) * workers + summed.destination_worker)
+        rows += rows_between(part, workers, by_copy)
+        pairs = part.destination.astype(np.int64) * workers + part.source_worker
+        sums += _repeated(pairs[~by_copy])
     return PairRows(rows, sums)
-
-
-def _copies(boundary: BoundaryEdges, workers: int) -> NDArray[np.int64]:
-    sender, receiver = boundary.host_copies()
-    pairs = sender.astype(np.int64) * workers + receiver
-    return np.bincount(pairs, minlength=workers * workers).reshape(workers, workers)
 
 
 def _repeated(keys: NDArray[np.int64]) -> int:

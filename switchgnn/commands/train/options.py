@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from switchgnn.commands.shared.topology import known_mtu
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.direct.errors import FramingError
-from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU, Framing
+from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU
 from switchgnn.host.errors import TransportError
 from switchgnn.host.registry import DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
 from switchgnn.options.panels import DATA, EXCHANGE
@@ -38,14 +38,6 @@ def _known_transports(names: list[str] | None) -> list[str] | None:
         except TransportError as error:
             raise typer.BadParameter(str(error)) from error
     return names
-
-
-def _known_mtu(text: str) -> str:
-    try:
-        Framing.parse(text)
-    except FramingError as error:
-        raise typer.BadParameter(str(error)) from error
-    return text
 
 
 def _named_data() -> list[str]:
@@ -169,7 +161,7 @@ class TransportOptions:
         typer.Option(
             metavar="BYTES",
             rich_help_panel=EXCHANGE,
-            callback=_known_mtu,
+            callback=known_mtu,
             help=f"The largest IP packet of {_BETWEEN_HOSTS}, into which rows are packed; or "
             f"{FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
         ),
