@@ -13,7 +13,7 @@ from switchgnn.commands.shared.topology import known_mtu
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU
 from switchgnn.host.errors import TransportError
-from switchgnn.host.registry import DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
+from switchgnn.host.registry import AUTO, DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
 from switchgnn.options.panels import DATA, EXCHANGE
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _BETWEEN_HOSTS = ", ".join(each.name for each in TRANSPORTS if each.between_host
 _TRANSPORT_HELP = "\n\n".join(
     (
         "What carries the sums; repeat it to compare:",
-        *(f"{each.name}: {each.help}" for each in TRANSPORTS),
+        *(f"{each.name}: {each.help}" for each in (*TRANSPORTS, AUTO)),
     )
 )
 
@@ -34,10 +34,14 @@ _TRANSPORT_HELP = "\n\n".join(
 def _known_transports(names: list[str] | None) -> list[str] | None:
     for name in names or ():
         try:
-            transport_kind(name)
+            _kind(name)
         except TransportError as error:
             raise typer.BadParameter(str(error)) from error
     return names
+
+
+def _kind(name: str) -> TransportKind:
+    return AUTO if name == AUTO.name else transport_kind(name)
 
 
 def _named_data() -> list[str]:
@@ -45,7 +49,7 @@ def _named_data() -> list[str]:
 
 
 def _named_transports() -> list[str]:
-    return [each.name for each in TRANSPORTS]
+    return [each.name for each in (*TRANSPORTS, AUTO)]
 
 
 class PipelineOption(str, Enum):
@@ -191,7 +195,7 @@ class TransportOptions:
         Raises:
             SwitchGNNError: rows are to be sampled over one that is exact.
         """
-        chosen = [transport_kind(name) for name in self.transport or [DEFAULT.name]]
+        chosen = [_kind(name) for name in self.transport or [DEFAULT.name]]
         if self.sampling < 1 and not all(each.samples for each in chosen):
             raise SwitchGNNError(
                 f"--sampling is for --transport {_SAMPLED} alone: the others are exact."

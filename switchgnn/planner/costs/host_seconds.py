@@ -51,6 +51,24 @@ def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float
     return frames.picoseconds(network) / PICOSECONDS
 
 
+def packed_frames(
+    rows: NDArray[np.int64], width: int, mtu: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the frames between hosts, and their bytes.
+
+    Args:
+        rows: int64[W, W], rows from worker a to worker b.
+        width: numbers of a row.
+        mtu: bytes of the largest IP packet.
+
+    Returns:
+        (int64[W, W], int64[W, W])
+    """
+    run = rows * (_NUMBER_BYTES * width)
+    frames = -(-run // (packed_frame_bytes(mtu) - _HEADERS_BYTES))
+    return frames, run + frames * _HEADERS_BYTES
+
+
 def packed_frame_bytes(mtu: int) -> int:
     """Return the bytes of a full frame between hosts."""
     room = mtu + _ETHERNET_BYTES - _HEADERS_BYTES

@@ -300,12 +300,15 @@ def _barrier(workers: int, network: Network) -> int:
 def shared_work(
     hosts: NDArray[np.int64], switch: NDArray[np.int64], cores: int | None
 ) -> NDArray[np.int64]:
-    """Return int64[B], what processors take at least: each its own work, or some cores all of it.
+    """Return what processors take at least: each its own work, or some cores all of it.
 
     Args:
         hosts: int64[B, W], picoseconds of each host.
         switch: int64[B], picoseconds of the switch.
         cores: that all of them share, or None.
+
+    Returns:
+        int64[B], picoseconds.
     """
     longest: NDArray[np.int64] = np.maximum(hosts.max(axis=1), switch)
     if cores is not None:
