@@ -18,6 +18,8 @@ from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.costs.host_seconds import host_seconds
+from switchgnn.planner.costs.seconds import plan_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -35,6 +37,7 @@ from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import host_setup, rows_of_plan
 from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.request import (
+    AUTO,
     BNS_GCN,
     CHOICES,
     G3,
@@ -43,8 +46,9 @@ from switchgnn.simulator.request import (
     PLANNED,
     SYSTEMS,
     SimulateOptions,
+    preset_of,
 )
-from switchgnn.simulator.within import check_fits, check_links, planned_for, room_for
+from switchgnn.simulator.within import check_fits, check_links, planned_for, predicted_on, room_for
 
 Progress = Callable[[str], None]
 # What hosts send for a boundary edge.
@@ -68,6 +72,9 @@ class Subject:
         bins: of the worker that has most; 0 where all vertices are computed before any is sent.
         memory: what the plan takes of the switches, where they have limits.
         lanes: numbers in a full frame of the plan.
+        predicted_seconds: of an exchange, by what the system `auto` may do: `plan`, or all sums
+            left to hosts, by the name of a system that does so; None elsewhere.
+        chosen: which of them has the least; None elsewhere.
     """
 
     system: str
@@ -80,6 +87,8 @@ class Subject:
     bins: int = 0
     memory: PlanMemory | None = None
     lanes: int = LANES
+    predicted_seconds: Mapping[str, float] | None = None
+    chosen: str | None = None
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
@@ -116,6 +125,8 @@ def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
     if options.system in HOSTS_ALONE:
         return _hosts_alone(options.system, options, graph, options.workers, tell)
     plan = _make_plan(options.system, graph, options, options.workers, tell)
+    if options.system == AUTO:
+        return _fastest(plan, options, tell)
     return _planned(options.system, plan, options)
 
 
@@ -141,9 +152,11 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
         found = rows_of_plan(plan, _SENT[options.system])
         record = plan.manifest.graph
         return _alone(options, found, record.name, plan.assignment, record.edges)
+    if options.system == AUTO:
+        return _fastest(plan, options, tell)
     if options.system is not None:
         raise SimulatorError(
-            f"A plan is simulated as it is, or as one of {', '.join(HOSTS_ALONE)} on its "
+            f"A plan is simulated as it is, or as one of {', '.join((*HOSTS_ALONE, AUTO))} on its "
             f"partition, but not as {options.system}: for that give --graph in place of --plan."
         )
     return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options)
@@ -204,7 +217,7 @@ def _make_plan(
         )
     return build_chosen(
         graph,
-        choose_asked(replace(asked, preset=system), graph, situation),
+        choose_asked(replace(asked, preset=preset_of(system)), graph, situation),
         situation,
         program=program.digest,
         seed=options.seed,
@@ -212,6 +225,28 @@ def _make_plan(
         fits=room_for(options),
         progress=tell,
     )
+
+
+def _fastest(plan: Plan, options: SimulateOptions, tell: Progress) -> Subject:
+    """Return the plan, or leave all sums to hosts if that is predicted to be faster."""
+    if options.leaf_spine is not None:
+        return replace(_planned(AUTO, plan, options), chosen=PLANNED)
+    tell("predict the seconds of exchanges")
+    network, whole = predicted_on(options), options.slot_features is not None
+    seconds = {
+        PLANNED: plan_seconds(plan, Direction.FORWARD, options.features, network, together=whole)
+    }
+    between = {}
+    for system in (HOST_PARTIAL, BNS_GCN):
+        between[system] = rows_of_plan(plan, _SENT[system])
+        seconds[system] = host_seconds(between[system].rows, options.features, network)
+    chosen = min(seconds, key=lambda system: seconds[system])
+    if chosen == PLANNED:
+        subject = _planned(AUTO, plan, options)
+    else:
+        graph = plan.manifest.graph
+        subject = _alone(options, between[chosen], graph.name, plan.assignment, graph.edges)
+    return replace(subject, predicted_seconds=seconds, chosen=chosen)
 
 
 def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:

@@ -93,7 +93,7 @@ def test_the_papers_sizes_at_full_scale():
 
 def test_the_grid_of_never_slower():
     (figure,) = load_figures(["never-slower"])
-    systems = ["bns-gcn", "host-partial", "strawman", "paper", "best"]
+    systems = ["bns-gcn", "host-partial", "strawman", "paper", "auto"]
     assert [series.system for series in figure.series] == systems
     cells = cells_of(figure, "full")
     assert {cell.workers for cell in cells} == {8, 32, 128}
@@ -109,7 +109,7 @@ def test_the_grid_of_never_slower():
         assert [point.system for point in points] == systems
         assert len({point.partition_name for point in points}) == 1
     # The best plan is made for the rate of its loop.
-    best = {cell.point for cell in cells if cell.point.system == "best"}
+    best = {cell.point for cell in cells if cell.point.system == "auto"}
     assert len({point.plan_name for point in best}) == len(best) == len(places)
 
 

@@ -151,8 +151,8 @@ def communicating(milliseconds):
 
 
 def by_hand(cell):
-    """The best plan is a third slower than the strawman with 3 MB, and half as fast with 10 MB."""
-    if cell.point.system == "best":
+    """`auto` is a third slower than the strawman with 3 MB, and half as fast with 10 MB."""
+    if cell.point.system == "auto":
         return {"3MB": 4, "10MB": 1}.get(cell.memory, 2)
     return {"strawman": 3 if cell.memory == "3MB" else 2}.get(cell.point.system, 5)
 

@@ -30,7 +30,7 @@ from switchgnn.simulator import (
     parse_mtu,
 )
 from switchgnn.simulator.job import simulate_job
-from switchgnn.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
+from switchgnn.simulator.request import AUTO, HOSTS_ALONE, SYSTEMS, SimulateOptions
 
 _DEFAULT = NetworkOptions()
 _STAR, _LEAF_SPINE = "star", "leaf-spine"
@@ -107,8 +107,8 @@ def simulate(
             metavar="NAME",
             rich_help_panel=PLAN,
             show_default=False,
-            help=f"{', '.join(SYSTEMS)}; with a plan one of {', '.join(HOSTS_ALONE)}, on its "
-            "partition.",
+            help=f"{', '.join(SYSTEMS)}; with a plan one of "
+            f"{', '.join((*HOSTS_ALONE, AUTO))}, on its partition.",
         ),
     ] = None,
     memory: Annotated[

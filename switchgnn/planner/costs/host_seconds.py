@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long one exchange between hosts alone takes: packed frames through two rows of queues."""
 
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,6 @@ from switchgnn.planner.costs.seconds import (
     GROUP,
     PICOSECONDS,
     Network,
-    served,
     shared_work,
 )
 from switchgnn.planner.lanes import frame_bytes
@@ -26,8 +26,8 @@ _HEADERS_BYTES = frame_bytes(0)
 _FEATURE_BYTES = frame_bytes(32)
 # Frames of TCP's first window (RFC 6928), and the features of a worker's that losses leave.
 _FIRST_WINDOW, _SAFE_WINDOW = 10.0, 16
-# How often senders are followed, each time with the acknowledgements of the time before.
-_ROUNDS = 4
+# What finds more before it in a queue of the switch comes marked.
+_MARKED_BYTES = 1_000 * _FEATURE_BYTES
 
 
 def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float:
@@ -120,72 +120,21 @@ class _Frames:
 
     def picoseconds(self, network: Network) -> int:
         """Return what the exchange takes."""
-        time = np.maximum(self._on_link(network), network.host_work)
-        ack = network.of_host(ACK_BYTES)
-        # From when a frame is sent to its acknowledgement: at first on an empty network.
-        rest = 2 * time[self.asks] + 4 * network.way + 2 * ack
-        for _ in range(_ROUNDS):
-            sent = self._sent(time, rest, network)
-            acknowledged = self._acknowledged(sent, time, ack, network)
-            rest = (rest + acknowledged - sent[self.asks]) // 2
-        return max(int(acknowledged.max()), self._work(network))
-
-    def _sent(
-        self, time: NDArray[np.int64], rest: NDArray[np.int64], network: Network
-    ) -> NDArray[np.int64]:
-        """Return int64[N], when each frame joins the queue of its sender."""
         full = packed_frame_bytes(network.mtu)
-        answered = np.zeros(len(time), dtype=np.int64)
-        answered[self.asks] = rest
-        return _send(
+        through = _exchange(
             indptr_of(np.bincount(self.sender, minlength=self.workers)),
+            self.sender,
+            self.receiver,
+            np.maximum(self._on_link(network), network.host_work),
             np.where(self.asks, self.confirms, 0),
-            answered,
-            np.zeros(len(time), dtype=np.int64),
-            2 * network.way,
+            network.way,
+            network.of_host(ACK_BYTES),
+            network.switch_work,
+            network.on_link(_MARKED_BYTES),
             float(max(1, network.window * _FEATURE_BYTES // full) + GROUP - 1),
             max(_FIRST_WINDOW, _SAFE_WINDOW * _FEATURE_BYTES / full),
         )
-
-    def _acknowledged(
-        self, sent: NDArray[np.int64], time: NDArray[np.int64], ack: int, network: Network
-    ) -> NDArray[np.int64]:
-        """Return when the acknowledgement of each frame that asks has come to its sender.
-
-        Frames and acknowledgements share links both ways: where acknowledgements join a queue
-        follows from the frames alone, and then both are served.
-
-        Args:
-            sent: int64[N], when frames join the queue of their sender.
-            time: int64[N], of frames on a link.
-            ack: picoseconds of an acknowledgement on a link.
-            network: with the links.
-        """
-        asks, count = self.asks, len(sent)
-        times = np.concatenate([time, np.full(np.count_nonzero(asks), ack)])
-        back = self._taken(_in_any_order(sent, time, self.sender), time, network)[asks]
-        left = _in_any_order(
-            np.concatenate([sent, back]),
-            times,
-            np.concatenate([self.sender, self.receiver[asks]]),
-        )
-        late = self._taken(left[:count], time, network)[asks] - back
-        at_switch = np.concatenate([left[:count], left[count:] + late]) + network.way
-        through = _in_any_order(
-            at_switch, times, np.concatenate([self.receiver, self.sender[asks]])
-        )
-        acknowledged: NDArray[np.int64] = through[count:] + network.way
-        return acknowledged
-
-    def _taken(
-        self, left: NDArray[np.int64], time: NDArray[np.int64], network: Network
-    ) -> NDArray[np.int64]:
-        """Return int64[N], when frames that have left by then have come to their receivers."""
-        arrival = left + network.way
-        if network.switch_work:
-            work = np.full(len(arrival), network.switch_work)
-            arrival = _in_any_order(arrival, work, np.zeros(len(arrival), dtype=np.int64))
-        return _in_any_order(arrival, time, self.receiver) + network.way
+        return max(through, self._work(network))
 
     def _on_link(self, network: Network) -> NDArray[np.int64]:
         """Return int64[N], picoseconds of each frame on a link."""
@@ -200,79 +149,123 @@ class _Frames:
         return int(shared_work(hosts, switch, network.cores)[0])
 
 
-def _in_any_order(
-    arrival: NDArray[np.int64], service: NDArray[np.int64], queue: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    order = np.lexsort((arrival, queue))
-    ends = np.empty(len(order), dtype=np.int64)
-    ends[order] = served(arrival[order], service[order], queue[order])
-    return ends
-
-
 @Compiled
-def _send(  # noqa: PLR0917 - numba takes them by place
+def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     indptr: NDArray[np.int64],
+    sender: NDArray[np.int64],
+    receiver: NDArray[np.int64],
+    time: NDArray[np.int64],
     confirms: NDArray[np.int64],
-    answered: NDArray[np.int64],
-    sent: NDArray[np.int64],
-    round_trip: int,
+    way: int,
+    ack: int,
+    switch_work: int,
+    marking: int,
     window: float,
     first_window: float,
-) -> NDArray[np.int64]:
-    """Return when windows let frames go, which open as TCP's.
+) -> int:
+    """Follow all frames and acknowledgements, and return when the last one arrives.
 
-    As host/congestion.py: a window doubles until it is wide, and until then frames leave at a rate
-    a quarter above a window per round trip, in bursts of up to eight. Nothing comes marked.
+    Windows open as TCP's (host/congestion.py): they double until frames come marked, and until they
+    are wide frames leave at a rate a quarter above a window per round trip, in bursts of up to
+    eight.
 
     Args:
         indptr: int64[W + 1], the frames of each sender.
+        sender: int64[N].
+        receiver: int64[N].
+        time: int64[N], of each frame on a link.
         confirms: int64[N], how many frames its acknowledgement confirms; 0: none is wanted.
-        answered: int64[N], how long after it is sent the acknowledgement of a frame comes.
-        sent: int64[N], to be filled.
-        round_trip: the least that a rate is worked out with.
+        way: from one end of a link to the other.
+        ack: time of an acknowledgement on a link.
+        switch_work: of the switch for each frame.
+        marking: a frame that waits longer at the switch comes marked.
         window: frames in flight, at most.
         first_window: of them at the beginning.
     """
-    for worker in range(len(indptr) - 1):
-        begin, end = indptr[worker], indptr[worker + 1]
-        # Acknowledgements on their way, the next one first: when they come, and of which frame.
-        due = np.zeros(end - begin, dtype=np.int64)
-        what = np.zeros(end - begin, dtype=np.int64)
-        first = behind = now = refilled = 0
-        wide, tokens = min(window, first_window), 8.0
-        measured, smoothed = False, 2.0 * round_trip
-        place, confirmed, adapted = begin, begin, 0
-        while place < end:
-            room = int(wide) - (place - confirmed)
-            paced = wide < window
-            rate = 1.25 * wide / max(smoothed, float(round_trip))
-            if paced and room > 0:
-                tokens = min(8.0, tokens + (now - refilled) * rate)
-                refilled = now
-            if room > 0 and (not paced or tokens >= 1.0):
-                sent[place] = now
-                if confirms[place]:
-                    at = behind
-                    while at > first and due[at - 1] > now + answered[place]:
-                        due[at], what[at] = due[at - 1], what[at - 1]
-                        at -= 1
-                    due[at], what[at] = now + answered[place], place
-                    behind += 1
-                place += 1
-                tokens = max(0.0, tokens - 1.0)
-                continue
-            turn = now + int((1.0 - tokens) / rate) + 1
-            if room > 0 and (first == behind or turn < due[first]):
-                now = turn
-                continue
-            now = due[first]
-            sample = float(answered[what[first]])
-            smoothed = smoothed + (sample - smoothed) / 8 if measured else sample
-            measured = True
-            confirmed += confirms[what[first]]
-            adapted += confirms[what[first]]
-            first += 1
-            if adapted >= wide:
-                adapted = 0
-                wide = min(window, max(8.0, 2.0 * wide))
-    return sent
+    at_switch, at_receiver, ack_at_switch, ack_at_sender = 0, 1, 2, 3
+    workers = len(indptr) - 1
+    up = np.zeros(workers, dtype=np.int64)
+    down = np.zeros(workers, dtype=np.int64)
+    place = indptr[:-1].copy()
+    confirmed = indptr[:-1].copy()
+    wide = np.full(workers, min(window, first_window))
+    doubling = np.full(workers, first_window < window)
+    tokens = np.full(workers, 8.0)
+    refilled = np.zeros(workers, dtype=np.int64)
+    paced_until = np.full(workers, -1, dtype=np.int64)
+    smoothed = np.zeros(workers)
+    adapted = np.zeros(workers, dtype=np.int64)
+    marked = np.zeros(workers, dtype=np.int64)
+    asked = np.zeros(len(time), dtype=np.int64)
+    came_marked = np.zeros((workers, workers), dtype=np.bool_)
+    told_marked = np.zeros(len(time), dtype=np.bool_)
+    free = 0
+    end = 0
+    # When, what happens, and to which frame; from 4 on it is that a worker may send again.
+    events = [(0, 4 + worker, 0) for worker in range(workers)]
+    heapq.heapify(events)
+    while events:
+        now, kind, what = heapq.heappop(events)
+        if kind == at_switch:
+            to = receiver[what]
+            free = max(free, now) + switch_work
+            ready = free if switch_work else now
+            if down[to] - ready > marking:
+                came_marked[to, sender[what]] = True
+            down[to] = max(down[to], ready) + time[what]
+            if confirms[what]:
+                heapq.heappush(events, (down[to] + way, at_receiver, what))
+            continue
+        if kind == at_receiver:
+            to = receiver[what]
+            told_marked[what] = came_marked[to, sender[what]]
+            came_marked[to, sender[what]] = False
+            up[to] = max(up[to], now) + ack
+            heapq.heappush(events, (up[to] + way, ack_at_switch, what))
+            continue
+        worker = kind - 4 if kind > ack_at_sender else sender[what]
+        if kind == ack_at_switch:
+            down[worker] = max(down[worker], now) + ack
+            heapq.heappush(events, (down[worker] + way, ack_at_sender, what))
+            continue
+        if kind == ack_at_sender:
+            end = now
+            sample = float(now - asked[what])
+            if smoothed[worker] == 0.0:
+                smoothed[worker] = sample
+            smoothed[worker] += (sample - smoothed[worker]) / 8
+            confirmed[worker] += confirms[what]
+            adapted[worker] += confirms[what]
+            if told_marked[what]:
+                marked[worker] += confirms[what]
+            if adapted[worker] >= wide[worker]:
+                share = min(1.0, marked[worker] / adapted[worker])
+                adapted[worker] = marked[worker] = 0
+                if share > 0:
+                    doubling[worker] = False
+                grown = wide[worker] if doubling[worker] else 1.0
+                wide[worker] = wide[worker] * (1 - share / 2) + grown
+                wide[worker] = min(window, max(8.0, wide[worker]))
+        elif now == paced_until[worker]:
+            paced_until[worker] = -1
+        while place[worker] < indptr[worker + 1]:
+            if int(wide[worker]) <= place[worker] - confirmed[worker]:
+                break
+            if wide[worker] < window:
+                trip = max(smoothed[worker] if smoothed[worker] else 4.0 * way, 2.0 * way)
+                rate = 1.25 * wide[worker] / max(trip, 1.0)
+                tokens[worker] = min(8.0, tokens[worker] + (now - refilled[worker]) * rate)
+                refilled[worker] = now
+                if tokens[worker] < 1.0:
+                    turn = now + int((1.0 - tokens[worker]) / rate) + 1
+                    if paced_until[worker] < 0 or turn < paced_until[worker]:
+                        paced_until[worker] = turn
+                        heapq.heappush(events, (turn, 4 + worker, 0))
+                    break
+            frame = place[worker]
+            asked[frame] = now
+            up[worker] = max(up[worker], now) + time[frame]
+            heapq.heappush(events, (up[worker] + way, at_switch, frame))
+            place[worker] += 1
+            tokens[worker] = max(0.0, tokens[worker] - 1.0)
+    return end

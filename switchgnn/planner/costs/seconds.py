@@ -83,7 +83,9 @@ class Network:
         return max(self.on_link(frame), self.host_work)
 
 
-def plan_seconds(plan: Plan, direction: Direction, width: int, network: Network) -> float:
+def plan_seconds(
+    plan: Plan, direction: Direction, width: int, network: Network, *, together: bool = False
+) -> float:
     """Predict how long one exchange of a plan takes, in steady state.
 
     Workers send the features of a block one behind another. A sum is complete when its last
@@ -95,6 +97,7 @@ def plan_seconds(plan: Plan, direction: Direction, width: int, network: Network)
         direction: one that it has.
         width: numbers of a feature.
         network: on which it is run.
+        together: a slot holds all fragments of a feature, so only blocks have barriers.
 
     Returns:
         Seconds; 0 where nothing is exchanged.
@@ -102,6 +105,8 @@ def plan_seconds(plan: Plan, direction: Direction, width: int, network: Network)
     traffic = _Traffic(plan, direction)
     widths = Counter(fragment_lanes(width, plan.manifest.lanes))
     total = sum(times * traffic.picoseconds(lanes, network) for lanes, times in widths.items())
+    if together and total:
+        total -= (widths.total() - 1) * traffic.between_fragments(network)
     return total / PICOSECONDS
 
 
@@ -156,6 +161,10 @@ class _Traffic:
         last = self._through(complete, through, size, network)
         work, barrier = self._work(network), _barrier(self._workers, network)
         return int((np.maximum(last + network.way, work) + barrier).sum())
+
+    def between_fragments(self, network: Network) -> int:
+        """Return what barriers and the ways of packets take of a fragment of all blocks."""
+        return self._blocks * (_barrier(self._workers, network) + 2 * network.way)
 
     def _switch(self, size: int, network: Network) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return int64[R], when each sum is complete, and int64[S], when each packet is through."""
