@@ -65,6 +65,9 @@ def edge_sets(
         boundary: the boundary edges of FORWARD; those of BACKWARD are the transposed ones.
         wanted: FORWARD, and perhaps BACKWARD.
         left: by direction bool[V], the destinations whose edges get no blocks; None: all edges do.
+
+    Returns:
+        One set for both directions, or one for each that is wanted, forward first.
     """
     forward = _without(boundary, left, Direction.FORWARD)
     if Direction.BACKWARD not in wanted:
